@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_BACKENDS_MACROS_HPP
+#define TESSERA_BACKENDS_MACROS_HPP
+
+/// \file
+/// What the Kokkos-free part of the library needs of the language: a function that host and device compilers both
+/// accept, and a loop that must be unrolled because it indexes registers.
+/// (Kokkos' own macro is not used here: backends are built by nvcc, hipcc or g++ alone, without Kokkos.)
+
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#define TESSERA_FUNCTION __host__ __device__ __forceinline__
+#define TESSERA_UNROLL _Pragma("unroll")
+#else
+#define TESSERA_FUNCTION inline
+#define TESSERA_UNROLL
+#endif
+
+#endif

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_CUDA_ATOMS_CUH
+#define TESSERA_CUDA_ATOMS_CUH
+
+#include <cstdint>
+#include <cstring>
+
+#include "backends/matrix_unit/Tessera_AtomsNvidia.hpp"
+
+/// \file
+/// PtxUnit<Atom>: the instruction behind each NVIDIA atom, on the registers of the own lane. One specialisation a
+/// shape; everything else about the shape is in Tessera_AtomsNvidia.hpp.
+
+namespace Tessera {
+namespace Impl {
+
+/// Consecutive 16-bit registers of an operand share a 32-bit one, the first in the low half.
+template <class T>
+__device__ __forceinline__ std::uint32_t operand_word(const T* r, int word) {
+  std::uint32_t bits;
+  memcpy(&bits, r + word * (4 / sizeof(T)), sizeof(bits));
+  return bits;
+}
+/// TF32 operands are rounded by the unit's caller contract: cvt.rna keeps 10 mantissa bits.
+__device__ __forceinline__ std::uint32_t tf32_word(float value) {
+  std::uint32_t bits;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+  return bits;
+}
+
+template <class Atom>
+struct PtxMma;
+
+template <>
+struct PtxMma<Sm80_M8N8K4_F64> {
+  __device__ __forceinline__ static void run(double* c, const double* a, const double* b) {
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+                 : "+d"(c[0]), "+d"(c[1])
+                 : "d"(a[0]), "d"(b[0]));
+  }
+};
+
+template <>
+struct PtxMma<Sm80_M16N8K4_F32_TF32> {
+  __device__ __forceinline__ static void run(float* c, const float* a, const float* b) {
+    asm("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(tf32_word(a[0])), "r"(tf32_word(a[1])), "r"(tf32_word(b[0])));
+  }
+};
+
+template <>
+struct PtxMma<Sm80_M16N8K8_F32_TF32> {
+  __device__ __forceinline__ static void run(float* c, const float* a, const float* b) {
+    asm(
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(tf32_word(a[0])), "r"(tf32_word(a[1])), "r"(tf32_word(a[2])), "r"(tf32_word(a[3])), "r"(tf32_word(b[0])),
+          "r"(tf32_word(b[1])));
+  }
+};
+
+// The 16-bit shapes differ only in the operand type's name.
+#define TESSERA_PTX_K8(ATOM, TYPE)                                                                         \
+  template <>                                                                                              \
+  struct PtxMma<ATOM> {                                                                                    \
+    __device__ __forceinline__ static void run(float* c, const ATOM::Operand* a, const ATOM::Operand* b) { \
+      asm("mma.sync.aligned.m16n8k8.row.col.f32." TYPE "." TYPE                                   \
+                   ".f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"                                     \
+                   : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                        \
+                   : "r"(operand_word(a, 0)), "r"(operand_word(a, 1)), "r"(operand_word(b, 0)));           \
+    }                                                                                                      \
+  };
+#define TESSERA_PTX_K16(ATOM, TYPE)                                                                        \
+  template <>                                                                                              \
+  struct PtxMma<ATOM> {                                                                                    \
+    __device__ __forceinline__ static void run(float* c, const ATOM::Operand* a, const ATOM::Operand* b) { \
+      asm("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE                                  \
+                   ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                            \
+                   : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                        \
+                   : "r"(operand_word(a, 0)), "r"(operand_word(a, 1)), "r"(operand_word(a, 2)),            \
+                     "r"(operand_word(a, 3)), "r"(operand_word(b, 0)), "r"(operand_word(b, 1)));           \
+    }                                                                                                      \
+  };
+TESSERA_PTX_K8(Sm80_M16N8K8_F32_F16, "f16")
+TESSERA_PTX_K8(Sm80_M16N8K8_F32_BF16, "bf16")
+TESSERA_PTX_K16(Sm80_M16N8K16_F32_F16, "f16")
+TESSERA_PTX_K16(Sm80_M16N8K16_F32_BF16, "bf16")
+#undef TESSERA_PTX_K8
+#undef TESSERA_PTX_K16
+
+}  // namespace Impl
+
+/// The matrix unit of an NVIDIA multiprocessor, same interface as Emulated<Atom>.
+template <class Atom_>
+struct PtxUnit {
+  using Atom = Atom_;
+
+  template <class Wave, class VaryingC, class VaryingA, class VaryingB>
+  __device__ __forceinline__ static void mma(const Wave&, VaryingC& c, const VaryingA& a, const VaryingB& b) {
+    Impl::PtxMma<Atom>::run(c.own.r, a.own.r, b.own.r);
+  }
+};
+
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_CUDA_BACKEND_HPP
+#define TESSERA_CUDA_BACKEND_HPP
+
+#include <cuda_runtime_api.h>
+
+#include "backends/common/Tessera_KernelTable.hpp"
+
+/// \file
+/// What the files of this folder share: error text and the entries of the backend's table.
+
+namespace Tessera {
+namespace Cuda {
+
+/// Ok, or "LABEL: cudaErrorName (text) on DEVICE" in thread-local storage.
+Status status_of(cudaError_t error, const char* label) noexcept;
+
+const DaspGeometry* dasp_geometry(Precision precision) noexcept;
+Status spmv_dasp(const SpmvDaspArgs& args, Stream stream) noexcept;
+
+}  // namespace Cuda
+}  // namespace Tessera
+
+#endif

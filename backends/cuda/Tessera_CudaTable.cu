@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+#include <cuda_runtime.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "backends/cuda/Tessera_CudaBackend.hpp"
+
+namespace Tessera {
+namespace Cuda {
+
+Status status_of(cudaError_t error, const char* label) noexcept {
+  if (error == cudaSuccess) return {};
+  thread_local char text[256];
+  int device = -1;
+  cudaGetDevice(&device);
+  std::snprintf(text, sizeof(text), "%s: %s (%s) on CUDA device %d", label, cudaGetErrorName(error),
+                cudaGetErrorString(error), device);
+  return {text};
+}
+
+namespace {
+
+/// FP64 rate of the matrix instruction by compute capability, flop a clock and multiprocessor: capability alone cannot
+/// tell an H100 from an H800 (whose FP64 units are cut), so the name decides there.
+double fp64_flop_per_clock(const cudaDeviceProp& p) {
+  if (std::strstr(p.name, "H800") != nullptr || std::strstr(p.name, "H20") == p.name + 7) return 8;
+  if (p.major == 8 && p.minor == 0) return 128;
+  if (p.major == 9 && p.minor == 0) return 128;
+  return 4;
+}
+
+Status device_facts(DeviceFacts& facts) noexcept {
+  int device = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  cudaDeviceProp p{};
+  if (error == cudaSuccess) error = cudaGetDeviceProperties(&p, device);
+  int clock = 0, memory_clock = 0;
+  if (error == cudaSuccess) error = cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, device);
+  if (error == cudaSuccess) error = cudaDeviceGetAttribute(&memory_clock, cudaDevAttrMemoryClockRate, device);
+  if (error != cudaSuccess) {
+    cudaGetLastError();  // an absent device is an answer, not a lasting error
+    return status_of(error, "device query");
+  }
+  if (p.major < 8) return {"compute capability 8.0 or newer is required (mma.sync m8n8k4 f64, m16n8k8)"};
+  std::snprintf(facts.name, sizeof(facts.name), "%s", p.name);
+  facts.index = device;
+  facts.major = p.major;
+  facts.minor = p.minor;
+  facts.wave = p.warpSize;
+  facts.compute_units = p.multiProcessorCount;
+  facts.shared_bytes = p.sharedMemPerBlockOptin;
+  facts.cache_bytes = static_cast<std::size_t>(p.l2CacheSize);
+  facts.memory_bytes = p.totalGlobalMem;
+  facts.bandwidth = 2e3 * memory_clock * (p.memoryBusWidth / 8.0);
+  facts.fp64_matrix_rate = fp64_flop_per_clock(p) * 1e3 * clock * p.multiProcessorCount;
+  return {};
+}
+
+}  // namespace
+}  // namespace Cuda
+
+const KernelTable* cuda_table() noexcept {
+  static const KernelTable table{"cuda", true, Cuda::device_facts, Cuda::dasp_geometry, Cuda::spmv_dasp};
+  return &table;
+}
+
+}  // namespace Tessera

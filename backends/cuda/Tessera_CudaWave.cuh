@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_CUDA_WAVE_CUH
+#define TESSERA_CUDA_WAVE_CUH
+
+#include <cstdint>
+
+#include "backends/matrix_unit/Tessera_Wave.hpp"
+
+/// \file
+/// The wave concept (Tessera_Wave.hpp) on an NVIDIA warp. `Stream` loads are non-coherent and do not allocate in L1, so
+/// that the matrix, read once, leaves the L1 to x.
+
+namespace Tessera {
+
+class CudaWave {
+ public:
+  static constexpr int lanes = 32;
+  using Mask = unsigned;
+  static constexpr unsigned all = 0xffffffffu;
+
+  template <class T>
+  struct Varying {
+    T own;
+    __device__ __forceinline__ T& operator()(int) { return own; }
+    __device__ __forceinline__ const T& operator()(int) const { return own; }
+  };
+
+  __device__ __forceinline__ CudaWave() : lane_(threadIdx.x & 31) {}
+
+  template <class F>
+  __device__ __forceinline__ void each(F&& f) const {
+    f(lane_);
+  }
+  template <class T, class Source>
+  __device__ __forceinline__ void shuffle(Varying<T>& out, const Varying<T>& in, Source&& source) const {
+    out.own = __shfl_sync(all, in.own, source(lane_));
+  }
+  __device__ __forceinline__ Mask ballot(const Varying<bool>& flag) const { return __ballot_sync(all, flag.own); }
+  __device__ __forceinline__ static int rank(Mask mask, int lane) { return __popc(mask & ((1u << lane) - 1u)); }
+  __device__ __forceinline__ static int count(Mask mask) { return __popc(mask); }
+
+  template <class T>
+  __device__ __forceinline__ T sum(const Varying<T>& v) const {
+    T total = v.own;
+#pragma unroll
+    for (int distance = 16; distance > 0; distance /= 2) total += __shfl_xor_sync(all, total, distance);
+    return total;
+  }
+
+  template <bool Stream, class T>
+  __device__ __forceinline__ static T load(const T* p) {
+    if constexpr (!Stream) {
+      return load_cached(p);
+    } else if constexpr (sizeof(T) == 16) {
+      T v;
+      unsigned* w = reinterpret_cast<unsigned*>(&v);
+      asm("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
+                   : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                   : "l"(p));
+      return v;
+    } else if constexpr (sizeof(T) == 8) {
+      unsigned long long bits;
+      asm("ld.global.nc.L1::no_allocate.u64 %0, [%1];" : "=l"(bits) : "l"(p));
+      return from_bits<T>(bits);
+    } else if constexpr (sizeof(T) == 4) {
+      unsigned bits;
+      asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(bits) : "l"(p));
+      return from_bits<T>(bits);
+    } else if constexpr (sizeof(T) == 2) {
+      unsigned short bits;
+      asm("ld.global.nc.L1::no_allocate.u16 %0, [%1];" : "=h"(bits) : "l"(p));
+      return from_bits<T>(bits);
+    } else {
+      return load_cached(p);
+    }
+  }
+
+  template <class T>
+  __device__ __forceinline__ void publish(T* p, T value) const {
+    if (lane_ == 0) {
+      *reinterpret_cast<volatile T*>(p) = value;
+      __threadfence();
+    }
+  }
+  __device__ __forceinline__ bool last_to_arrive(std::uint32_t* counter, std::uint32_t total) const {
+    unsigned before = 0;
+    if (lane_ == 0) before = atomicAdd(counter, 1u);
+    before = __shfl_sync(all, before, 0);
+    if (before + 1 < total) return false;
+    __threadfence();
+    if (lane_ == 0) *reinterpret_cast<volatile std::uint32_t*>(counter) = 0;
+    return true;
+  }
+  template <class T>
+  __device__ __forceinline__ static T read_published(const T* p) {
+    return *reinterpret_cast<const volatile T*>(p);
+  }
+
+ private:
+  template <class T, class Bits>
+  __device__ __forceinline__ static T from_bits(Bits bits) {
+    T value;
+    static_assert(sizeof(T) == sizeof(Bits), "same width");
+    memcpy(&value, &bits, sizeof(T));
+    return value;
+  }
+  /// Read-only load of any type through the ordinary path.
+  template <class T>
+  __device__ __forceinline__ static T load_cached(const T* p) {
+    if constexpr (sizeof(T) == 16) {
+      return from_bits<T>(__ldg(reinterpret_cast<const uint4*>(p)));
+    } else {
+      return *p;
+    }
+  }
+
+  int lane_;
+};
+
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_MATRIX_UNIT_WAVE_HPP
+#define TESSERA_MATRIX_UNIT_WAVE_HPP
+
+#include <cstdint>
+
+/// \file
+/// A *wave* is who executes a fragment kernel: 32 or 64 lanes in lockstep. The concept, shared by HostWave, CudaWave
+/// and HipWave:
+///
+///   lanes                              number of lanes
+///   Mask                               unsigned type with a bit a lane
+///   Varying<T> v;  v(lane)             one T a lane (device: one register; host: an array)
+///   each(f)                            f(lane) for every lane (device: once, for the own lane)
+///   shuffle(out, in, source)           out(lane) = in(source(lane))
+///   ballot(flag)                       bit mask of the lanes whose Varying<bool> is set
+///   rank(mask, lane)                   number of set bits below `lane`
+///   count(mask)                        number of set bits
+///   sum(v)                             sum over the lanes of v by xor-shuffles, the same in every lane, order fixed
+///   load<Stream>(p)                    *p; Stream: data used once, kept out of the first-level cache where possible
+///   publish(p, v)                      one lane stores v where other waves will read it
+///   last_to_arrive(counter, total)     true in the last of `total` waves to come here; everything published before by
+///                                      the others is then visible to read_published; the counter is left at zero
+///
+/// Rules for kernels: lane-divergent code lives inside `each`; anything that crosses lanes goes through the wave; loops
+/// around a matrix instruction are uniform over the wave; no thread index appears in shared code.
+
+namespace Tessera {
+
+/// Sixteen bytes, the widest load of a lane.
+struct alignas(16) Word {
+  std::uint32_t w[4];
+};
+
+/// A wave on the host: lanes run one after another between the points where the kernel crosses lanes. Waves of one
+/// launch run one after another too.
+template <int Lanes>
+class HostWave {
+ public:
+  static constexpr int lanes = Lanes;
+  using Mask = std::uint64_t;
+
+  template <class T>
+  class Varying {
+   public:
+    T& operator()(int lane) { return value_[lane]; }
+    const T& operator()(int lane) const { return value_[lane]; }
+
+   private:
+    T value_[Lanes];
+  };
+
+  template <class F>
+  void each(F&& f) const {
+    for (int lane = 0; lane < Lanes; ++lane) f(lane);
+  }
+
+  template <class T, class Source>
+  void shuffle(Varying<T>& out, const Varying<T>& in, Source&& source) const {
+    const Varying<T> copy = in;  // out may be in
+    for (int lane = 0; lane < Lanes; ++lane) out(lane) = copy(source(lane));
+  }
+
+  Mask ballot(const Varying<bool>& flag) const {
+    Mask mask = 0;
+    for (int lane = 0; lane < Lanes; ++lane) mask |= static_cast<Mask>(flag(lane)) << lane;
+    return mask;
+  }
+  static int rank(Mask mask, int lane) { return count(mask & ((Mask{1} << lane) - 1)); }
+  static int count(Mask mask) { return __builtin_popcountll(mask); }
+
+  template <class T>
+  T sum(const Varying<T>& v) const {
+    Varying<T> total = v;
+    for (int distance = Lanes / 2; distance > 0; distance /= 2) {
+      Varying<T> other;
+      shuffle(other, total, [=](int lane) { return lane ^ distance; });
+      each([&](int lane) { total(lane) += other(lane); });
+    }
+    return total(0);
+  }
+
+  template <bool Stream, class T>
+  static T load(const T* p) {
+    return *p;
+  }
+  template <class T>
+  void publish(T* p, T value) const {
+    *p = value;
+  }
+  /// Counts arrivals at *counter: returns true for the last of `total` waves, and then resets the counter.
+  bool last_to_arrive(std::uint32_t* counter, std::uint32_t total) const {
+    if (++*counter < total) return false;
+    *counter = 0;
+    return true;
+  }
+  template <class T>
+  static T read_published(const T* p) {
+    return *p;
+  }
+};
+
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_REFERENCE_HPP
+#define TESSERA_REFERENCE_HPP
+
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+/// \file
+/// Plain loops in a wider type than any kernel: the oracle of tests and benchmarks, and Backend::Reference. Nothing here
+/// shares code with the kernels.
+
+namespace Tessera {
+namespace Reference {
+
+/// y := alpha A x + beta y and, for error bounds, magnitude_i := |alpha| (|A| |x|)_i + |beta y_i| and
+/// length_i := entries of row i. Sums in long double. `magnitude` and `length` may be null. beta == 0 does not read y,
+/// alpha == 0 does not read x.
+template <class RowMap, class Entries, class Values, class X, class Y>
+void spmv(std::int64_t rows, const RowMap& row_map, const Entries& entries, const Values& values, double alpha,
+          const X& x, double beta, Y&& y, double* magnitude = nullptr) {
+  using Wide = long double;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    Wide sum = 0, size = 0;
+    if (alpha != 0) {
+      for (auto k = row_map[i]; k < row_map[i + 1]; ++k) {
+        const Wide product = static_cast<Wide>(static_cast<double>(values[k])) *
+                             static_cast<Wide>(static_cast<double>(x[entries[k]]));
+        sum += product;
+        size += product < 0 ? -product : product;
+      }
+    }
+    Wide result = static_cast<Wide>(alpha) * sum;
+    Wide bound = std::fabs(alpha) * size;
+    if (beta != 0) {
+      const Wide old = static_cast<Wide>(beta) * static_cast<Wide>(static_cast<double>(y[i]));
+      result += old;
+      bound += old < 0 ? -old : old;
+    }
+    y[i] = static_cast<std::remove_reference_t<decltype(y[i])>>(static_cast<double>(result));
+    if (magnitude != nullptr) magnitude[i] = static_cast<double>(bound);
+  }
+}
+
+/// Largest |y - y_ref| a kernel may show, componentwise: c (k + 4) u (|alpha| (|A||x|)_i + |beta y|_i) + v |y_ref|_i.
+/// Derivation: a sum of k rounded products in any order errs by at most gamma_k = k u / (1 - k u) times the sum of the
+/// magnitudes; scaling by alpha, the product beta y, their sum and the final store add four roundings; c = 2 covers
+/// 1 / (1 - k u) for every k below 1 / (2 u), the padded slots (exact zeros) and second-order terms. u is the unit
+/// roundoff of the accumulator, v that of the type of y where it is narrower (one more rounding). Below the normal range
+/// a rounding errs by `tiny` at most instead.
+inline double spmv_bound(double entries, double u, double magnitude, double v, double reference, double tiny) {
+  return 2 * (entries + 4) * u * magnitude + v * std::fabs(reference) + (entries + 4) * tiny;
+}
+
+}  // namespace Reference
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+# tessera_add_backend(<name> LANGUAGE CXX|CUDA|HIP SOURCES <file>...)
+#
+# Compiles the sources without Kokkos' flags and puts the objects into the library `tessera`. A backend includes no
+# Kokkos header; the vendor's compiler alone builds it, whatever Kokkos was built with.
+function(tessera_add_backend name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LANGUAGE" "SOURCES")
+  if(NOT arg_SOURCES)
+    return()
+  endif()
+  if(arg_LANGUAGE STREQUAL "HIP")
+    tessera_add_hip_objects(${name} ${arg_SOURCES})
+    return()
+  endif()
+  set(objects tessera_backend_${name})
+  add_library(${objects} OBJECT ${arg_SOURCES})
+  tessera_own_target(${objects})
+  target_include_directories(${objects} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}"
+                                                "${PROJECT_BINARY_DIR}/src")
+  target_compile_features(${objects} PRIVATE cxx_std_17)
+  set_target_properties(${objects} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  if(arg_LANGUAGE STREQUAL "CUDA")
+    set_target_properties(${objects} PROPERTIES CUDA_ARCHITECTURES "${Tessera_CUDA_ARCHITECTURES}" CUDA_STANDARD 17
+                                                CUDA_STANDARD_REQUIRED ON CUDA_RUNTIME_LIBRARY Shared)
+    target_link_libraries(${objects} PRIVATE CUDA::cudart)
+  endif()
+  target_sources(tessera PRIVATE $<TARGET_OBJECTS:${objects}>)
+endfunction()
+
+# CMake's own HIP language cannot be enabled with the hipcc of Debian 12, so hipcc is called directly.
+function(tessera_add_hip_objects name)
+  set(flags -x hip -std=c++17 -fPIC -Wall -Wextra)
+  if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+    list(APPEND flags -O0 -g)
+  else()
+    list(APPEND flags -O3 -DNDEBUG)
+  endif()
+  if(Tessera_ENABLE_WERROR)
+    list(APPEND flags -Werror)
+  endif()
+  foreach(architecture IN LISTS Tessera_HIP_ARCHITECTURES)
+    list(APPEND flags "--offload-arch=${architecture}")
+  endforeach()
+  set(objects "")
+  foreach(source IN LISTS ARGN)
+    get_filename_component(file "${source}" NAME)
+    set(object "${CMAKE_CURRENT_BINARY_DIR}/${name}/${file}.o")
+    add_custom_command(
+      OUTPUT "${object}"
+      COMMAND "${CMAKE_COMMAND}" -E make_directory "${CMAKE_CURRENT_BINARY_DIR}/${name}"
+      COMMAND "${Tessera_HIPCC}" ${flags} "-I${PROJECT_SOURCE_DIR}/src" "-I${PROJECT_SOURCE_DIR}"
+              "-I${PROJECT_BINARY_DIR}/src" -MD -MF "${object}.d" -MT "${object}" -c "${source}" -o "${object}"
+      DEPENDS "${source}"
+      DEPFILE "${object}.d"
+      COMMENT "Building HIP object ${file}.o"
+      VERBATIM)
+    list(APPEND objects "${object}")
+  endforeach()
+  add_custom_target(tessera_backend_${name} DEPENDS ${objects})
+  set_source_files_properties(${objects} TARGET_DIRECTORY tessera PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+  target_sources(tessera PRIVATE ${objects})
+  add_dependencies(tessera tessera_backend_${name})
+endfunction()
+
+if(Tessera_ENABLE_CUDA)
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    # Only for CMake's check of the compiler; the backend's own architectures are set on its target.
+    set(CMAKE_CUDA_ARCHITECTURES "${Tessera_CUDA_ARCHITECTURES}")
+  endif()
+  enable_language(CUDA)
+  find_package(CUDAToolkit REQUIRED)
+  # One CUDA runtime per program: Kokkos links the shared one.
+  set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
+  if(NOT PROJECT_IS_TOP_LEVEL)
+    tessera_make_global(CUDA::cudart)
+  endif()
+endif()
+
+if(Tessera_ENABLE_HIP)
+  find_program(Tessera_HIPCC hipcc HINTS ENV ROCM_PATH ENV HIP_PATH PATHS /opt/rocm PATH_SUFFIXES bin)
+  if(NOT Tessera_HIPCC)
+    message(FATAL_ERROR "Tessera_ENABLE_HIP needs hipcc; none was found on the PATH or under ROCM_PATH "
+                        "(Debian: hipcc rocm-device-libs libamdhip64-dev).")
+  endif()
+  include(TesseraHipRuntime)
+  tessera_find_hip_runtime(REQUIRED)
+endif()

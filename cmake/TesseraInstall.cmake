@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+# Install rules and the package files. The installed include directory is include/tessera, so that the headers include
+# each other by the same names as in this tree.
+
+include(CMakePackageConfigHelpers)
+
+set(tessera_includes "${CMAKE_INSTALL_INCLUDEDIR}/tessera")
+set(tessera_package "${CMAKE_INSTALL_LIBDIR}/cmake/Tessera")
+
+install(
+  DIRECTORY "${PROJECT_SOURCE_DIR}/src/"
+  DESTINATION "${tessera_includes}"
+  FILES_MATCHING
+  PATTERN "*.hpp"
+  PATTERN "lib" EXCLUDE)
+install(FILES "${PROJECT_BINARY_DIR}/src/Tessera_Config.hpp" DESTINATION "${tessera_includes}")
+foreach(folder common matrix_unit)
+  install(
+    DIRECTORY "${PROJECT_SOURCE_DIR}/backends/${folder}"
+    DESTINATION "${tessera_includes}/backends"
+    FILES_MATCHING
+    PATTERN "*.hpp")
+endforeach()
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/tessera")
+
+install(
+  TARGETS tessera
+  EXPORT TesseraTargets
+  ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  INCLUDES
+  DESTINATION "${tessera_includes}")
+install(EXPORT TesseraTargets NAMESPACE Tessera:: DESTINATION "${tessera_package}")
+
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/TesseraConfig.cmake.in"
+                              "${PROJECT_BINARY_DIR}/TesseraConfig.cmake" INSTALL_DESTINATION "${tessera_package}")
+# Before 1.0 a minor number may change the interface.
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/TesseraConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(
+  FILES "${PROJECT_BINARY_DIR}/TesseraConfig.cmake" "${PROJECT_BINARY_DIR}/TesseraConfigVersion.cmake"
+        "${PROJECT_SOURCE_DIR}/cmake/TesseraKokkos.cmake" "${PROJECT_SOURCE_DIR}/cmake/TesseraHipRuntime.cmake"
+  DESTINATION "${tessera_package}")

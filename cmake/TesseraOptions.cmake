@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+# Every option in one place. Needs Tessera_KOKKOS_DEVICES (TesseraKokkos.cmake).
+
+foreach(device CUDA HIP)
+  if("${device}" IN_LIST Tessera_KOKKOS_DEVICES)
+    set(tessera_default_${device} ON)
+  else()
+    set(tessera_default_${device} OFF)
+  endif()
+endforeach()
+
+# The device backends know no Kokkos: they may be on beside a Kokkos that has no device at all.
+option(Tessera_ENABLE_CUDA "Build the CUDA backend (default: what Kokkos enables)" ${tessera_default_CUDA})
+option(Tessera_ENABLE_HIP "Build the HIP backend (default: what Kokkos enables)" ${tessera_default_HIP})
+option(Tessera_ENABLE_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(Tessera_ENABLE_PERF_TESTS "Build the benchmark driver" ${PROJECT_IS_TOP_LEVEL})
+option(Tessera_ENABLE_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
+option(Tessera_ENABLE_INSTALL "Create the install rules" ON)
+option(Tessera_ENABLE_WERROR "Treat warnings in Tessera's own sources as errors (development)" OFF)
+option(Tessera_ENABLE_SANITIZERS "Build with the address and undefined-behaviour sanitizers (development)" OFF)
+
+# 80 also as PTX, which later devices compile at load time.
+set(Tessera_CUDA_ARCHITECTURES "80;89-real;90-real" CACHE STRING "CUDA architectures, as in CMAKE_CUDA_ARCHITECTURES")
+set(Tessera_HIP_ARCHITECTURES "gfx90a" CACHE STRING "AMD GPU architectures, as in hipcc --offload-arch")
+
+if(Tessera_ENABLE_SANITIZERS)
+  # Errors end the program, so that ctest sees them.
+  set(tessera_sanitizer_flags -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${tessera_sanitizer_flags}>")
+  add_link_options(${tessera_sanitizer_flags})
+endif()
+
+# Warnings for our own targets only: a project that includes Tessera keeps its own choice.
+function(tessera_own_target target)
+  # nvcc knows the pragmas meant for it; the host compiler that sees them next does not.
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra>"
+                                           "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-unknown-pragmas>")
+  if(Tessera_ENABLE_WERROR)
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Werror>"
+                                             "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Werror>")
+  endif()
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF CUDA_EXTENSIONS OFF)
+endfunction()

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+# tessera_add_test(<name> LABEL <label> SOURCES <file>... [LIBRARIES <target>...])
+# One GoogleTest program; each of its tests becomes a ctest entry "<label>.<suite>.<test>".
+function(tessera_add_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "SOURCES;LIBRARIES")
+  add_executable(${name} ${arg_SOURCES})
+  tessera_own_target(${name})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  target_compile_definitions(${name} PRIVATE TESSERA_EXAMPLE_DATA="${PROJECT_SOURCE_DIR}/example/data")
+  target_link_libraries(${name} PRIVATE tessera_test_main Tessera::tessera tessera_generators GTest::gtest
+                                        ${arg_LIBRARIES})
+  # Listed when ctest runs and not by the build: a program with a device backend may not start where it is built.
+  gtest_discover_tests(
+    ${name}
+    TEST_PREFIX "${arg_LABEL}."
+    PROPERTIES LABELS "${arg_LABEL}" TIMEOUT 600
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 120)
+endfunction()
+
+# tessera_add_header_tests(<name> STANDARD <17|20> HEADERS <file>... [INCLUDES <folder>...] [LIBRARIES <target>...])
+# Every header compiles alone, twice in one file (its guard), under one standard. The objects are built by the ctest
+# entry "compile.<name>" and not by the default build, where they would be paid for again and again.
+function(tessera_add_header_tests name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "STANDARD" "HEADERS;INCLUDES;LIBRARIES")
+  set(units "")
+  foreach(header IN LISTS arg_HEADERS)
+    string(MAKE_C_IDENTIFIER "${header}" unit)
+    set(unit "${CMAKE_CURRENT_BINARY_DIR}/${name}/${unit}.cpp")
+    file(CONFIGURE OUTPUT "${unit}" CONTENT "#include \"${header}\"\n#include \"${header}\"\n")
+    list(APPEND units "${unit}")
+  endforeach()
+  if(NOT units)
+    return()
+  endif()
+  add_library(tessera_${name} OBJECT EXCLUDE_FROM_ALL ${units})
+  tessera_own_target(tessera_${name})
+  target_include_directories(tessera_${name} PRIVATE ${arg_INCLUDES})
+  target_link_libraries(tessera_${name} PRIVATE ${arg_LIBRARIES})
+  # Only the front end matters here.
+  target_compile_options(tessera_${name} PRIVATE -O0 -g0)
+  set_target_properties(tessera_${name} PROPERTIES CXX_STANDARD ${arg_STANDARD} CXX_STANDARD_REQUIRED ON)
+  add_test(NAME compile.${name} COMMAND "${CMAKE_COMMAND}" --build "${PROJECT_BINARY_DIR}" --config $<CONFIG> --target
+                                        tessera_${name})
+  # Two builds in one folder at a time are one too many.
+  set_tests_properties(compile.${name} PROPERTIES LABELS compile RESOURCE_LOCK tessera_build_folder TIMEOUT 1800)
+endfunction()

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+# Installs what is missing, builds Tessera with Debian's packages and runs a product on a matrix of example/data.
+#
+#   cmake/run.sh [ARGUMENTS OF tessera_bench]
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. cmake/dependencies.sh
+
+install_packages build
+use_ninja
+
+say "configuring build/debian"
+# Only what is run here; a folder that cmake/test.sh configured keeps its tests.
+tests=(-DTessera_ENABLE_TESTS=OFF)
+if [ -e build/debian/CMakeCache.txt ]; then
+  tests=()
+fi
+cmake --preset debian "${tests[@]}"
+say "building build/debian"
+cmake --build --preset debian --parallel "${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}" --target tessera_bench
+
+if [ $# -eq 0 ]; then
+  matrix=$(find example/data -name '*.mtx.gz' | sort | head -n 1)
+  [ -n "$matrix" ] || die "example/data holds no matrix"
+  set -- --op spmv --matrix "$matrix"
+fi
+say "tessera_bench $*"
+exec build/debian/perf_test/tessera_bench "$@"

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_HPP
+#define TESSERA_HPP
+
+/// \file
+/// Everything of the library: sparse matrix kernels on matrix units for Kokkos applications.
+
+#include "Tessera_Config.hpp"
+#include "Tessera_CsrView.hpp"
+#include "Tessera_Device.hpp"
+#include "Tessera_Error.hpp"
+#include "Tessera_Options.hpp"
+#include "Tessera_Spmv.hpp"
+#include "Tessera_Statistics.hpp"
+#include "Tessera_Types.hpp"
+#include "io/Tessera_MatrixMarket.hpp"
+
+#endif

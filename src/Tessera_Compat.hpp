@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_COMPAT_HPP
+#define TESSERA_COMPAT_HPP
+
+#include <Kokkos_Core.hpp>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+/// \file
+/// Everything that differs between Kokkos 3.4 and 5. The only place with tests of KOKKOS_VERSION.
+
+#ifndef KOKKOS_VERSION
+#error "Tessera needs Kokkos 3.4 or newer"
+#elif KOKKOS_VERSION < 30400
+#error "Tessera needs Kokkos 3.4 or newer"
+#endif
+
+namespace Tessera {
+namespace Compat {
+
+template <class T>
+inline constexpr bool is_view_v = Kokkos::is_view<T>::value;
+
+/// An enumerator in 3.x, a constexpr member later.
+template <class V>
+inline constexpr int view_rank = static_cast<int>(V::rank);
+
+/// Waits for the instance; the label exists in tools since 3.6.
+template <class Exec>
+void fence(const Exec& exec, const std::string& label) {
+#if KOKKOS_VERSION >= 30600
+  exec.fence(label);
+#else
+  (void)label;
+  exec.fence();
+#endif
+}
+
+/// Names a region for profiling tools (Kokkos' own ScopedRegion came in 4.1).
+class ScopedRegion {
+ public:
+  explicit ScopedRegion(const std::string& name) { Kokkos::Profiling::pushRegion(name); }
+  ~ScopedRegion() { Kokkos::Profiling::popRegion(); }
+  ScopedRegion(const ScopedRegion&) = delete;
+  ScopedRegion& operator=(const ScopedRegion&) = delete;
+};
+
+namespace Impl {
+template <class Exec>
+auto cuda_stream(const Exec& e, int) -> decltype(static_cast<void*>(e.cuda_stream())) {
+  return static_cast<void*>(e.cuda_stream());
+}
+template <class Exec>
+void* cuda_stream(const Exec&, long) {
+  return nullptr;
+}
+template <class Exec>
+auto hip_stream(const Exec& e, int) -> decltype(static_cast<void*>(e.hip_stream())) {
+  return static_cast<void*>(e.hip_stream());
+}
+template <class Exec>
+void* hip_stream(const Exec&, long) {
+  return nullptr;
+}
+template <class Exec, class = void>
+struct IsCuda : std::false_type {};
+template <class Exec>
+struct IsCuda<Exec, std::void_t<decltype(std::declval<const Exec&>().cuda_stream())>> : std::true_type {};
+template <class Exec, class = void>
+struct IsHip : std::false_type {};
+template <class Exec>
+struct IsHip<Exec, std::void_t<decltype(std::declval<const Exec&>().hip_stream())>> : std::true_type {};
+}  // namespace Impl
+
+/// Detected by their streams, so that no Kokkos macro and no name that moved (Experimental::HIP) is needed.
+template <class Exec>
+inline constexpr bool is_cuda_v = Impl::IsCuda<Exec>::value;
+template <class Exec>
+inline constexpr bool is_hip_v = Impl::IsHip<Exec>::value;
+
+/// The vendor stream of an instance; null on hosts. Two instances with the same stream are ordered among themselves.
+template <class Exec>
+void* native_stream(const Exec& exec) {
+  if constexpr (is_hip_v<Exec>) return Impl::hip_stream(exec, 0);
+  return Impl::cuda_stream(exec, 0);
+}
+
+/// Whether code of this execution space runs on the host.
+template <class Exec>
+inline constexpr bool is_host_v =
+    Kokkos::SpaceAccessibility<Kokkos::DefaultHostExecutionSpace, typename Exec::memory_space>::accessible &&
+    !is_cuda_v<Exec> && !is_hip_v<Exec>;
+
+/// Uninitialised View whose allocation is ordered on `exec` where the Kokkos version can.
+template <class View, class Exec>
+View allocate(const Exec& exec, const std::string& label, std::size_t n) {
+#if KOKKOS_VERSION >= 30600
+  return View(Kokkos::view_alloc(exec, Kokkos::WithoutInitializing, label), n);
+#else
+  (void)exec;
+  return View(Kokkos::view_alloc(Kokkos::WithoutInitializing, label), n);
+#endif
+}
+
+/// Team size: one thread on hosts (their teams share a core), `wanted` on devices.
+template <class Exec>
+constexpr int team_size(int wanted) {
+  return is_host_v<Exec> ? 1 : wanted;
+}
+
+}  // namespace Compat
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_DEVICE_HPP
+#define TESSERA_DEVICE_HPP
+
+#include <string>
+#include <vector>
+
+#include "Tessera_Types.hpp"
+#include "backends/common/Tessera_KernelTable.hpp"
+
+namespace Tessera {
+
+/// One matrix-unit backend, and whether it can be used here.
+struct BackendInfo {
+  Backend backend = Backend::Auto;
+  std::string name;
+  bool compiled = false;
+  bool usable = false;
+  std::string reason;     ///< why not, if not usable
+  DeviceFacts facts{};    ///< of the current device, if usable
+};
+
+/// Every backend Tessera has, in order of preference, with the reason where one cannot be used. Queries the device
+/// runtimes (microseconds after the first call); thread-safe.
+std::vector<BackendInfo> available_backends();
+
+/// The kernels of a matrix-unit backend.
+/// @throw NotCompiled  the backend is not part of this build
+/// @throw NotSupported  it is, but the current device cannot run it; the message says why
+/// @throw InvalidArgument  Auto, Kokkos and Reference have no table
+const KernelTable& kernel_table(Backend backend);
+
+/// Facts of the device that `backend` would use.
+DeviceFacts device_facts(Backend backend);
+
+/// What the environment asks for, Auto if nothing: TESSERA_FORCE_BACKEND and TESSERA_FORCE_ALGORITHM.
+/// @throw InvalidArgument  unknown name
+Backend forced_backend();
+SpmvAlgorithm forced_spmv_algorithm();
+/// TESSERA_VERBOSE=1: plans print one line each to standard error.
+bool verbose();
+
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_ERROR_HPP
+#define TESSERA_ERROR_HPP
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+/// \file
+/// Exceptions. Everything that can be detected is thrown before a kernel is launched, so an exception leaves every
+/// user array as it was. Messages carry the offending numbers and, where there is one, the way out.
+
+namespace Tessera {
+
+enum class ErrorCode {
+  InvalidArgument,
+  DimensionMismatch,
+  NotSupported,
+  NotCompiled,
+  StalePlan,
+  WorkspaceTooSmall,
+  DeviceError,
+  FileError
+};
+
+/// Base of every exception Tessera throws.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& message) : std::runtime_error("Tessera: " + message), code_(code) {}
+  ErrorCode code() const noexcept { return code_; }
+
+ private:
+  ErrorCode code_;
+};
+
+namespace Impl {
+/// One class per code, so that users can catch exactly what they can handle.
+template <ErrorCode Code>
+class ErrorOf : public Error {
+ public:
+  explicit ErrorOf(const std::string& message) : Error(Code, message) {}
+};
+}  // namespace Impl
+
+/// Malformed CSR, null pointer, negative size, unknown name.
+class InvalidArgument : public Impl::ErrorOf<ErrorCode::InvalidArgument> {
+  using ErrorOf::ErrorOf;
+};
+/// Extents that do not fit together; the message carries every extent.
+class DimensionMismatch : public Impl::ErrorOf<ErrorCode::DimensionMismatch> {
+  using ErrorOf::ErrorOf;
+};
+/// A combination that does not exist; the message names the nearest one that does.
+class NotSupported : public Impl::ErrorOf<ErrorCode::NotSupported> {
+  using ErrorOf::ErrorOf;
+};
+/// The backend exists but was not enabled in this build.
+class NotCompiled : public Impl::ErrorOf<ErrorCode::NotCompiled> {
+  using ErrorOf::ErrorOf;
+};
+/// Values or graph do not belong to the plan.
+class StalePlan : public Impl::ErrorOf<ErrorCode::StalePlan> {
+  using ErrorOf::ErrorOf;
+};
+/// The caller's workspace is smaller than `workspace_bytes()`.
+class WorkspaceTooSmall : public Impl::ErrorOf<ErrorCode::WorkspaceTooSmall> {
+ public:
+  WorkspaceTooSmall(std::size_t required, std::size_t given)
+      : ErrorOf("workspace of " + std::to_string(given) + " bytes given, " + std::to_string(required) +
+                " bytes required"),
+        required_(required),
+        given_(given) {}
+  std::size_t required() const noexcept { return required_; }
+  std::size_t given() const noexcept { return given_; }
+
+ private:
+  std::size_t required_, given_;
+};
+/// A vendor call failed; the message carries the vendor's code, the kernel and the device.
+class DeviceError : public Impl::ErrorOf<ErrorCode::DeviceError> {
+  using ErrorOf::ErrorOf;
+};
+/// A file cannot be read, written or understood; the message reads "FILE:LINE: fault" (line 0: the file as a whole).
+class FileError : public Impl::ErrorOf<ErrorCode::FileError> {
+ public:
+  FileError(const std::string& file, std::size_t line, const std::string& fault)
+      : ErrorOf(file + ":" + std::to_string(line) + ": " + fault), file_(file), line_(line) {}
+  const std::string& file() const noexcept { return file_; }
+  std::size_t line() const noexcept { return line_; }
+
+ private:
+  std::string file_;
+  std::size_t line_;
+};
+
+namespace Impl {
+/// Throws `Exception(message)` unless `condition`; `message` is a callable so that the text costs nothing when unused.
+template <class Exception, class Message>
+inline void require(bool condition, Message&& message) {
+  if (!condition) throw Exception(message());
+}
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_SPMV_HPP
+#define TESSERA_SPMV_HPP
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "Tessera_CsrView.hpp"
+#include "Tessera_Device.hpp"
+#include "Tessera_Options.hpp"
+#include "Tessera_Statistics.hpp"
+#include "convert/Tessera_ToDasp.hpp"
+#include "convert/Tessera_Transpose.hpp"
+#include "impl/Tessera_SpmvVectors.hpp"
+#include "kokkos/Tessera_CsrSpmv.hpp"
+#include "select/Tessera_SelectSpmv.hpp"
+
+namespace Tessera {
+
+/// y := alpha op(A) x + beta y for repeated use of one sparsity pattern.
+///
+/// Precision (rows: ComputeType; a narrower one than the matrix rounds A once, here):
+///
+///     FP64        A double            x double     sums double   y double              m8n8k4 / 16x16x4 f64
+///     FP32        A float             x float      sums float    y float               portable kernel
+///     mixed       A float or 16 bits  x, y double  sums double   portable kernel (Csr)
+///     FP16_FP32   A rounded to half_t x half_t     sums float    y float or half_t     m16n8k8 / 16x16x16 f16
+///     BF16_FP32   as FP16 with bhalf_t
+///
+/// A 16-bit y is rounded once, at the store.
+///
+/// Set-up: O(nnz) work on the execution space, two waits for sizes; statistics() reports time, memory and padding.
+/// Deterministic: bitwise the same result for the same plan options, device and inputs; no floating-point atomics.
+/// Thread safety: applies of one plan whose workspace_bytes() is not 0 share scratch; a change of the execution-space
+/// instance waits for the previous one, and two host threads must not apply the same plan at once.
+///
+/// DASP: Lu & Liu, SC'23. CSR: one team a group of rows.
+template <class Csr>
+class SpmvPlan {
+  static_assert(Impl::IsCsrView<Csr>::value, "Tessera::SpmvPlan: the template argument must be a Tessera::CsrView");
+
+ public:
+  using csr_type = Csr;
+  using execution_space = typename Csr::execution_space;
+  using memory_space = typename Csr::memory_space;
+  using value_type = typename Csr::value_type;
+
+  /// Analyses and converts on `space`. Returns when all sizes are known; the last kernel may still be in flight there.
+  /// A is trusted: run validate() on matrices from outside first.
+  /// @throw NotCompiled, NotSupported, InvalidArgument, WorkspaceTooSmall  before any kernel is launched
+  SpmvPlan(const execution_space& space, const Csr& A, const SpmvOptions& options = {})
+      : csr_(A), options_(options) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Compat::ScopedRegion region("Tessera::spmv setup");
+    choice_ = Impl::select_spmv<Csr>(options, static_cast<std::int64_t>(A.rows()), static_cast<std::int64_t>(A.nnz()));
+    options_.algorithm = choice_.algorithm;
+    options_.backend = choice_.backend;
+    if (choice_.algorithm == SpmvAlgorithm::Dasp) set_up_dasp(space);
+    if (options.prepare_transpose) {
+      transposed_ = transpose(space, A);
+      SpmvOptions inner = options;
+      inner.prepare_transpose = false;
+      inner.workspace = {};
+      transpose_plan_ = std::make_unique<SpmvPlan>(space, transposed_->view(), inner);
+    }
+    setup_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (verbose()) {
+      std::fprintf(stderr, "Tessera: spmv %lld x %lld, %lld entries: %s on %s (%s)\n",
+                   static_cast<long long>(A.rows()), static_cast<long long>(A.cols()),
+                   static_cast<long long>(A.nnz()), to_string(choice_.algorithm), to_string(choice_.backend),
+                   choice_.why.c_str());
+    }
+  }
+  SpmvPlan(SpmvPlan&&) noexcept = default;
+  SpmvPlan& operator=(SpmvPlan&&) noexcept = default;
+  SpmvPlan(const SpmvPlan&) = delete;
+  SpmvPlan& operator=(const SpmvPlan&) = delete;
+
+  /// Rank-1: x[cols], y[rows]. Rank-2: x(cols, k), y(rows, k), any layout, k >= 0, one launch a column.
+  /// alpha and beta are host scalars. beta == 0 overwrites y, NaN included; alpha == 0 does not read x. x and y must not
+  /// overlap. Asynchronous on `space`: one kernel launch, no allocation, no wait; can be captured in a graph.
+  /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument, DeviceError
+  template <class X, class Y>
+  void apply(const execution_space& space, Op op, double alpha, const X& x, double beta, const Y& y) const {
+    Impl::check_vectors<Csr, X, Y>();
+    if (op != Op::NoTrans) {
+      Impl::require<NotSupported>(transpose_plan_ != nullptr, [] {
+        return std::string("op(A) = A^T needs SpmvOptions::prepare_transpose = true when the plan is made");
+      });
+      return transpose_plan_->apply(space, Op::NoTrans, alpha, x, beta, y);
+    }
+    Impl::check_extents(csr_, x, y);
+    if constexpr (Compat::view_rank<X> == 1) {
+      apply_vector(space, alpha, x, beta, y);
+    } else {
+      for (std::size_t j = 0; j < x.extent(1); ++j) {
+        apply_vector(space, alpha, Kokkos::subview(x, Kokkos::ALL(), j), beta, Kokkos::subview(y, Kokkos::ALL(), j));
+      }
+    }
+  }
+  /// y := A x.
+  template <class X, class Y>
+  void apply(const execution_space& space, const X& x, const Y& y) const {
+    apply(space, Op::NoTrans, 1.0, x, 0.0, y);
+  }
+
+  /// New numbers for the same pattern: one kernel over the stored slots, no analysis, no allocation.
+  /// @param values  nnz numbers in CSR order; with the Csr algorithm the plan keeps this view instead of the old one.
+  /// @throw StalePlan  wrong number of values, or options.updatable was false
+  void update_values(const execution_space& space, const typename Csr::values_type& values) {
+    Impl::require<StalePlan>(values.extent(0) == csr_.nnz(), [&] {
+      return "update_values: the plan was made for " + std::to_string(csr_.nnz()) + " values, " +
+             std::to_string(values.extent(0)) + " were given";
+    });
+    Impl::require<StalePlan>(options_.updatable,
+                             [] { return std::string("update_values: the plan was made with updatable = false"); });
+    csr_ = Csr(csr_.rows(), csr_.cols(), csr_.row_map(), csr_.entries(), values);
+    if (dasp_) dasp_fill<Csr>(space, *dasp_, options_.dasp, values, typename Csr::entries_type());
+    if (transpose_plan_) {
+      update_transposed_values(space, *transposed_, values);
+      transpose_plan_->update_values(space, transposed_->view().values());
+    }
+  }
+  /// The same, with a check that A has the plan's pattern arrays. @throw StalePlan
+  void update_values(const execution_space& space, const Csr& A) {
+    Impl::require<StalePlan>(matches(A), [] {
+      return std::string("update_values: the matrix has other sizes or other pattern arrays than the plan was made for");
+    });
+    update_values(space, A.values());
+  }
+
+  /// Same sizes and the same row_map and entries arrays (not a comparison of their contents).
+  bool matches(const Csr& A) const noexcept {
+    return A.rows() == csr_.rows() && A.cols() == csr_.cols() && A.nnz() == csr_.nnz() &&
+           A.row_map().data() == csr_.row_map().data() && A.entries().data() == csr_.entries().data();
+  }
+
+  /// Scratch an apply needs: 0, or one sum a piece and one counter a row for rows cut into several pieces.
+  std::size_t workspace_bytes() const { return dasp_ ? dasp_->workspace_bytes() : 0; }
+  /// Device memory of the format, update map included.
+  std::size_t format_bytes() const {
+    return (dasp_ ? dasp_->format_bytes() + dasp_->map_bytes() : 0) +
+           (transpose_plan_ ? transpose_plan_->format_bytes() : 0);
+  }
+  /// With algorithm and backend as decided.
+  const SpmvOptions& options() const noexcept { return options_; }
+  /// The converted matrix, for tests and curious users; null unless the algorithm is Dasp.
+  const Dasp<memory_space>* dasp() const noexcept { return dasp_ ? &*dasp_ : nullptr; }
+
+  Statistics statistics() const;
+
+ private:
+  void set_up_dasp(const execution_space& space) {
+    table_ = &kernel_table(choice_.backend);
+    const DaspGeometry* geometry = table_->dasp_geometry(choice_.precision);
+    dasp_ = to_dasp(space, csr_, *geometry, choice_.precision, options_.dasp);
+    const std::size_t need = dasp_->workspace_bytes();
+    if (need > 0) {
+      Impl::require_workspace(options_.workspace, need);
+      char* scratch = static_cast<char*>(options_.workspace.data);
+      if (options_.workspace.bytes == 0) {
+        scratch_ = decltype(scratch_)("Tessera::dasp::scratch", (need + 7) / 8);
+        scratch = reinterpret_cast<char*>(scratch_.data());
+      } else {
+        using Bytes = Kokkos::View<char*, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+        Kokkos::deep_copy(space, Bytes(scratch, need), char(0));
+      }
+      partials_ = scratch;
+      arrivals_ = reinterpret_cast<std::uint32_t*>(scratch + dasp_->partial_bytes());
+    }
+    if (!options_.updatable) {
+      Compat::fence(space, "Tessera::spmv set-up: the map is released");
+      dasp_->row_begin = {};
+      dasp_->row_length = {};
+    }
+  }
+
+  template <class X, class Y>
+  void apply_vector(const execution_space& space, double alpha, const X& x, double beta, const Y& y) const {
+    if (alpha == 0 || csr_.nnz() == 0) {
+      using Sum = Impl::AccumulatorOf<value_type, typename X::non_const_value_type, typename Y::non_const_value_type>;
+      Impl::scale(space, static_cast<Sum>(beta), y);
+    } else if (choice_.algorithm == SpmvAlgorithm::Dasp) {
+      apply_dasp(space, alpha, x, beta, y);
+    } else if (choice_.backend == Backend::Reference) {
+      Impl::reference_apply(space, csr_, alpha, x, beta, y);
+    } else {
+      Impl::csr_spmv(space, alpha, csr_, x, beta, y);
+    }
+  }
+
+  template <class X, class Y>
+  void apply_dasp(const execution_space& space, double alpha, const X& x, double beta, const Y& y) const {
+    Impl::check_dasp_types<X, Y>(choice_.precision);
+    SpmvDaspArgs args = dasp_->arguments();
+    args.stream = options_.dasp.bypass_cache;
+    args.partials = partials_;
+    args.arrivals = arrivals_;
+    args.x = x.data();
+    args.y = y.data();
+    args.x_stride = static_cast<std::int64_t>(x.stride(0));
+    args.y_stride = static_cast<std::int64_t>(y.stride(0));
+    args.y_type = Impl::ScalarTraits<typename Y::non_const_value_type>::element;
+    args.alpha = alpha;
+    args.beta = beta;
+    if (partials_ != nullptr) order_after_previous(space);
+    if constexpr (Compat::is_host_v<execution_space>) Compat::fence(space, "Tessera::spmv[dasp] emulated");
+    const Status status = table_->spmv_dasp(args, Compat::native_stream(space));
+    if (!status.ok()) throw DeviceError(status.message);
+  }
+
+  /// Scratch is shared by all applies: a change of instance waits for the one before (once).
+  void order_after_previous(const execution_space& space) const {
+    if (previous_ && Compat::native_stream(*previous_) != Compat::native_stream(space)) {
+      Compat::fence(*previous_, "Tessera::spmv: change of execution-space instance");
+    }
+    if (!previous_ || Compat::native_stream(*previous_) != Compat::native_stream(space)) previous_ = space;
+  }
+
+  Csr csr_;
+  SpmvOptions options_;
+  Impl::SpmvChoice choice_;
+  const KernelTable* table_ = nullptr;
+  std::optional<Dasp<memory_space>> dasp_;
+  Kokkos::View<std::uint64_t*, memory_space> scratch_;
+  void* partials_ = nullptr;
+  std::uint32_t* arrivals_ = nullptr;
+  mutable std::optional<execution_space> previous_;
+  std::optional<Transposed<Csr>> transposed_;
+  std::unique_ptr<SpmvPlan> transpose_plan_;
+  double setup_seconds_ = 0;
+};
+
+template <class Csr>
+Statistics SpmvPlan<Csr>::statistics() const {
+  Statistics s;
+  s.operation = "spmv";
+  s.algorithm = to_string(choice_.algorithm);
+  s.backend = to_string(choice_.backend);
+  s.compute = to_string(choice_.precision);
+  s.device = choice_.device;
+  s.why = choice_.why;
+  s.rows = static_cast<long long>(csr_.rows());
+  s.cols = static_cast<long long>(csr_.cols());
+  s.nnz = s.stored = static_cast<long long>(csr_.nnz());
+  s.row_mean = s.rows > 0 ? static_cast<double>(s.nnz) / static_cast<double>(s.rows) : 0;
+  s.csr_bytes = csr_.row_map().extent(0) * sizeof(typename Csr::size_type) +
+                csr_.nnz() * (sizeof(typename Csr::ordinal_type) + sizeof(value_type));
+  s.format_bytes = s.csr_bytes;
+  s.setup_seconds = setup_seconds_;
+  s.launches = choice_.backend == Backend::Reference ? 0 : 1;
+  s.fallback_taken = choice_.fallback;
+  s.transpose_prepared = transpose_plan_ != nullptr;
+  if (dasp_) {
+    const Dasp<memory_space>& d = *dasp_;
+    s.atom = d.geometry.atom;
+    s.stored = d.stored();
+    s.padding_ratio = s.nnz > 0 ? static_cast<double>(s.stored) / static_cast<double>(s.nnz) - 1 : 0;
+    s.matrix_unit_share = s.nnz > 0 ? 1 - static_cast<double>(d.irregular) / static_cast<double>(s.nnz) : 0;
+    s.row_max = d.max_length;
+    s.format_bytes = d.format_bytes();
+    s.map_bytes = d.map_bytes();
+    s.workspace_bytes = d.workspace_bytes();
+    const long long medium = d.class_rows[DaspMedium1] + d.class_rows[DaspMedium2] + d.class_rows[DaspMedium4];
+    s.classes = {{"long", d.class_rows[DaspLong], d.class_nnz[DaspLong]},
+                 {"medium", medium, d.class_nnz[DaspMedium4]},
+                 {"short 1&3", d.class_rows[DaspPairs13], d.class_nnz[DaspPairs13]},
+                 {"short 2&2", d.class_rows[DaspPairs22], d.class_nnz[DaspPairs22]},
+                 {"short 3", d.class_rows[DaspThree], d.class_nnz[DaspThree]},
+                 {"short 4", d.class_rows[DaspFour], d.class_nnz[DaspFour]},
+                 {"short 1", d.class_rows[DaspSingle], d.class_nnz[DaspSingle]},
+                 {"empty", d.class_rows[DaspEmpty], 0}};
+  }
+  return s;
+}
+
+/// y := alpha op(A) x + beta y through a plan, in the argument order of KokkosSparse::spmv. mode: "N", "T", "C", "H".
+template <class Exec, class Csr, class X, class Y>
+void spmv(const Exec& space, const SpmvPlan<Csr>& plan, const char mode[], double alpha, const X& x, double beta,
+          const Y& y) {
+  plan.apply(space, parse_op(mode), alpha, x, beta, y);
+}
+
+/// One-shot y := alpha op(A) x + beta y (Reuse::Once: straight from CSR, no conversion). A is a CsrView or anything
+/// csr_view() accepts. For "T", "C" and "H" A is transposed first, which costs far more than the product: keep a plan.
+template <class Exec, class Matrix, class X, class Y>
+void spmv(const Exec& space, const char mode[], double alpha, const Matrix& A, const X& x, double beta, const Y& y) {
+  if constexpr (!Impl::IsCsrView<Matrix>::value) {
+    spmv(space, mode, alpha, csr_view(A), x, beta, y);
+  } else {
+    SpmvOptions options;
+    options.reuse = Reuse::Once;
+    options.prepare_transpose = parse_op(mode) != Op::NoTrans;
+    const SpmvPlan<Matrix> plan(space, A, options);
+    plan.apply(space, parse_op(mode), alpha, x, beta, y);
+    if (options.prepare_transpose) Compat::fence(space, "Tessera::spmv: the transpose is released");
+  }
+}
+
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_CONVERT_TO_DASP_HPP
+#define TESSERA_CONVERT_TO_DASP_HPP
+
+#include <algorithm>
+#include <string>
+
+#include "Tessera_Options.hpp"
+#include "convert/Tessera_DaspFill.hpp"
+
+/// \file
+/// CSR to DASP on the execution space of the matrix, with two waits for sizes. Bytes moved, ideally: row_map twice,
+/// 21 a row for the order, CSR once (12 an entry in FP64), the format once (12 a slot).
+
+namespace Tessera {
+namespace Impl {
+
+inline void check(const DaspOptions& o) {
+  require<InvalidArgument>(o.max_medium_length >= 4 && o.max_medium_length <= 255, [&] {
+    return "DaspOptions::max_medium_length must lie in [4, 255], is " + std::to_string(o.max_medium_length);
+  });
+  require<InvalidArgument>(o.threshold > 0 && o.threshold <= 1, [&] {
+    return "DaspOptions::threshold must lie in (0, 1], is " + std::to_string(o.threshold);
+  });
+  require<InvalidArgument>(o.min_pairs >= 0 && o.entries_per_wave >= 0, [&] {
+    return "DaspOptions::min_pairs and entries_per_wave must not be negative: " + std::to_string(o.min_pairs) + ", " +
+           std::to_string(o.entries_per_wave);
+  });
+}
+
+inline DaspBins dasp_bins(const DaspOptions& o, const DaspGeometry& g, std::int64_t rows, std::int64_t nnz) {
+  // Work of a wave: enough to cover its start, little enough to fill the device. 16-bit entries are half the bytes.
+  const int wave_entries =
+      (o.entries_per_wave > 0 ? o.entries_per_wave : (nnz < 1000000 ? 256 : 512)) * (g.value_bytes == 8 ? 1 : 2);
+  const int per_row = wave_entries / 32;
+  const int four = o.adaptive_work ? std::clamp(per_row, 4, o.max_medium_length) : 4;
+  const int two = o.adaptive_work ? std::clamp(2 * per_row, four, o.max_medium_length) : 4;
+  DaspBins b;
+  b.max_medium = o.max_medium_length;
+  const int first[] = {0, 1, 256 - two, 256 - four, 252, 253, 254, 255, 256, 257};
+  std::copy(std::begin(first), std::end(first), b.first_bin);
+  b.global = o.sort == SortRange::Global;
+  b.windows = (rows + DaspBins::window - 1) / DaspBins::window;
+  return b;
+}
+
+/// Sizes and places of the short classes and of everything that follows from the class sizes alone.
+template <class MemorySpace>
+void dasp_layout(Dasp<MemorySpace>& d, const DaspSummary& s, const DaspOptions& o) {
+  const DaspGeometry& g = d.geometry;
+  std::int64_t n[DaspBins::sections];
+  for (int i = 0; i < DaspBins::sections; ++i) n[i] = s.section_begin[i + 1] - s.section_begin[i];
+  const std::int64_t n4 = n[4], n3 = n[5], n2 = n[6], n1 = n[7], n0 = n[8];
+  const std::int64_t units = d.slots_per_step() / 4;
+  std::int64_t pairs = std::min(n1, n3);
+  pairs = pairs >= std::max(o.min_pairs, 1) ? pairs - pairs % (g.rows * g.slices) : 0;
+
+  const std::int64_t rows[DaspClasses] = {n[0], n[1], n[2], n[3], pairs, n2, n3 - pairs, n4, n1 - pairs, n0};
+  const std::int64_t at[DaspClasses] = {s.section_begin[0],         s.section_begin[1], s.section_begin[2],
+                                        s.section_begin[3],         s.section_begin[5], s.section_begin[6],
+                                        s.section_begin[5] + pairs, s.section_begin[4], s.section_begin[7] + pairs,
+                                        s.section_begin[8]};
+  for (int c = 0; c < DaspClasses; ++c) {
+    d.kernel_rows[c] = static_cast<std::uint32_t>(rows[c]);
+    d.class_rows[c] = rows[c];
+    d.first_position[c] = static_cast<std::uint32_t>(at[c]);
+  }
+  d.class_rows[DaspPairs13] = 2 * pairs;
+  d.pair_ones_position = static_cast<std::uint32_t>(s.section_begin[7]);
+  d.max_length = s.max_length;
+  d.long_blocks = s.long_pieces;
+
+  d.class_nnz[DaspLong] = s.long_nnz;
+  d.class_nnz[DaspPairs13] = 4 * pairs;
+  d.class_nnz[DaspPairs22] = 2 * n2;
+  d.class_nnz[DaspThree] = 3 * (n3 - pairs);
+  d.class_nnz[DaspFour] = 4 * n4;
+  d.class_nnz[DaspSingle] = n1 - pairs;
+  d.class_nnz[DaspMedium4] = d.nnz;
+  for (const int c : {DaspLong, DaspPairs13, DaspPairs22, DaspThree, DaspFour, DaspSingle}) {
+    d.class_nnz[DaspMedium4] -= d.class_nnz[c];
+  }
+
+  const std::int64_t short_steps[] = {(pairs + units - 1) / units, ((n2 + 1) / 2 + units - 1) / units,
+                                      (n3 - pairs + units - 1) / units, (n4 + units - 1) / units};
+  std::int64_t step = 0;
+  for (int c = 0; c < 4; ++c) {
+    d.first_step[DaspPairs13 + c] = static_cast<std::uint32_t>(step);
+    step += short_steps[c];
+  }
+  d.steps = step;
+  d.short_steps_per_wave = o.adaptive_work && step >= 32768 ? 2 : 1;
+  d.irregular = d.class_nnz[DaspSingle];
+
+  // Waves of each class, in launch order: the long pieces first, they take longest.
+  std::int64_t waves[DaspClasses], block = d.long_blocks;
+  waves[DaspLong] = d.long_blocks;
+  for (int c = DaspMedium1; c <= DaspMedium4; ++c) {
+    const std::int64_t set = std::int64_t{g.rows} << (c - DaspMedium1);
+    d.first_block[c] = static_cast<std::uint32_t>(block);
+    waves[c] = (rows[c] + set - 1) / set;
+    block += waves[c];
+  }
+  d.block_count = block;
+  for (int c = 0; c < 4; ++c) {
+    waves[DaspPairs13 + c] = (short_steps[c] + d.short_steps_per_wave - 1) / d.short_steps_per_wave;
+  }
+  const std::int64_t loose = std::int64_t{g.lanes} * 4;
+  waves[DaspSingle] = (rows[DaspSingle] + loose - 1) / loose;
+  waves[DaspEmpty] = (rows[DaspEmpty] + loose - 1) / loose;
+  std::int64_t wave = 0;
+  for (int c = 0; c < DaspClasses; ++c) {
+    d.first_wave[c] = static_cast<std::uint32_t>(wave);
+    wave += waves[c];
+  }
+  d.first_wave[DaspClasses] = static_cast<std::uint32_t>(wave);
+  require<NotSupported>(wave < (std::int64_t{1} << 31), [] { return std::string("DASP: more than 2^31 waves"); });
+}
+
+template <class MemorySpace>
+DaspBlockFunctor<MemorySpace> dasp_sets(const Dasp<MemorySpace>& d, const DaspOptions& o, std::int64_t first_step) {
+  DaspBlockFunctor<MemorySpace> f;
+  f.place = DaspPlacement{d.geometry};
+  f.long_rows = d.class_rows[DaspLong];
+  for (int c = 0; c < 3; ++c) {
+    f.medium_position[c] = d.first_position[DaspMedium1 + c];
+    f.medium_rows[c] = d.class_rows[DaspMedium1 + c];
+    f.medium_sets[c] = d.first_wave[DaspMedium1 + c + 1] - d.first_wave[DaspMedium1 + c];
+  }
+  f.first_step = first_step;
+  f.first_irregular = d.class_nnz[DaspSingle];
+  f.total = f.long_rows + f.medium_sets[0] + f.medium_sets[1] + f.medium_sets[2];
+  f.steps_per_piece = d.steps_per_piece;
+  f.least_real = o.threshold * static_cast<double>(d.slots_per_step());
+  f.row_order = d.row_order;
+  f.row_length = d.row_length;
+  f.blocks = d.blocks;
+  f.remainder = d.remainder;
+  f.long_pieces = d.long_pieces;
+  return f;
+}
+
+template <class Stored, class Exec, class Csr>
+void dasp_fill_as(const Exec& space, const Dasp<typename Csr::memory_space>& d, const DaspOptions& o,
+                  const typename Csr::values_type& values, const typename Csr::entries_type& entries) {
+  using Functor = DaspFillFunctor<Csr, Stored>;
+  Functor f;
+  f.csr_values = values;
+  f.csr_entries = entries;
+  f.sets = dasp_sets(d, o, 0);
+  f.a = d.arguments();
+  f.row_length = d.row_length;
+  f.row_begin = d.row_begin;
+  f.values = reinterpret_cast<Stored*>(d.values.data());
+  f.columns = d.columns.data();
+  f.irregular_values = reinterpret_cast<Stored*>(d.irregular_values.data());
+  f.irregular_columns = d.irregular_columns.data();
+  f.runs = d.runs.data();
+  f.long_blocks = d.long_blocks;
+  f.block_units = d.block_count;
+  f.short_units = static_cast<std::int64_t>(d.runs.extent(0)) / 2;
+  for (int c = 0; c < 4; ++c) f.short_first_unit[c] = d.first_step[DaspPairs13 + c];
+  f.short_first_unit[4] = f.short_units;
+  f.with_columns = entries.data() != nullptr;
+  const std::int64_t singles = d.class_rows[DaspSingle];
+  const std::int64_t units =
+      f.block_units + f.short_units + (singles + Functor::singles_per_unit - 1) / Functor::singles_per_unit;
+  if (units == 0) return;
+  Kokkos::parallel_for("Tessera::convert[dasp] fill",
+                       Kokkos::TeamPolicy<Exec>(space, static_cast<int>(units), Compat::team_size<Exec>(64)), f);
+}
+
+}  // namespace Impl
+
+/// Writes the values of `values` (nnz numbers in CSR order) into the format; `entries` as well if it is not empty.
+/// One kernel, no allocation, no wait.
+template <class Csr, class Exec>
+void dasp_fill(const Exec& space, const Dasp<typename Csr::memory_space>& d, const DaspOptions& o,
+               const typename Csr::values_type& values, const typename Csr::entries_type& entries) {
+  if (d.precision == Precision::FP64) {
+    Impl::dasp_fill_as<double, Exec, Csr>(space, d, o, values, entries);
+  } else if (d.precision == Precision::FP16) {
+    Impl::dasp_fill_as<half_t, Exec, Csr>(space, d, o, values, entries);
+  } else {
+    Impl::dasp_fill_as<bhalf_t, Exec, Csr>(space, d, o, values, entries);
+  }
+}
+
+/// Converts A for the block geometry of a backend. Deterministic; columns keep their order inside a row.
+/// @throw InvalidArgument  options out of range
+template <class Csr, class Exec>
+Dasp<typename Csr::memory_space> to_dasp(const Exec& space, const Csr& A, const DaspGeometry& geometry,
+                                         Precision precision, const DaspOptions& o = {}) {
+  using Memory = typename Csr::memory_space;
+  const Compat::ScopedRegion region("Tessera::convert[dasp]");
+  Impl::check(o);
+  Dasp<Memory> d;
+  d.geometry = geometry;
+  d.precision = precision;
+  d.rows = static_cast<std::int64_t>(A.rows());
+  d.cols = static_cast<std::int64_t>(A.cols());
+  d.nnz = static_cast<std::int64_t>(A.nnz());
+  d.global_sort = o.sort == SortRange::Global;
+  const std::int64_t piece = d.nnz < 1000000 ? 256 : d.nnz < 10000000 ? 512 : 1024;
+  d.steps_per_piece = static_cast<int>(std::max<std::int64_t>(
+      1, (o.entries_per_wave > 0 ? o.entries_per_wave : piece * (geometry.value_bytes == 8 ? 1 : 2)) /
+             d.slots_per_step()));
+  d.steps_per_piece = std::min(d.steps_per_piece, 4095);
+  if (d.rows == 0) return d;
+
+  // 1. The order of the rows.
+  const Impl::DaspBins bins = Impl::dasp_bins(o, geometry, d.rows, d.nnz);
+  const auto rows = static_cast<std::size_t>(d.rows), cells = static_cast<std::size_t>(bins.windows) * Impl::DaspBins::count;
+  using Words = Kokkos::View<std::uint32_t*, Kokkos::LayoutLeft, Memory>;
+  const auto order = Compat::allocate<Words>(space, "Tessera::dasp::order", rows);
+  const auto counts = Compat::allocate<Words>(space, "Tessera::dasp::counts", 2 * cells);
+  const Words offsets = Kokkos::subview(counts, std::make_pair(cells, 2 * cells));
+  Kokkos::View<Impl::DaspSummary*, Kokkos::LayoutLeft, Memory> summary("Tessera::dasp::summary", 1);
+  using Sort = Impl::DaspSortFunctor<Csr>;
+  Kokkos::parallel_for("Tessera::convert[dasp] sort",
+                       Kokkos::TeamPolicy<Exec>(space, static_cast<int>(bins.windows), Compat::team_size<Exec>(256))
+                           .set_scratch_size(0, Kokkos::PerTeam(Sort::scratch_bytes())),
+                       Sort{A, bins, d.slots_per_step(), d.steps_per_piece, order, counts, summary});
+  Kokkos::parallel_scan("Tessera::convert[dasp] scan",
+                        Kokkos::RangePolicy<Exec>(space, 0, static_cast<std::int64_t>(cells)),
+                        Impl::DaspScanFunctor<Csr>{bins, counts, offsets, summary});
+  d.row_order = Compat::allocate<decltype(d.row_order)>(space, "Tessera::dasp::row_order", rows);
+  d.row_length = Compat::allocate<decltype(d.row_length)>(space, "Tessera::dasp::row_length", rows);
+  d.row_begin = Compat::allocate<decltype(d.row_begin)>(space, "Tessera::dasp::row_begin", rows);
+  Kokkos::parallel_for("Tessera::convert[dasp] scatter", Kokkos::RangePolicy<Exec>(space, 0, d.rows),
+                       Impl::DaspScatterFunctor<Csr>{A, order, offsets, d.row_order, d.row_length, d.row_begin});
+  auto host_summary = Kokkos::create_mirror_view(summary);
+  Kokkos::deep_copy(space, host_summary, summary);
+  Compat::fence(space, "Tessera::convert[dasp] class sizes");
+  host_summary(0).section_begin[Impl::DaspBins::sections] = d.rows;
+  Impl::dasp_layout(d, host_summary(0), o);
+
+  // 2. Blocks.
+  const std::int64_t short_steps = d.steps;
+  const std::size_t medium = d.first_position[DaspMedium4] + d.kernel_rows[DaspMedium4] - d.first_position[DaspMedium1];
+  d.blocks = Compat::allocate<decltype(d.blocks)>(space, "Tessera::dasp::blocks", d.block_count);
+  d.remainder = Compat::allocate<decltype(d.remainder)>(space, "Tessera::dasp::remainder", medium);
+  d.long_pieces =
+      Compat::allocate<decltype(d.long_pieces)>(space, "Tessera::dasp::long_pieces", d.class_rows[DaspLong] + 1);
+  auto sets = Impl::dasp_sets(d, o, short_steps);
+  if (sets.total > 0) {
+    Kokkos::View<Impl::DaspSizes*, Kokkos::LayoutLeft, Memory> sizes("Tessera::dasp::sizes", 1);
+    sets.sizes = sizes;
+    Kokkos::parallel_scan("Tessera::convert[dasp] blocks", Kokkos::RangePolicy<Exec>(space, 0, sets.total), sets);
+    auto host_sizes = Kokkos::create_mirror_view(sizes);
+    Kokkos::deep_copy(space, host_sizes, sizes);
+    Compat::fence(space, "Tessera::convert[dasp] block sizes");
+    d.steps += host_sizes(0).steps;
+    d.irregular += host_sizes(0).irregular;
+  }
+  Impl::require<NotSupported>(d.steps < (std::int64_t{1} << 32), [] { return std::string("DASP: more than 2^32 steps"); });
+
+  // 3. Slots.
+  const auto slots = static_cast<std::size_t>(d.steps * d.slots_per_step());
+  const auto per_word = static_cast<std::size_t>(8 / geometry.value_bytes);
+  d.values = Compat::allocate<decltype(d.values)>(space, "Tessera::dasp::values", slots / per_word);
+  d.columns = Compat::allocate<decltype(d.columns)>(space, "Tessera::dasp::columns", slots);
+  d.irregular_values = Compat::allocate<decltype(d.irregular_values)>(
+      space, "Tessera::dasp::irregular_values", (static_cast<std::size_t>(d.irregular) + per_word - 1) / per_word);
+  d.irregular_columns = Compat::allocate<decltype(d.irregular_columns)>(space, "Tessera::dasp::irregular_columns",
+                                                                        static_cast<std::size_t>(d.irregular));
+  d.runs = Compat::allocate<decltype(d.runs)>(space, "Tessera::dasp::runs", 2 * static_cast<std::size_t>(short_steps));
+  dasp_fill<Csr>(space, d, o, A.values(), A.entries());
+  return d;
+}
+
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_SELECT_SPMV_HPP
+#define TESSERA_SELECT_SPMV_HPP
+
+#include <cstdint>
+#include <string>
+
+#include "Tessera_CsrView.hpp"
+#include "Tessera_Device.hpp"
+#include "Tessera_Options.hpp"
+
+/// \file
+/// Which algorithm and backend an SpmvPlan takes, and the sentence that says why. Strongest first: the options, then
+/// TESSERA_FORCE_BACKEND / TESSERA_FORCE_ALGORITHM, then the rules below. No rule ever changes the precision.
+
+namespace Tessera {
+namespace Impl {
+
+struct SpmvChoice {
+  SpmvAlgorithm algorithm = SpmvAlgorithm::Csr;
+  Backend backend = Backend::Kokkos;
+  Precision precision = Precision::FP64;
+  bool fallback = false;
+  std::string why, device;
+};
+
+inline Precision precision_of(ComputeType compute, Precision natural) {
+  switch (compute) {
+    case ComputeType::Auto: return natural;
+    case ComputeType::FP64: return Precision::FP64;
+    case ComputeType::FP32: return Precision::FP32;
+    case ComputeType::TF32: return Precision::TF32;
+    case ComputeType::FP16_FP32: return Precision::FP16;
+    case ComputeType::BF16_FP32: return Precision::BF16;
+  }
+  return natural;
+}
+
+inline bool on_matrix_units(Precision p) {
+  return p == Precision::FP64 || p == Precision::FP16 || p == Precision::BF16;
+}
+
+/// The matrix-unit backend of an execution space: its own device, or an emulated unit on hosts.
+template <class Exec>
+Backend natural_backend() {
+  if (Compat::is_cuda_v<Exec>) return Backend::Cuda;
+  if (Compat::is_hip_v<Exec>) return Backend::Hip;
+  return Backend::EmulatedNvidia;
+}
+
+/// @throw NotSupported  a combination that exists nowhere; NotCompiled  an explicitly chosen backend that is not built
+template <class Csr>
+SpmvChoice select_spmv(const SpmvOptions& options, std::int64_t rows, std::int64_t nnz) {
+  using Exec = typename Csr::execution_space;
+  const Precision natural = ScalarTraits<typename Csr::value_type>::precision;
+  SpmvChoice c;
+  c.precision = precision_of(options.compute, natural);
+  c.device = Exec::name();
+
+  const Backend forced = options.backend != Backend::Auto ? options.backend : forced_backend();
+  const SpmvAlgorithm asked = options.algorithm != SpmvAlgorithm::Auto ? options.algorithm : forced_spmv_algorithm();
+  const bool emulated = forced == Backend::EmulatedNvidia || forced == Backend::EmulatedAmd;
+  const bool device = forced == Backend::Cuda || forced == Backend::Hip;
+
+  // What cannot be, whatever the algorithm.
+  if (device) kernel_table(forced);  // throws NotCompiled or NotSupported
+  require<NotSupported>(!device || natural_backend<Exec>() == forced, [&] {
+    return "backend '" + std::string(to_string(forced)) + "' needs Views in its device's memory; this matrix lives on " +
+           Exec::name();
+  });
+  require<NotSupported>(!emulated || Compat::is_host_v<Exec>, [&] {
+    return "backend '" + std::string(to_string(forced)) + "' runs on host execution spaces; this matrix lives on " +
+           Exec::name();
+  });
+
+  const auto csr = [&](std::string why, bool fallback) {
+    require<NotSupported>(!fallback || options.fallback, [&] { return why + " (fallback = false)"; });
+    require<NotSupported>(c.precision == natural, [&] {
+      return std::string(why) + "; and the CSR kernels do not round a matrix of " + to_string(natural) + " to " +
+             to_string(c.precision) + ": convert the values, or use SpmvAlgorithm::Dasp with fp64, fp16 or bf16";
+    });
+    c.algorithm = SpmvAlgorithm::Csr;
+    c.backend = forced == Backend::Reference ? Backend::Reference : Backend::Kokkos;
+    c.fallback = fallback;
+    c.why = std::move(why);
+    return c;
+  };
+  const auto dasp = [&](std::string why) {
+    c.algorithm = SpmvAlgorithm::Dasp;
+    c.backend = emulated || device ? forced : natural_backend<Exec>();
+    c.device = kernel_table(c.backend).name;
+    DeviceFacts facts;
+    if (kernel_table(c.backend).device_facts(facts).ok()) c.device = facts.name;
+    c.why = std::move(why);
+    return c;
+  };
+
+  if (forced == Backend::Reference) {
+    require<NotSupported>(Compat::is_host_v<Exec>, [] {
+      return std::string("backend 'reference' runs on host execution spaces; mirror the matrix first");
+    });
+    return csr("plain loops were asked for", asked == SpmvAlgorithm::Dasp);
+  }
+  if (asked == SpmvAlgorithm::Csr) return csr("the CSR kernel was asked for", false);
+  if (asked == SpmvAlgorithm::Dasp) {
+    if (!on_matrix_units(c.precision)) {
+      return csr("DASP has no " + std::string(to_string(c.precision)) + " matrix instruction to use; CSR instead", true);
+    }
+    if (forced == Backend::Kokkos) return csr("DASP needs a matrix-unit backend, Kokkos was asked for; CSR instead", true);
+    return dasp("DASP was asked for");
+  }
+
+  // Auto.
+  if (options.reuse == Reuse::Once && c.precision == natural) {
+    return csr("set-up would not be amortised (Reuse::Once), CSR needs none", false);
+  }
+  if (emulated || c.precision != natural) return dasp("only DASP serves the backend or precision asked for");
+  if (forced == Backend::Kokkos) return csr("the Kokkos backend was asked for, its SpMV is the CSR kernel", false);
+  if (Compat::is_host_v<Exec>) return csr("on hosts CSR moves the fewest bytes and needs no set-up", false);
+  if (!on_matrix_units(c.precision)) {
+    return csr("there is no matrix instruction for " + std::string(to_string(c.precision)) + " sums of full precision",
+               false);
+  }
+  const Backend backend = natural_backend<Exec>();
+  for (const BackendInfo& info : available_backends()) {
+    if (info.backend != backend) continue;
+    if (!info.usable) return csr("backend '" + info.name + "' cannot be used: " + info.reason, true);
+    // DASP multiplies whole tiles for their diagonal: 8 x 2 flop an entry must cost less than the entry's bytes.
+    const double unit = 16.0 * static_cast<double>(nnz) / info.facts.fp64_matrix_rate;
+    const double bytes = 12.0 * static_cast<double>(nnz) / info.facts.bandwidth;
+    if (c.precision == Precision::FP64 && info.facts.fp64_matrix_rate > 0 && unit > bytes) {
+      return csr("the FP64 matrix unit would need " + std::to_string(1e6 * unit) + " us, the bytes " +
+                     std::to_string(1e6 * bytes) + " us",
+                 false);
+    }
+    return dasp("device with matrix units, plan to be reused, " + std::to_string(nnz) + " entries in " +
+                std::to_string(rows) + " rows");
+  }
+  return csr("no matrix-unit backend for " + std::string(Exec::name()), true);
+}
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+# Configures SOURCE in BINARY from nothing, builds it, and runs its tests. TESSERA is the prefix of an installed Tessera,
+# TESSERA_SOURCE a source tree of it.
+
+set(ENV{CMAKE_BUILD_PARALLEL_LEVEL} 2)
+
+function(run)
+  list(JOIN ARGN " " line)
+  message(STATUS "${line}")
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "consumer: this command ended with ${status}: ${line}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE "${BINARY}")
+set(arguments -S "${SOURCE}" -B "${BINARY}" -G "${GENERATOR}" -DCMAKE_BUILD_TYPE=Release
+              "-DCMAKE_CXX_COMPILER=${COMPILER}")
+if(TESSERA)
+  # Kokkos is not named: the package has to find the one it was built with.
+  list(APPEND arguments "-DCMAKE_PREFIX_PATH=${TESSERA}")
+else()
+  list(APPEND arguments "-DTESSERA_SOURCE=${TESSERA_SOURCE}" "-DKokkos_ROOT=${KOKKOS}")
+endif()
+run("${CMAKE_COMMAND}" ${arguments})
+run("${CMAKE_COMMAND}" --build "${BINARY}")
+run("${CTEST}" --test-dir "${BINARY}" --output-on-failure --no-tests=error)
