@@ -17,6 +17,7 @@ function(tessera_add_backend name)
   set(objects tessera_backend_${name})
   add_library(${objects} OBJECT ${arg_SOURCES})
   tessera_own_target(${objects})
+  tessera_host_only(${objects})
   target_include_directories(${objects} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}"
                                                 "${PROJECT_BINARY_DIR}/src")
   target_compile_features(${objects} PRIVATE cxx_std_17)

@@ -37,9 +37,22 @@ function(tessera_own_target target)
   # nvcc knows the pragmas meant for it; the host compiler that sees them next does not.
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra>"
                                            "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-unknown-pragmas>")
+  if("CUDA" IN_LIST Tessera_KOKKOS_DEVICES)
+    # The C++ compiler is then Kokkos' nvcc_wrapper.
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-unknown-pragmas>")
+  endif()
   if(Tessera_ENABLE_WERROR)
     target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Werror>"
                                              "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Werror>")
   endif()
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF CUDA_EXTENSIONS OFF)
+endfunction()
+
+# For targets that know no Kokkos: with Kokkos' nvcc_wrapper as C++ compiler every file would go through nvcc, which takes
+# longer and warns about host functions that it believes to be called from a device.
+function(tessera_host_only target)
+  get_filename_component(compiler "${CMAKE_CXX_COMPILER}" NAME)
+  if(compiler MATCHES "^nvcc_wrapper")
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:--host-only>")
+  endif()
 endfunction()

@@ -16,7 +16,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 preset=debian
 label=
 configure_only=
-configure=()
+# Said here, since a folder that cmake/run.sh configured has them off.
+configure=(-DTessera_ENABLE_TESTS=ON)
 while [ $# -gt 0 ]; do
   case $1 in
     --preset | --label)

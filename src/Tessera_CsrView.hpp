@@ -68,21 +68,20 @@ class CsrView {
              std::to_string(values.extent(0));
     });
     Impl::require<InvalidArgument>(
-        entries.extent(0) <= static_cast<std::uint64_t>(std::numeric_limits<Offset>::max()), [&] {
-          return std::to_string(entries.extent(0)) + " entries do not fit the offset type of row_map";
-        });
+        entries.extent(0) <= static_cast<std::uint64_t>(std::numeric_limits<Offset>::max()),
+        [&] { return std::to_string(entries.extent(0)) + " entries do not fit the offset type of row_map"; });
     Impl::require<InvalidArgument>(
         entries.extent(0) == 0 || (entries.data() != nullptr && values.data() != nullptr && row_map.data() != nullptr),
         [] { return std::string("CSR arrays must not be null"); });
   }
 
-  Ordinal rows() const noexcept { return rows_; }
-  Ordinal cols() const noexcept { return cols_; }
+  KOKKOS_INLINE_FUNCTION Ordinal rows() const noexcept { return rows_; }
+  KOKKOS_INLINE_FUNCTION Ordinal cols() const noexcept { return cols_; }
   /// Length of entries, which must equal row_map(rows) (validate() checks it).
-  std::size_t nnz() const noexcept { return entries_.extent(0); }
-  const row_map_type& row_map() const noexcept { return row_map_; }
-  const entries_type& entries() const noexcept { return entries_; }
-  const values_type& values() const noexcept { return values_; }
+  KOKKOS_INLINE_FUNCTION std::size_t nnz() const noexcept { return entries_.extent(0); }
+  KOKKOS_INLINE_FUNCTION const row_map_type& row_map() const noexcept { return row_map_; }
+  KOKKOS_INLINE_FUNCTION const entries_type& entries() const noexcept { return entries_; }
+  KOKKOS_INLINE_FUNCTION const values_type& values() const noexcept { return values_; }
 
  private:
   Ordinal rows_ = 0, cols_ = 0;

@@ -17,8 +17,8 @@ struct BackendInfo {
   std::string name;
   bool compiled = false;
   bool usable = false;
-  std::string reason;     ///< why not, if not usable
-  DeviceFacts facts{};    ///< of the current device, if usable
+  std::string reason;   ///< why not, if not usable
+  DeviceFacts facts{};  ///< of the current device, if usable
 };
 
 /// Every backend Tessera has, in order of preference, with the reason where one cannot be used. Queries the device

@@ -16,22 +16,29 @@ struct Workspace {
   std::size_t bytes = 0;
 };
 
+/// Whether the matrix, read once an apply, passes the first-level cache by.
+enum class CacheBypass {
+  Auto,    ///< Always, unless the whole format fits into the last-level cache (measured: perf_test/NOTES.md)
+  Always,  ///< leaves the first level to x
+  Never
+};
+
 /// In which range rows are sorted by length.
 enum class SortRange {
-  Auto,    ///< Window unless the length distribution asks for Global
+  Auto,    ///< Global for small matrices and where the lengths of the medium and short rows vary much, else Window
   Window,  ///< inside windows of 2048 rows: keeps the locality of x and y
   Global   ///< over the whole matrix, as in the paper
 };
 
 /// Parameters of the DASP format [Lu & Liu, SC'23]; the defaults are the paper's where the paper has one.
 struct DaspOptions {
-  int max_medium_length = 255;   ///< longer rows are cut into pieces (MAX_LEN - 1; 4 <= value <= 255)
-  double threshold = 0.75;       ///< least share of real entries in a step of the regular part, in (0, 1]
-  int min_pairs = 128;           ///< rows of 1 and 3 are paired only if there are this many of each
+  int max_medium_length = 255;  ///< longer rows are cut into pieces (MAX_LEN - 1; 4 <= value <= 255)
+  double threshold = 0.75;      ///< least share of real entries in a step of the regular part, in (0, 1]
+  int min_pairs = 128;          ///< rows of 1 and 3 are paired only if there are this many of each
   SortRange sort = SortRange::Auto;
-  int entries_per_wave = 0;      ///< work of a wave: decides row-blocks a wave and pieces of long rows; 0: by size
-  bool adaptive_work = true;     ///< false: one row-block set of the smallest size, one short step a wave
-  bool bypass_cache = true;      ///< matrix loads do not allocate in the first-level cache
+  int entries_per_wave = 0;   ///< work of a wave: decides row-blocks a wave and pieces of long rows; 0: by size
+  bool adaptive_work = true;  ///< false: one row-block, one short step a wave
+  CacheBypass bypass = CacheBypass::Auto;
 };
 
 struct SpmvOptions {

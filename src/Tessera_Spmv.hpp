@@ -52,8 +52,7 @@ class SpmvPlan {
   /// Analyses and converts on `space`. Returns when all sizes are known; the last kernel may still be in flight there.
   /// A is trusted: run validate() on matrices from outside first.
   /// @throw NotCompiled, NotSupported, InvalidArgument, WorkspaceTooSmall  before any kernel is launched
-  SpmvPlan(const execution_space& space, const Csr& A, const SpmvOptions& options = {})
-      : csr_(A), options_(options) {
+  SpmvPlan(const execution_space& space, const Csr& A, const SpmvOptions& options = {}) : csr_(A), options_(options) {
     const auto begin = std::chrono::steady_clock::now();
     const Compat::ScopedRegion region("Tessera::spmv setup");
     choice_ = Impl::select_spmv<Csr>(options, static_cast<std::int64_t>(A.rows()), static_cast<std::int64_t>(A.nnz()));
@@ -69,10 +68,9 @@ class SpmvPlan {
     }
     setup_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (verbose()) {
-      std::fprintf(stderr, "Tessera: spmv %lld x %lld, %lld entries: %s on %s (%s)\n",
-                   static_cast<long long>(A.rows()), static_cast<long long>(A.cols()),
-                   static_cast<long long>(A.nnz()), to_string(choice_.algorithm), to_string(choice_.backend),
-                   choice_.why.c_str());
+      std::fprintf(stderr, "Tessera: spmv %lld x %lld, %lld entries: %s on %s (%s)\n", static_cast<long long>(A.rows()),
+                   static_cast<long long>(A.cols()), static_cast<long long>(A.nnz()), to_string(choice_.algorithm),
+                   to_string(choice_.backend), choice_.why.c_str());
     }
   }
   SpmvPlan(SpmvPlan&&) noexcept = default;
@@ -81,8 +79,8 @@ class SpmvPlan {
   SpmvPlan& operator=(const SpmvPlan&) = delete;
 
   /// Rank-1: x[cols], y[rows]. Rank-2: x(cols, k), y(rows, k), any layout, k >= 0, one launch a column.
-  /// alpha and beta are host scalars. beta == 0 overwrites y, NaN included; alpha == 0 does not read x. x and y must not
-  /// overlap. Asynchronous on `space`: one kernel launch, no allocation, no wait; can be captured in a graph.
+  /// alpha and beta are host scalars. beta == 0 overwrites y, NaN included; alpha == 0 does not read x. x and y must
+  /// not overlap. Asynchronous on `space`: one kernel launch, no allocation, no wait; can be captured in a graph.
   /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument, DeviceError
   template <class X, class Y>
   void apply(const execution_space& space, Op op, double alpha, const X& x, double beta, const Y& y) const {
@@ -128,7 +126,8 @@ class SpmvPlan {
   /// The same, with a check that A has the plan's pattern arrays. @throw StalePlan
   void update_values(const execution_space& space, const Csr& A) {
     Impl::require<StalePlan>(matches(A), [] {
-      return std::string("update_values: the matrix has other sizes or other pattern arrays than the plan was made for");
+      return std::string(
+          "update_values: the matrix has other sizes or other pattern arrays than the plan was made for");
     });
     update_values(space, A.values());
   }
@@ -157,7 +156,13 @@ class SpmvPlan {
   void set_up_dasp(const execution_space& space) {
     table_ = &kernel_table(choice_.backend);
     const DaspGeometry* geometry = table_->dasp_geometry(choice_.precision);
-    dasp_ = to_dasp(space, csr_, *geometry, choice_.precision, options_.dasp);
+    dasp_ = to_dasp(space, csr_, *geometry, choice_.precision, options_.dasp, options_.updatable);
+    // A format that stays in the last-level cache is fastest through the ordinary path.
+    DeviceFacts facts;
+    const bool known = table_->device_facts(facts).ok() && facts.cache_bytes > 0;
+    bypass_ = options_.dasp.bypass == CacheBypass::Always ||
+              (options_.dasp.bypass == CacheBypass::Auto &&
+               (!known || static_cast<double>(dasp_->format_bytes()) > 0.75 * static_cast<double>(facts.cache_bytes)));
     const std::size_t need = dasp_->workspace_bytes();
     if (need > 0) {
       Impl::require_workspace(options_.workspace, need);
@@ -171,11 +176,6 @@ class SpmvPlan {
       }
       partials_ = scratch;
       arrivals_ = reinterpret_cast<std::uint32_t*>(scratch + dasp_->partial_bytes());
-    }
-    if (!options_.updatable) {
-      Compat::fence(space, "Tessera::spmv set-up: the map is released");
-      dasp_->row_begin = {};
-      dasp_->row_length = {};
     }
   }
 
@@ -197,7 +197,7 @@ class SpmvPlan {
   void apply_dasp(const execution_space& space, double alpha, const X& x, double beta, const Y& y) const {
     Impl::check_dasp_types<X, Y>(choice_.precision);
     SpmvDaspArgs args = dasp_->arguments();
-    args.stream = options_.dasp.bypass_cache;
+    args.stream = bypass_;
     args.partials = partials_;
     args.arrivals = arrivals_;
     args.x = x.data();
@@ -227,6 +227,7 @@ class SpmvPlan {
   const KernelTable* table_ = nullptr;
   std::optional<Dasp<memory_space>> dasp_;
   Kokkos::View<std::uint64_t*, memory_space> scratch_;
+  bool bypass_ = true;
   void* partials_ = nullptr;
   std::uint32_t* arrivals_ = nullptr;
   mutable std::optional<execution_space> previous_;

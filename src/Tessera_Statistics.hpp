@@ -21,19 +21,19 @@ struct ClassShare {
 /// What a plan decided and what it costs. Host data only, cheap to copy.
 struct Statistics {
   std::string operation, algorithm, backend, atom, compute, device;
-  std::string why;                   ///< the rule that decided, with its numbers
+  std::string why;  ///< the rule that decided, with its numbers
   long long rows = 0, cols = 0, nnz = 0;
-  long long stored = 0;              ///< slots of the format, padding included
-  double padding_ratio = 0;          ///< stored / nnz - 1
-  double matrix_unit_share = 0;      ///< nonzeros that go through the matrix unit / nnz
+  long long stored = 0;          ///< slots of the format, padding included
+  double padding_ratio = 0;      ///< stored / nnz - 1
+  double matrix_unit_share = 0;  ///< nonzeros that go through the matrix unit / nnz
   double row_mean = 0;
-  long long row_max = 0;             ///< 0 if the algorithm did not look
-  std::size_t format_bytes = 0;      ///< what the kernel reads, vectors apart
-  std::size_t map_bytes = 0;         ///< what update_values keeps
-  std::size_t workspace_bytes = 0;   ///< scratch of apply
-  std::size_t csr_bytes = 0;         ///< the same matrix in CSR
-  double setup_seconds = 0;          ///< host time of the constructor; the last kernel may still run
-  int launches = 0;                  ///< kernel launches of an apply to one vector
+  long long row_max = 0;            ///< 0 if the algorithm did not look
+  std::size_t format_bytes = 0;     ///< what the kernel reads, vectors apart
+  std::size_t map_bytes = 0;        ///< what update_values keeps
+  std::size_t workspace_bytes = 0;  ///< scratch of apply
+  std::size_t csr_bytes = 0;        ///< the same matrix in CSR
+  double setup_seconds = 0;         ///< host time of the constructor; the last kernel may still run
+  int launches = 0;                 ///< kernel launches of an apply to one vector
   bool fallback_taken = false, transpose_prepared = false, deterministic = true;
   std::vector<ClassShare> classes;
 };

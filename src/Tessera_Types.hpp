@@ -18,15 +18,15 @@ namespace Tessera {
 /// op(A) = A, A^T or A^H.
 enum class Op { NoTrans, Trans, ConjTrans };
 
-/// What is multiplied and accumulated. `Auto` follows the matrix: double -> FP64, float -> FP32, half_t -> FP16 operands
-/// with FP32 sums, bhalf_t -> BF16 operands with FP32 sums. A narrower choice rounds the matrix once, at set-up; it is
-/// never made by `Auto`.
+/// What is multiplied and accumulated. `Auto` follows the matrix: double -> FP64, float -> FP32, half_t -> FP16
+/// operands with FP32 sums, bhalf_t -> BF16 operands with FP32 sums. A narrower choice rounds the matrix once, at
+/// set-up; it is never made by `Auto`.
 enum class ComputeType { Auto, FP64, FP32, TF32, FP16_FP32, BF16_FP32 };
 
 enum class SpmvAlgorithm { Auto, Dasp, Csr };
 
-/// Who executes. Kokkos: portable kernels on the execution space. Reference: plain loops on the host in double or wider.
-/// EmulatedNvidia / EmulatedAmd: the matrix-unit kernels lane by lane on the host. Cuda / Hip: the devices.
+/// Who executes. Kokkos: portable kernels on the execution space. Reference: plain loops on the host in double or
+/// wider. EmulatedNvidia / EmulatedAmd: the matrix-unit kernels lane by lane on the host. Cuda / Hip: the devices.
 enum class Backend { Auto, Kokkos, Reference, EmulatedNvidia, EmulatedAmd, Cuda, Hip };
 
 /// Many: set-up will be amortised. Once: choose the cheapest set-up.
@@ -35,31 +35,46 @@ enum class Reuse { Many, Once };
 /// Names as they stand in statistics, on command lines and in environment variables.
 inline const char* to_string(SpmvAlgorithm a) {
   switch (a) {
-    case SpmvAlgorithm::Auto: return "auto";
-    case SpmvAlgorithm::Dasp: return "dasp";
-    case SpmvAlgorithm::Csr: return "csr";
+    case SpmvAlgorithm::Auto:
+      return "auto";
+    case SpmvAlgorithm::Dasp:
+      return "dasp";
+    case SpmvAlgorithm::Csr:
+      return "csr";
   }
   return "?";
 }
 inline const char* to_string(Backend b) {
   switch (b) {
-    case Backend::Auto: return "auto";
-    case Backend::Kokkos: return "kokkos";
-    case Backend::Reference: return "reference";
-    case Backend::EmulatedNvidia: return "emulated-nvidia";
-    case Backend::EmulatedAmd: return "emulated-amd";
-    case Backend::Cuda: return "cuda";
-    case Backend::Hip: return "hip";
+    case Backend::Auto:
+      return "auto";
+    case Backend::Kokkos:
+      return "kokkos";
+    case Backend::Reference:
+      return "reference";
+    case Backend::EmulatedNvidia:
+      return "emulated-nvidia";
+    case Backend::EmulatedAmd:
+      return "emulated-amd";
+    case Backend::Cuda:
+      return "cuda";
+    case Backend::Hip:
+      return "hip";
   }
   return "?";
 }
 inline const char* to_string(Precision p) {
   switch (p) {
-    case Precision::FP64: return "fp64";
-    case Precision::FP32: return "fp32";
-    case Precision::TF32: return "tf32";
-    case Precision::FP16: return "fp16";
-    case Precision::BF16: return "bf16";
+    case Precision::FP64:
+      return "fp64";
+    case Precision::FP32:
+      return "fp32";
+    case Precision::TF32:
+      return "tf32";
+    case Precision::FP16:
+      return "fp16";
+    case Precision::BF16:
+      return "bf16";
   }
   return "?";
 }
@@ -131,10 +146,14 @@ struct ScalarTraits<bhalf_t> {
 
 inline const char* to_string(ElementType e) {
   switch (e) {
-    case ElementType::Double: return "double";
-    case ElementType::Float: return "float";
-    case ElementType::Half: return "half_t";
-    case ElementType::BHalf: return "bhalf_t";
+    case ElementType::Double:
+      return "double";
+    case ElementType::Float:
+      return "float";
+    case ElementType::Half:
+      return "half_t";
+    case ElementType::BHalf:
+      return "bhalf_t";
   }
   return "?";
 }

@@ -16,10 +16,14 @@ namespace {
 
 constexpr int warps_per_block = 4;
 
-/// 64 registers (8 blocks of 128 threads a multiprocessor) keep 32 warps resident, each with a step's 48 bytes a lane
-/// under way: the most bytes in flight of the settings measured (perf_test/NOTES.md).
+/// Blocks a multiprocessor must hold, which bounds the registers: 64 in FP64, 56 in 16 bits. More registers leave too
+/// few warps, fewer make the compiler spill (perf_test/NOTES.md has the times of 4 to 10).
+template <class Atom>
+constexpr int resident_blocks = sizeof(typename Atom::Operand) == 8 ? 8 : 9;
+
 template <class Atom, bool Streaming, bool UnitStride>
-__global__ __launch_bounds__(warps_per_block * 32, 8) void dasp_kernel(const __grid_constant__ SpmvDaspArgs args) {
+__global__ __launch_bounds__(warps_per_block * 32,
+                             resident_blocks<Atom>) void dasp_kernel(const __grid_constant__ SpmvDaspArgs args) {
   const unsigned index = blockIdx.x * warps_per_block + threadIdx.x / 32;
   if (index >= args.first_wave[DaspClasses]) return;
   const CudaWave wave;

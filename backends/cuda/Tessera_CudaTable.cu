@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 
 #include "backends/cuda/Tessera_CudaBackend.hpp"
 
@@ -32,19 +33,13 @@ double fp64_flop_per_clock(const cudaDeviceProp& p) {
   return 4;
 }
 
-Status device_facts(DeviceFacts& facts) noexcept {
-  int device = 0;
-  cudaError_t error = cudaGetDevice(&device);
+Status query(int device, DeviceFacts& facts) noexcept {
   cudaDeviceProp p{};
-  if (error == cudaSuccess) error = cudaGetDeviceProperties(&p, device);
   int clock = 0, memory_clock = 0;
+  cudaError_t error = cudaGetDeviceProperties(&p, device);
   if (error == cudaSuccess) error = cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, device);
   if (error == cudaSuccess) error = cudaDeviceGetAttribute(&memory_clock, cudaDevAttrMemoryClockRate, device);
-  if (error != cudaSuccess) {
-    cudaGetLastError();  // an absent device is an answer, not a lasting error
-    return status_of(error, "device query");
-  }
-  if (p.major < 8) return {"compute capability 8.0 or newer is required (mma.sync m8n8k4 f64, m16n8k8)"};
+  if (error != cudaSuccess) return status_of(error, "device query");
   std::snprintf(facts.name, sizeof(facts.name), "%s", p.name);
   facts.index = device;
   facts.major = p.major;
@@ -56,6 +51,29 @@ Status device_facts(DeviceFacts& facts) noexcept {
   facts.memory_bytes = p.totalGlobalMem;
   facts.bandwidth = 2e3 * memory_clock * (p.memoryBusWidth / 8.0);
   facts.fp64_matrix_rate = fp64_flop_per_clock(p) * 1e3 * clock * p.multiProcessorCount;
+  return {};
+}
+
+/// A full query takes about a millisecond, so each device is asked once.
+Status device_facts(DeviceFacts& facts) noexcept {
+  constexpr int most = 64;
+  static std::mutex guard;
+  static DeviceFacts known[most];
+  int device = 0;
+  const cudaError_t error = cudaGetDevice(&device);
+  if (error != cudaSuccess) {
+    cudaGetLastError();  // an absent device is an answer, not a lasting error
+    return status_of(error, "device query");
+  }
+  if (device >= most) return {"more than 64 devices"};
+  const std::lock_guard<std::mutex> lock(guard);
+  if (known[device].wave == 0) {
+    const Status status = query(device, known[device]);
+    cudaGetLastError();
+    if (!status.ok()) return status;
+  }
+  facts = known[device];
+  if (facts.major < 8) return {"compute capability 8.0 or newer is required (mma.sync m8n8k4 f64, m16n8k8)"};
   return {};
 }
 

@@ -55,21 +55,21 @@ class CudaWave {
     } else if constexpr (sizeof(T) == 16) {
       T v;
       unsigned* w = reinterpret_cast<unsigned*>(&v);
-      asm("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
+      asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
                    : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
                    : "l"(p));
       return v;
     } else if constexpr (sizeof(T) == 8) {
       unsigned long long bits;
-      asm("ld.global.nc.L1::no_allocate.u64 %0, [%1];" : "=l"(bits) : "l"(p));
+      asm volatile("ld.global.nc.L1::no_allocate.u64 %0, [%1];" : "=l"(bits) : "l"(p));
       return from_bits<T>(bits);
     } else if constexpr (sizeof(T) == 4) {
       unsigned bits;
-      asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(bits) : "l"(p));
+      asm volatile("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(bits) : "l"(p));
       return from_bits<T>(bits);
     } else if constexpr (sizeof(T) == 2) {
       unsigned short bits;
-      asm("ld.global.nc.L1::no_allocate.u16 %0, [%1];" : "=h"(bits) : "l"(p));
+      asm volatile("ld.global.nc.L1::no_allocate.u16 %0, [%1];" : "=h"(bits) : "l"(p));
       return from_bits<T>(bits);
     } else {
       return load_cached(p);

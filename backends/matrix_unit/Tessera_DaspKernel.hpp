@@ -73,7 +73,9 @@ class DaspKernel {
     Value value[irregular_unroll];
     std::int32_t column[irregular_unroll];
   };
-  using C = CFragment<Atom>;
+  struct IrregularX {
+    Value x[irregular_unroll];
+  };
 
   TESSERA_FUNCTION DaspKernel(const Wave& w, const SpmvDaspArgs& args) : w_(w), p_(args) {}
 
@@ -130,22 +132,33 @@ class DaspKernel {
 
   // ---- matrix products
 
-  TESSERA_FUNCTION void clear(Varying<C> (&acc)[tiles]) const {
-    w_.each([&](int lane) {
-      TESSERA_UNROLL
-      for (int b = 0; b < tiles; ++b) TESSERA_UNROLL
-      for (int i = 0; i < Atom::c_registers; ++i) acc[b](lane).r[i] = Sum(0);
-    });
+  /// The register with the lane's result. Written as a selection among values: an index would put the accumulators into
+  /// memory.
+  TESSERA_FUNCTION static Sum own_register(int i, const CFragment<Atom>& c) {
+    const Sum c0 = c.r[0], c1 = c.r[1];
+    const Sum low = (i & 1) ? c1 : c0;
+    if constexpr (Tile::result_registers == 2) {
+      return low;
+    } else {
+      const Sum c2 = c.r[2], c3 = c.r[3];
+      const Sum high = (i & 1) ? c3 : c2;
+      return (i & 2) ? high : low;
+    }
   }
 
-  /// One product a tile. `keep(e)` says whether slot e of the lane takes part.
+  /// One product a tile; every lane adds the one result that lies in it. Summing here instead of in the accumulators
+  /// costs an addition a tile and saves the registers that the next loads need. `keep(lane, e)` says whether slot e of
+  /// the lane takes part.
   template <class Keep>
-  TESSERA_FUNCTION void multiply(Varying<C> (&acc)[tiles], Varying<Step>& s, Varying<Gathered>& g, Keep keep) const {
+  TESSERA_FUNCTION void multiply(Varying<Sum>& sum, Varying<Step>& s, Varying<Gathered>& g, Keep keep) const {
     TESSERA_UNROLL
     for (int b = 0; b < tiles; ++b) {
       Varying<AFragment<Atom>> left;
       Varying<BFragment<Atom>> right;
+      Varying<CFragment<Atom>> acc;
       w_.each([&](int lane) {
+        TESSERA_UNROLL
+        for (int i = 0; i < Atom::c_registers; ++i) acc(lane).r[i] = Sum(0);
         TESSERA_UNROLL
         for (int i = 0; i < Atom::a_registers; ++i) left(lane).r[i] = Value{};
         TESSERA_UNROLL
@@ -155,36 +168,15 @@ class DaspKernel {
           right(lane).r[e] = kept ? g(lane).x[b * elements + e] : Value{};
         }
       });
-      Unit::mma(w_, acc[b], left, right);
-    }
-  }
-  TESSERA_FUNCTION void multiply(Varying<C> (&acc)[tiles], Varying<Step>& s, Varying<Gathered>& g) const {
-    multiply(acc, s, g, [](int, int) { return true; });
-  }
-
-  /// The one result that lies in this lane.
-  TESSERA_FUNCTION Sum own_result(Varying<C> (&acc)[tiles], int lane) const {
-    const int tile = Tile::result_tile(lane), reg = Tile::result_register(lane);
-    Sum result = Sum(0);
-    TESSERA_UNROLL
-    for (int b = 0; b < tiles; ++b) TESSERA_UNROLL
-    for (int i = 0; i < Tile::result_registers; ++i)
-      if (b == tile && i == reg) result = acc[b](lane).r[i];
-    return result;
-  }
-
-  /// Steps [first, first + count): the next step's loads are under way while this one's x is gathered.
-  TESSERA_FUNCTION void steps(Varying<C> (&acc)[tiles], Varying<Step>& s, std::size_t first, int count) const {
-    for (int i = 0; i < count; ++i) {
-      Varying<Step> next;
-      Varying<Gathered> g;
+      Unit::mma(w_, acc, left, right);
       w_.each([&](int lane) {
-        load_step(first + i + 1, lane, i + 1 < count, next(lane));
-        gather_step(s(lane), g(lane));
+        const Sum result = own_register(Tile::result_register(lane), acc(lane));
+        if (Tile::result_tile(lane) == b) sum(lane) += result;
       });
-      multiply(acc, s, g);
-      w_.each([&](int lane) { s(lane) = next(lane); });
     }
+  }
+  TESSERA_FUNCTION void multiply(Varying<Sum>& sum, Varying<Step>& s, Varying<Gathered>& g) const {
+    multiply(sum, s, g, [](int, int) { return true; });
   }
 
   TESSERA_FUNCTION void add(Sum& sum, Value value, Value x) const {
@@ -209,25 +201,46 @@ class DaspKernel {
     const DaspBlock block = load_block(piece);
     const int count = steps_of(block), loose = irregular_of(block);
     const std::size_t first_irregular = first_irregular_of(block);
-    const Value* values = static_cast<const Value*>(p_.irregular_values);
-    Varying<C> acc[tiles];
-    Varying<Step> s;
-    Varying<Sum> sum;
-    clear(acc);
-    w_.each([&](int lane) { load_step(block.first_step, lane, count > 0, s(lane)); });
-    steps(acc, s, block.first_step, count);
-    w_.each([&](int lane) {
-      sum(lane) = own_result(acc, lane);
-      for (int j = lane; j < loose; j += lanes) {  // what is left of the row, in its own order
-        const std::size_t at = first_irregular + j;
-        add(sum(lane), Wave::template load<Stream>(values + at),
-            gather(Wave::template load<Stream>(p_.irregular_columns + at)));
-      }
-    });
-    const Sum total = w_.sum(sum);
-
     const std::uint32_t begin = p_.long_pieces[block.row], end = p_.long_pieces[block.row + 1];
     const std::int64_t row = p_.row_order[p_.first_position[DaspLong] + block.row];
+    Varying<Step> s, rest;
+    Varying<Sum> sum;
+    w_.each([&](int lane) {
+      load_step(block.first_step, lane, count > 0, s(lane));
+      sum(lane) = Sum(0);
+    });
+    for (int i = 0; i < count; ++i) {  // the next step's loads are under way while this one's x is gathered
+      Varying<Step> next;
+      Varying<Gathered> g;
+      w_.each([&](int lane) {
+        load_step(std::size_t{block.first_step} + i + 1, lane, i + 1 < count, next(lane));
+        gather_step(s(lane), g(lane));
+      });
+      multiply(sum, s, g);
+      w_.each([&](int lane) { s(lane) = next(lane); });
+    }
+    if (loose > 0) {  // what is left of the row, less than a step, in its own order
+      const Value* values = static_cast<const Value*>(p_.irregular_values) + first_irregular;
+      const std::int32_t* columns = p_.irregular_columns + first_irregular;
+      w_.each([&](int lane) {
+        TESSERA_UNROLL
+        for (int u = 0; u < slots_per_lane; ++u) {
+          const int j = u * lanes + lane;
+          rest(lane).value[u] = Value{};
+          rest(lane).column[u] = -1;
+          if (j < loose) {
+            rest(lane).value[u] = Wave::template load<Stream>(values + j);
+            rest(lane).column[u] = Wave::template load<Stream>(columns + j);
+          }
+        }
+        Gathered g;
+        gather_step(rest(lane), g);
+        TESSERA_UNROLL
+        for (int u = 0; u < slots_per_lane; ++u) add(sum(lane), rest(lane).value[u], g.x[u]);
+      });
+    }
+    const Sum total = w_.sum(sum);
+
     if (end - begin == 1) {
       w_.each([&](int lane) {
         if (lane == 0) store(row, total);
@@ -248,61 +261,80 @@ class DaspKernel {
     });
   }
 
-  /// A row-block set of `row_blocks` x rows rows; the four tiles of a step are row_blocks x phases, where the phases
-  /// of a row follow each other in the row.
+  /// What a wave knows of a set of row-blocks before it multiplies: the record, each lane's row and irregular entries,
+  /// and the loads under way.
+  struct Set {
+    DaspBlock block;
+    Varying<int> left;             // irregular entries of the lane's row
+    Varying<std::int32_t> target;  // row of y, -1: none or not this lane's to store
+    Varying<Irregular> loose;
+    int taken;                 // irregular rounds asked for
+    std::size_t at;            // next irregular entry
+    typename Wave::Mask more;  // lanes with further ones
+  };
+
+  /// A set of `row_blocks` x rows rows; the four tiles of a step are row_blocks x phases, where the phases of a row
+  /// follow each other in the row. Loads are issued as early as their addresses are known, and nothing is waited for
+  /// before everything that can be asked for has been: a wave spends its time waiting for memory, so the number of
+  /// waits in a row is what counts.
   TESSERA_FUNCTION void medium(DaspClass cls, std::uint32_t index, int row_blocks) const {
     const int phases = tiles / row_blocks;
     const std::uint32_t local = index - p_.first_wave[cls];
     const std::uint32_t first_row = local * static_cast<std::uint32_t>(row_blocks * Tile::rows);
-    const std::uint32_t position = p_.first_position[cls] + first_row;
-    const DaspBlock block = load_block(p_.first_block[cls] + local);
-    const int count = steps_of(block);
-    std::size_t at = first_irregular_of(block);
-
-    Varying<int> row, phase, left;  // row in the block set, phase, irregular entries of the row
+    const std::uint32_t position = p_.first_position[cls] + first_row, row_count = p_.row_count[cls];
+    Set set;
+    set.block = load_block(p_.first_block[cls] + local);
+    Varying<int> row, phase;  // of the lane in the set
     w_.each([&](int lane) {
       const int tile = Tile::result_tile(lane);
       row(lane) = (tile & (row_blocks - 1)) * Tile::rows + Tile::result_row(lane);
       phase(lane) = tile / row_blocks;
-      left(lane) = 0;
-      if (first_row + row(lane) < p_.row_count[cls]) {
-        left(lane) =
+      set.left(lane) = 0;
+      if (first_row + row(lane) < row_count) {
+        set.left(lane) =
             Wave::template load<Stream>(p_.remainder + (position - p_.first_position[DaspMedium1]) + row(lane));
       }
     });
-
-    // First everything that can be asked for at once: a step, the first irregular entries, then the x of both.
-    Varying<C> acc[tiles];
+    const int count = steps_of(set.block);
     Varying<Step> s;
-    Varying<Irregular> loose;
+    Varying<Gathered> g;
+    Varying<IrregularX> loose_x;
     Varying<Sum> sum;
-    clear(acc);
     w_.each([&](int lane) {
-      load_step(block.first_step, lane, count > 0, s(lane));
+      load_step(set.block.first_step, lane, count > 0, s(lane));
+      set.target(lane) = -1;
+      if (phase(lane) == 0 && first_row + row(lane) < row_count) {
+        set.target(lane) = set.block.row >= 0
+                               ? set.block.row + row(lane)
+                               : Wave::template load<Stream>(p_.row_order + std::size_t{position} + row(lane));
+      }
+    });
+    set.taken = 0;
+    set.at = first_irregular_of(set.block);
+    load_irregular(set, phase, phases);
+    w_.each([&](int lane) {
+      gather_step(s(lane), g(lane));
+      gather_irregular(set.loose(lane), loose_x(lane));
       sum(lane) = Sum(0);
     });
-    int taken = 0;
-    typename Wave::Mask more = load_irregular(loose, left, phase, phases, taken, at);
-    if (count > 0) {
-      Varying<Gathered> g;
+    for (int i = 0; i < count; ++i) {
       Varying<Step> next;
+      w_.each([&](int lane) { load_step(std::size_t{set.block.first_step} + i + 1, lane, i + 1 < count, next(lane)); });
+      multiply(sum, s, g);
       w_.each([&](int lane) {
-        load_step(block.first_step + std::size_t{1}, lane, count > 1, next(lane));
+        s(lane) = next(lane);
         gather_step(s(lane), g(lane));
-        add_irregular(sum(lane), loose(lane));
       });
-      multiply(acc, s, g);
-      w_.each([&](int lane) { s(lane) = next(lane); });
-      steps(acc, s, block.first_step + std::size_t{1}, count - 1);
-    } else {
-      w_.each([&](int lane) { add_irregular(sum(lane), loose(lane)); });
     }
-    while (more != 0) {
-      more = load_irregular(loose, left, phase, phases, taken, at);
-      w_.each([&](int lane) { add_irregular(sum(lane), loose(lane)); });
+    w_.each([&](int lane) { add_irregular(sum(lane), set.loose(lane), loose_x(lane)); });
+    while (set.more != 0) {
+      load_irregular(set, phase, phases);
+      w_.each([&](int lane) {
+        gather_irregular(set.loose(lane), loose_x(lane));
+        add_irregular(sum(lane), set.loose(lane), loose_x(lane));
+      });
     }
 
-    w_.each([&](int lane) { sum(lane) += own_result(acc, lane); });
     for (int distance = 2; distance >= row_blocks; distance /= 2) {  // over the phases of a row
       Varying<Sum> other;
       w_.shuffle(other, sum, [&](int lane) {
@@ -311,53 +343,48 @@ class DaspKernel {
       w_.each([&](int lane) { sum(lane) += other(lane); });
     }
     w_.each([&](int lane) {
-      if (phase(lane) == 0 && first_row + row(lane) < p_.row_count[cls]) {
-        const std::int64_t target =
-            block.row >= 0 ? std::int64_t{block.row} + row(lane) : std::int64_t{p_.row_order[position + row(lane)]};
-        store(target, sum(lane));
-      }
+      if (set.target(lane) >= 0) store(set.target(lane), sum(lane));
     });
   }
 
-  /// Takes up to irregular_unroll further entries a lane. Round j of a row-block holds, in lane order and without gaps,
-  /// entry j * phases + phase of every lane whose row has that many. Returns the lanes with entries beyond.
-  TESSERA_FUNCTION typename Wave::Mask load_irregular(Varying<Irregular>& loose, Varying<int>& left,
-                                                      Varying<int>& phase, int phases, int& taken,
-                                                      std::size_t& at) const {
+  /// Asks for up to irregular_unroll further entries a lane. Round j of a set holds, in lane order and without gaps,
+  /// entry j * phases + phase of every lane whose row has that many.
+  TESSERA_FUNCTION void load_irregular(Set& set, Varying<int>& phase, int phases) const {
     const Value* values = static_cast<const Value*>(p_.irregular_values);
     Varying<bool> has;
     typename Wave::Mask mask[irregular_unroll + 1];
     TESSERA_UNROLL
     for (int u = 0; u <= irregular_unroll; ++u) {
-      w_.each([&](int lane) { has(lane) = taken * phases + phase(lane) < left(lane); });
+      w_.each([&](int lane) { has(lane) = (set.taken + u) * phases + phase(lane) < set.left(lane); });
       mask[u] = w_.ballot(has);
-      if (u < irregular_unroll) ++taken;
     }
+    set.taken += irregular_unroll;
     w_.each([&](int lane) {
-      std::size_t base = at;
+      std::size_t base = set.at;
       TESSERA_UNROLL
       for (int u = 0; u < irregular_unroll; ++u) {
-        loose(lane).value[u] = Value{};
-        loose(lane).column[u] = -1;
+        set.loose(lane).value[u] = Value{};
+        set.loose(lane).column[u] = -1;
         if ((mask[u] >> lane) & 1u) {
           const std::size_t i = base + Wave::rank(mask[u], lane);
-          loose(lane).value[u] = Wave::template load<Stream>(values + i);
-          loose(lane).column[u] = Wave::template load<Stream>(p_.irregular_columns + i);
+          set.loose(lane).value[u] = Wave::template load<Stream>(values + i);
+          set.loose(lane).column[u] = Wave::template load<Stream>(p_.irregular_columns + i);
         }
         base += Wave::count(mask[u]);
       }
     });
     TESSERA_UNROLL
-    for (int u = 0; u < irregular_unroll; ++u) at += Wave::count(mask[u]);
-    return mask[irregular_unroll];
+    for (int u = 0; u < irregular_unroll; ++u) set.at += Wave::count(mask[u]);
+    set.more = mask[irregular_unroll];
   }
 
-  TESSERA_FUNCTION void add_irregular(Sum& sum, const Irregular& loose) const {
-    Value x[irregular_unroll];
+  TESSERA_FUNCTION void gather_irregular(const Irregular& loose, IrregularX& x) const {
     TESSERA_UNROLL
-    for (int u = 0; u < irregular_unroll; ++u) x[u] = gather(loose.column[u]);
+    for (int u = 0; u < irregular_unroll; ++u) x.x[u] = gather(loose.column[u]);
+  }
+  TESSERA_FUNCTION void add_irregular(Sum& sum, const Irregular& loose, const IrregularX& x) const {
     TESSERA_UNROLL
-    for (int u = 0; u < irregular_unroll; ++u) add(sum, loose.value[u], x[u]);
+    for (int u = 0; u < irregular_unroll; ++u) add(sum, loose.value[u], x.x[u]);
   }
 
   /// Which of the rows that share a slice of four slots owns slot k.
@@ -366,63 +393,77 @@ class DaspKernel {
     return Class == DaspPairs13 ? (k > 0) : Class == DaspPairs22 ? k / 2 : 0;
   }
 
+  /// A wave takes p_.short_steps_per_wave steps, the next one's loads under way while it multiplies this one.
   template <DaspClass Class>
   TESSERA_FUNCTION void short_steps(std::uint32_t index) const {
-    const std::uint32_t per_wave = p_.short_steps_per_wave;
-    const std::uint32_t end = p_.row_count[Class];
-    constexpr std::uint32_t units = tiles * Tile::rows * Tile::slices;  // slices of a step
-    constexpr bool twos = Class == DaspPairs22;
-    std::uint32_t local = (index - p_.first_wave[Class]) * per_wave;
+    constexpr std::uint64_t rows_per_step = tiles * Tile::rows * Tile::slices * (Class == DaspPairs22 ? 2 : 1);
+    const std::uint32_t count = static_cast<std::uint32_t>((p_.row_count[Class] + rows_per_step - 1) / rows_per_step);
+    const std::uint32_t first = (index - p_.first_wave[Class]) * p_.short_steps_per_wave;
+    const std::uint32_t end = first + p_.short_steps_per_wave < count ? first + p_.short_steps_per_wave : count;
+    const std::size_t first_step = p_.first_step[Class];
     Varying<Step> s;
-    w_.each([&](int lane) { load_step(std::size_t{p_.first_step[Class]} + local, lane, true, s(lane)); });
-    for (std::uint32_t n = 0; n < per_wave; ++n, ++local) {
-      if (static_cast<std::uint64_t>(local) * units * (twos ? 2 : 1) >= end) return;
-      const bool again = n + 1 < per_wave && static_cast<std::uint64_t>(local + 1) * units * (twos ? 2 : 1) < end;
+    w_.each([&](int lane) { load_step(first_step + first, lane, true, s(lane)); });
+    for (std::uint32_t local = first; local < end; ++local) {
       Varying<Gathered> g;
       Varying<Step> next;
       w_.each([&](int lane) {
-        load_step(std::size_t{p_.first_step[Class]} + local + 1, lane, again, next(lane));
+        load_step(first_step + local + 1, lane, local + 1 < end, next(lane));
         gather_step(s(lane), g(lane));
       });
-      short_results<Class>(s, g, local, end);
+      short_results<Class>(s, g, local);
       w_.each([&](int lane) { s(lane) = next(lane); });
     }
   }
 
   template <DaspClass Class>
-  TESSERA_FUNCTION void short_results(Varying<Step>& s, Varying<Gathered>& g, std::uint32_t local,
-                                      std::uint32_t end) const {
+  TESSERA_FUNCTION void short_results(Varying<Step>& s, Varying<Gathered>& g, std::uint32_t local) const {
     constexpr int pieces = Class == DaspPairs13 || Class == DaspPairs22 ? 2 : 1;
-    constexpr std::uint32_t units = tiles * Tile::rows * Tile::slices;
+    constexpr std::uint32_t units = tiles * Tile::rows * Tile::slices;  // slices of four slots in a step
+    const std::uint32_t end = p_.row_count[Class];
+    const std::int32_t* runs = p_.runs + 2 * (std::size_t{p_.first_step[Class]} + local - p_.first_step[DaspPairs13]);
+    // The rows first: they are asked for while the products wait for x.
+    Varying<std::int32_t> row[pieces * Tile::slices];
     TESSERA_UNROLL
-    for (int slice = 0; slice < Tile::slices; ++slice) {
+    for (int piece = 0; piece < pieces; ++piece) {
+      const std::int32_t run = runs[piece];
+      const std::int32_t* order =
+          p_.row_order + (Class == DaspPairs13 && piece == 0 ? p_.pair_ones_position : p_.first_position[Class]);
       TESSERA_UNROLL
-      for (int piece = 0; piece < pieces; ++piece) {
-        Varying<C> acc[tiles];
-        clear(acc);
+      for (int slice = 0; slice < Tile::slices; ++slice) {
+        w_.each([&](int lane) {
+          std::uint32_t along =
+              static_cast<std::uint32_t>(Tile::result_tile(lane) * Tile::rows + Tile::result_row(lane)) * Tile::slices +
+              slice;
+          std::uint32_t i = local * units + along;
+          if (Class == DaspPairs22) {
+            i = 2 * i + piece;
+            along = 2 * along + piece;
+          }
+          std::int32_t& target = row[piece * Tile::slices + slice](lane);
+          target = -1;
+          if (i < end)
+            target = run >= 0 ? run + static_cast<std::int32_t>(along) : Wave::template load<Stream>(order + i);
+        });
+      }
+    }
+    TESSERA_UNROLL
+    for (int piece = 0; piece < pieces; ++piece) {
+      TESSERA_UNROLL
+      for (int slice = 0; slice < Tile::slices; ++slice) {
+        Varying<Sum> sum;
+        w_.each([&](int lane) { sum(lane) = Sum(0); });
         if constexpr (Tile::slices == 1 && pieces == 1) {
-          multiply(acc, s, g);
+          multiply(sum, s, g);
         } else {
           // The slots of the other rows are masked in both factors: zero times an infinity would not be zero.
-          multiply(acc, s, g, [=](int lane, int e) {
+          multiply(sum, s, g, [=](int lane, int e) {
             const int k = Atom::b_coord(lane, e).row;
             return k / 4 == slice && piece_of<Class>(k % 4) == piece;
           });
         }
-        const std::int32_t run = p_.runs[2 * (std::size_t{p_.first_step[Class]} + local) + piece -
-                                         2 * std::size_t{p_.first_step[DaspPairs13]}];
         w_.each([&](int lane) {
-          const std::uint32_t in_step =
-              static_cast<std::uint32_t>(Tile::result_tile(lane) * Tile::rows + Tile::result_row(lane)) * Tile::slices +
-              slice;
-          std::uint32_t i = local * units + in_step, along = in_step;
-          if (Class == DaspPairs22) i = 2 * i + piece, along = 2 * in_step + piece;
-          if (i >= end) return;
-          const std::uint32_t first =
-              Class == DaspPairs13 && piece == 0 ? p_.pair_ones_position : p_.first_position[Class];
-          const std::int64_t row =
-              run >= 0 ? std::int64_t{run} + along : std::int64_t{p_.row_order[std::size_t{first} + i]};
-          store(row, own_result(acc, lane));
+          const std::int32_t target = row[piece * Tile::slices + slice](lane);
+          if (target >= 0) store(target, sum(lane));
         });
       }
     }
@@ -433,25 +474,24 @@ class DaspKernel {
     const std::int32_t* columns = p_.irregular_columns + p_.first_single;
     const std::int32_t* rows = p_.row_order + p_.first_position[DaspSingle];
     w_.each([&](int lane) {
-      Value value[rows_per_lane];
+      Value value[rows_per_lane], x[rows_per_lane];
       std::int32_t column[rows_per_lane], row[rows_per_lane];
       TESSERA_UNROLL
-      for (int u = 0; u < rows_per_lane; ++u) {
+      for (int u = 0; u < rows_per_lane; ++u) {  // beyond the end: the last one once more, not stored; no branch
         const std::uint32_t i = (index - p_.first_wave[DaspSingle]) * (lanes * rows_per_lane) +
                                 static_cast<std::uint32_t>(u * lanes + lane);
-        row[u] = -1;
-        column[u] = -1;
-        value[u] = Value{};
-        if (i < p_.row_count[DaspSingle]) {
-          value[u] = Wave::template load<Stream>(values + i);
-          column[u] = Wave::template load<Stream>(columns + i);
-          row[u] = Wave::template load<Stream>(rows + i);
-        }
+        const std::uint32_t last = p_.row_count[DaspSingle] - 1, at = i < last ? i : last;
+        value[u] = Wave::template load<Stream>(values + at);
+        column[u] = Wave::template load<Stream>(columns + at);
+        row[u] = Wave::template load<Stream>(rows + at);
+        if (i > last) row[u] = -1;
       }
+      TESSERA_UNROLL
+      for (int u = 0; u < rows_per_lane; ++u) x[u] = gather(column[u]);
       TESSERA_UNROLL
       for (int u = 0; u < rows_per_lane; ++u) {
         Sum sum = Sum(0);
-        add(sum, value[u], gather(column[u]));
+        add(sum, value[u], x[u]);
         if (row[u] >= 0) store(row[u], sum);
       }
     });

@@ -15,20 +15,48 @@
 namespace Tessera {
 namespace Impl {
 
-/// Where slot (tile, row, k) of a step lies, in values and in columns.
-struct DaspPlacement {
-  DaspGeometry g;
+KOKKOS_INLINE_FUNCTION constexpr int log2_of(int n) {
+  int log = 0;
+  while (n > 1) n /= 2, ++log;
+  return log;
+}
 
-  KOKKOS_INLINE_FUNCTION int slots() const { return DaspGeometry::tiles * g.rows * g.depth; }
-  KOKKOS_INLINE_FUNCTION int interleave(int tile, int slot, int per_word) const {
-    const int lane = slot / g.elements, q = tile * g.elements + slot % g.elements;
-    return q / per_word * (g.lanes * per_word) + lane * per_word + q % per_word;
+/// Where slot (tile, row, k) of a step lies, in values and in columns: two tables of one entry a slot, indexed by
+/// tile, row, k as one number, in device memory (threads look up different entries). All extents are powers of two.
+template <class MemorySpace>
+struct DaspPlacement {
+  typename Dasp<MemorySpace>::template View<std::uint16_t> value_at, column_at;
+  int rows = 0, depth = 0, slices = 0, lanes = 0;
+  int log_rows = 0, log_depth = 0, log_slots = 0;
+  std::uint8_t result_lane[DaspGeometry::tiles][16] = {};
+
+  KOKKOS_INLINE_FUNCTION int slots() const { return 1 << log_slots; }
+
+  DaspPlacement() = default;
+  explicit DaspPlacement(const DaspGeometry& g)
+      : rows(g.rows),
+        depth(g.depth),
+        slices(g.slices),
+        lanes(g.lanes),
+        log_rows(log2_of(g.rows)),
+        log_depth(log2_of(g.depth)),
+        log_slots(log2_of(DaspGeometry::tiles * g.rows * g.depth)) {
+    for (int tile = 0; tile < DaspGeometry::tiles; ++tile) {
+      for (int row = 0; row < g.rows; ++row) result_lane[tile][row] = g.result_lane[tile][row];
+    }
   }
-  KOKKOS_INLINE_FUNCTION int value(int tile, int row, int k) const {
-    return interleave(tile, g.value_slot[row * g.depth + k], 16 / g.value_bytes);
-  }
-  KOKKOS_INLINE_FUNCTION int column(int tile, int row, int k) const {
-    return interleave(tile, g.index_slot[tile][row * g.depth + k], 4);
+
+  /// The tables on the host: a lane's slots of all tiles stand in 16-byte words, the lanes' words side by side.
+  static void tables(const DaspGeometry& g, std::uint16_t* value, std::uint16_t* column) {
+    const int slots = g.rows * g.depth;
+    const auto place = [&](int tile, int slot, int per_word) {
+      const int lane = slot / g.elements, q = tile * g.elements + slot % g.elements;
+      return static_cast<std::uint16_t>(q / per_word * (g.lanes * per_word) + lane * per_word + q % per_word);
+    };
+    for (int i = 0; i < DaspGeometry::tiles * slots; ++i) {
+      value[i] = place(i / slots, g.value_slot[i % slots], 16 / g.value_bytes);
+      column[i] = place(i / slots, g.index_slot[i / slots][i % slots], 4);
+    }
   }
 };
 
@@ -47,15 +75,15 @@ struct DaspSizes {
   std::int64_t blocks, steps, irregular;
 };
 
-/// One index a long row, then one a medium set: counts blocks, steps and irregular entries, and in the final pass writes
-/// the block records and the remainders.
+/// One index a long row, then one a medium set: counts blocks, steps and irregular entries, and in the final pass
+/// writes the block records and the remainders.
 template <class MemorySpace>
 struct DaspBlockFunctor {
   using value_type = DaspSizes;
   template <class T>
-  using View = Kokkos::View<T*, Kokkos::LayoutLeft, MemorySpace>;
+  using View = typename Dasp<MemorySpace>::template View<T>;
 
-  DaspPlacement place;
+  DaspPlacement<MemorySpace> place;
   std::int64_t long_rows, medium_position[3], medium_rows[3], medium_sets[3];  // one, two, four row-blocks
   std::int64_t first_step, first_irregular, total;
   int steps_per_piece;
@@ -77,7 +105,7 @@ struct DaspBlockFunctor {
   KOKKOS_INLINE_FUNCTION DaspSet set(std::int64_t i) const {
     int c = 0;
     while (i >= medium_sets[c]) i -= medium_sets[c++];
-    DaspSet s{0, 0, 1 << c, place.g.rows, place.g.depth};
+    DaspSet s{0, 0, 1 << c, place.rows, place.depth};
     s.position = medium_position[c] + i * s.size();
     const std::int64_t left = medium_rows[c] - i * s.size();
     s.valid = left < s.size() ? static_cast<int>(left) : s.size();
@@ -113,10 +141,9 @@ struct DaspBlockFunctor {
       for (std::int64_t j = 0; j < pieces; ++j) {
         const std::int64_t begin = j * steps_per_piece;
         const std::int64_t count = steps - begin < steps_per_piece ? steps - begin : steps_per_piece;
-        blocks(sum.blocks + j) = block(first_step + sum.steps + begin, static_cast<int>(count),
-                                       first_irregular + sum.irregular,
-                                       j == pieces - 1 ? static_cast<int>(length % slots) : 0,
-                                       static_cast<std::int32_t>(i));
+        blocks(sum.blocks + j) =
+            block(first_step + sum.steps + begin, static_cast<int>(count), first_irregular + sum.irregular,
+                  j == pieces - 1 ? static_cast<int>(length % slots) : 0, static_cast<std::int32_t>(i));
       }
     }
     sum.blocks += pieces, sum.steps += steps, sum.irregular += length % slots;
@@ -125,7 +152,8 @@ struct DaspBlockFunctor {
   KOKKOS_INLINE_FUNCTION void medium_set(const DaspSet& s, DaspSizes& sum, bool final) const {
     const int width = s.width();
     int steps = 0, longest = 0;
-    for (int r = 0; r < s.valid; ++r) longest = row_length(s.position + r) > longest ? row_length(s.position + r) : longest;
+    for (int r = 0; r < s.valid; ++r)
+      longest = row_length(s.position + r) > longest ? row_length(s.position + r) : longest;
     for (; steps * width < longest; ++steps) {
       int real = 0;
       for (int r = 0; r < s.valid; ++r) {
@@ -146,8 +174,8 @@ struct DaspBlockFunctor {
       }
     }
     if (final) {
-      blocks(sum.blocks) = block(first_step + sum.steps, steps, first_irregular + sum.irregular, 0,
-                                 consecutive ? first : -1);
+      blocks(sum.blocks) =
+          block(first_step + sum.steps, steps, first_irregular + sum.irregular, 0, consecutive ? first : -1);
     }
     sum.blocks += 1, sum.steps += steps, sum.irregular += loose;
   }
@@ -160,7 +188,7 @@ struct DaspFillFunctor {
   using exec = typename Csr::execution_space;
   using member = typename Kokkos::TeamPolicy<exec>::member_type;
   template <class T>
-  using View = Kokkos::View<T*, Kokkos::LayoutLeft, typename Csr::memory_space>;
+  using View = typename Dasp<typename Csr::memory_space>::template View<T>;
   static constexpr int singles_per_unit = 256;
 
   typename Csr::values_type csr_values;
@@ -197,10 +225,11 @@ struct DaspFillFunctor {
     irregular_values[at] = rounded(csr_values(from));
     if (with_columns) irregular_columns[at] = static_cast<std::int32_t>(csr_entries(from));
   }
-  KOKKOS_INLINE_FUNCTION void put_slot(std::int64_t step, int tile, int row, int k, std::int64_t position,
-                                       std::int64_t element, bool real) const {
-    const std::int64_t base = step * sets.place.slots();
-    put(base + sets.place.value(tile, row, k), base + sets.place.column(tile, row, k), position, element, real);
+  /// slot: tile, row and k as one number.
+  KOKKOS_INLINE_FUNCTION void put_slot(std::int64_t step, int slot, std::int64_t position, std::int64_t element,
+                                       bool real) const {
+    const std::int64_t base = step << sets.place.log_slots;
+    put(base + sets.place.value_at(slot), base + sets.place.column_at(slot), position, element, real);
   }
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
@@ -213,14 +242,12 @@ struct DaspFillFunctor {
 
   KOKKOS_INLINE_FUNCTION void long_piece(const member& team, std::int64_t unit) const {
     const DaspBlock b = sets.blocks(unit);
-    const int slots = sets.place.slots(), depth = sets.place.g.depth, rows = sets.place.g.rows;
+    const int slots = sets.place.slots();
     const int steps = static_cast<int>(b.packed & 0xfffu), loose = static_cast<int>((b.packed >> 12) & 0xfffu);
     const std::int64_t irregular = b.irregular_low | static_cast<std::int64_t>(b.packed >> 24) << 32;
     const std::int64_t first = (unit - sets.long_pieces(b.row)) * sets.steps_per_piece * slots;
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, steps * slots), [&](const int i) {
-      const int q = i % slots;
-      put_slot(std::int64_t{b.first_step} + i / slots, q / (rows * depth), q / depth % rows, q % depth, b.row, first + i,
-               true);
+      put_slot(std::int64_t{b.first_step} + (i >> sets.place.log_slots), i & (slots - 1), b.row, first + i, true);
     });
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, loose), [&](const int i) {
       put_irregular(irregular + i, row_begin(b.row) + first + steps * slots + i);
@@ -230,15 +257,16 @@ struct DaspFillFunctor {
   KOKKOS_INLINE_FUNCTION void medium(const member& team, std::int64_t unit) const {
     const DaspBlock b = sets.blocks(unit);
     const DaspSet s = sets.set(unit - long_blocks);
-    const DaspGeometry& g = sets.place.g;
-    const int slots = sets.place.slots(), width = s.width(), phases = s.phases();
+    const auto& g = sets.place;
+    const int slots = g.slots(), width = s.width(), phases = s.phases(), log_width = log2_of(width);
     const int steps = static_cast<int>(b.packed & 0xfffu);
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, steps * slots), [&](const int i) {
-      const int q = i % slots, r = q / width, kk = q % width;
-      const std::int64_t element = std::int64_t{i / slots} * width + kk;
-      const int tile = kk / g.depth * s.row_blocks + r / g.rows;
+      const int q = i & (slots - 1), r = q >> log_width, kk = q & (width - 1), step = i >> g.log_slots;
+      const std::int64_t element = step * width + kk;
+      const int tile = (kk >> g.log_depth) * s.row_blocks + (r >> g.log_rows);
+      const int slot = (((tile << g.log_rows) + (r & (g.rows - 1))) << g.log_depth) + (kk & (g.depth - 1));
       const bool real = r < s.valid && element < row_length(s.position + r);
-      put_slot(std::int64_t{b.first_step} + i / slots, tile, r % g.rows, kk % g.depth, s.position + r, element, real);
+      put_slot(std::int64_t{b.first_step} + step, slot, s.position + r, element, real);
     });
     // Round j holds, in lane order and without gaps, entry j * phases + phase of every lane that has one.
     const std::int64_t irregular = b.irregular_low | static_cast<std::int64_t>(b.packed >> 24) << 32;
@@ -270,11 +298,10 @@ struct DaspFillFunctor {
     while (unit >= short_first_unit[c + 1]) ++c;
     const int cls = DaspPairs13 + c;
     const std::int64_t local = unit - short_first_unit[c];
-    const DaspGeometry& g = sets.place.g;
     const int slots = sets.place.slots(), units = slots / 4;
     const std::int64_t first = a.first_position[cls], count = a.row_count[cls], ones = a.pair_ones_position;
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, slots), [&](const int q) {
-      const int k = q % 4, slice = q / 4 % g.slices, row = q / g.depth % g.rows, tile = q / (g.depth * g.rows);
+      const int k = q % 4;
       const std::int64_t i = local * units + q / 4;
       std::int64_t position = first + i;
       int element = k;
@@ -289,7 +316,7 @@ struct DaspFillFunctor {
       } else if (cls == DaspThree) {
         real = real && k < 3;
       }
-      put_slot(a.first_step[cls] + local, tile, row, slice * 4 + k, position, element, real);
+      put_slot(a.first_step[cls] + local, q, position, element, real);
     });
     if (!with_columns) return;
     Kokkos::single(Kokkos::PerTeam(team), [&]() {

@@ -17,8 +17,9 @@ namespace Tessera {
 namespace Impl {
 
 inline void check(const DaspOptions& o) {
-  require<InvalidArgument>(o.max_medium_length >= 4 && o.max_medium_length <= 255, [&] {
-    return "DaspOptions::max_medium_length must lie in [4, 255], is " + std::to_string(o.max_medium_length);
+  require<InvalidArgument>(o.max_medium_length == 0 || (o.max_medium_length >= 4 && o.max_medium_length <= 255), [&] {
+    return "DaspOptions::max_medium_length must be 0 (by size) or lie in [4, 255], is " +
+           std::to_string(o.max_medium_length);
   });
   require<InvalidArgument>(o.threshold > 0 && o.threshold <= 1, [&] {
     return "DaspOptions::threshold must lie in (0, 1], is " + std::to_string(o.threshold);
@@ -30,17 +31,21 @@ inline void check(const DaspOptions& o) {
 }
 
 inline DaspBins dasp_bins(const DaspOptions& o, const DaspGeometry& g, std::int64_t rows, std::int64_t nnz) {
-  // Work of a wave: enough to cover its start, little enough to fill the device. 16-bit entries are half the bytes.
-  const int wave_entries =
-      (o.entries_per_wave > 0 ? o.entries_per_wave : (nnz < 1000000 ? 256 : 512)) * (g.value_bytes == 8 ? 1 : 2);
-  const int per_row = wave_entries / 32;
-  const int four = o.adaptive_work ? std::clamp(per_row, 4, o.max_medium_length) : 4;
-  const int two = o.adaptive_work ? std::clamp(2 * per_row, four, o.max_medium_length) : 4;
   DaspBins b;
-  b.max_medium = o.max_medium_length;
-  const int first[] = {0, 1, 256 - two, 256 - four, 252, 253, 254, 255, 256, 257};
-  std::copy(std::begin(first), std::end(first), b.first_bin);
-  b.global = o.sort == SortRange::Global;
+  // A wave takes a row-block of eight whole rows: in small matrices too few waves would have too much to do.
+  b.max_medium = o.max_medium_length > 0 ? o.max_medium_length : nnz < 5000000 ? 128 : 255;
+  for (int global = 0; global < 2; ++global) {
+    // Work of a wave: enough to cover its start, little enough to fill the device; more where rows of one length, and
+    // so often of one neighbourhood, stand together and share what the first level holds of x. 16-bit entries are half
+    // the bytes. Measured: perf_test/NOTES.md.
+    const int automatic = nnz < 1000000 ? 256 : global == 1 && nnz >= 5000000 ? 2048 : 512;
+    const int wave_entries = (o.entries_per_wave > 0 ? o.entries_per_wave : automatic) * (g.value_bytes == 8 ? 1 : 2);
+    const int four = o.adaptive_work ? std::clamp(wave_entries / 32, 4, b.max_medium) : 4;
+    const int two = o.adaptive_work ? std::clamp(wave_entries / 16, four, b.max_medium) : 4;
+    const int first[] = {0, 1, 256 - two, 256 - four, 252, 253, 254, 255, 256, 257};
+    std::copy(std::begin(first), std::end(first), b.first_bin[global]);
+  }
+  b.sort = o.sort;
   b.windows = (rows + DaspBins::window - 1) / DaspBins::window;
   return b;
 }
@@ -90,7 +95,6 @@ void dasp_layout(Dasp<MemorySpace>& d, const DaspSummary& s, const DaspOptions& 
     step += short_steps[c];
   }
   d.steps = step;
-  d.short_steps_per_wave = o.adaptive_work && step >= 32768 ? 2 : 1;
   d.irregular = d.class_nnz[DaspSingle];
 
   // Waves of each class, in launch order: the long pieces first, they take longest.
@@ -99,10 +103,19 @@ void dasp_layout(Dasp<MemorySpace>& d, const DaspSummary& s, const DaspOptions& 
   for (int c = DaspMedium1; c <= DaspMedium4; ++c) {
     const std::int64_t set = std::int64_t{g.rows} << (c - DaspMedium1);
     d.first_block[c] = static_cast<std::uint32_t>(block);
-    waves[c] = (rows[c] + set - 1) / set;
-    block += waves[c];
+    d.medium_sets[c - DaspMedium1] = (rows[c] + set - 1) / set;
+    block += d.medium_sets[c - DaspMedium1];
   }
   d.block_count = block;
+  // Several units a wave, loaded ahead, once there are enough of them to fill every device; sets of one or two
+  // row-blocks are work enough for a wave.
+  const auto per_wave = [&](std::int64_t units) {
+    return static_cast<std::uint32_t>(!o.adaptive_work || units < 8192 ? 1 : units < 16384 ? 2 : 4);
+  };
+  waves[DaspMedium1] = d.medium_sets[0];
+  waves[DaspMedium2] = d.medium_sets[1];
+  waves[DaspMedium4] = d.medium_sets[2];
+  d.short_steps_per_wave = per_wave(step);
   for (int c = 0; c < 4; ++c) {
     waves[DaspPairs13 + c] = (short_steps[c] + d.short_steps_per_wave - 1) / d.short_steps_per_wave;
   }
@@ -121,12 +134,14 @@ void dasp_layout(Dasp<MemorySpace>& d, const DaspSummary& s, const DaspOptions& 
 template <class MemorySpace>
 DaspBlockFunctor<MemorySpace> dasp_sets(const Dasp<MemorySpace>& d, const DaspOptions& o, std::int64_t first_step) {
   DaspBlockFunctor<MemorySpace> f;
-  f.place = DaspPlacement{d.geometry};
+  f.place = DaspPlacement<MemorySpace>(d.geometry);
+  f.place.value_at = d.value_at;
+  f.place.column_at = d.column_at;
   f.long_rows = d.class_rows[DaspLong];
   for (int c = 0; c < 3; ++c) {
     f.medium_position[c] = d.first_position[DaspMedium1 + c];
     f.medium_rows[c] = d.class_rows[DaspMedium1 + c];
-    f.medium_sets[c] = d.first_wave[DaspMedium1 + c + 1] - d.first_wave[DaspMedium1 + c];
+    f.medium_sets[c] = d.medium_sets[c];
   }
   f.first_step = first_step;
   f.first_irregular = d.class_nnz[DaspSingle];
@@ -187,12 +202,50 @@ void dasp_fill(const Exec& space, const Dasp<typename Csr::memory_space>& d, con
   }
 }
 
-/// Converts A for the block geometry of a backend. Deterministic; columns keep their order inside a row.
+namespace Impl {
+
+/// Cuts typed arrays out of one allocation; a first pass without memory counts the bytes.
+template <class MemorySpace>
+class Arena {
+ public:
+  template <class T>
+  using View = typename Dasp<MemorySpace>::template View<T>;
+  using Storage = typename Dasp<MemorySpace>::Storage;
+
+  /// Calls layout(arena) twice: to count, and with an allocation of that size.
+  template <class Exec, class Layout>
+  static Storage allocate(const Exec& space, const char* label, Layout&& layout) {
+    Arena count;
+    layout(count);
+    const auto storage = Compat::allocate<Storage>(space, label, count.bytes_ / 8);
+    Arena arena;
+    arena.base_ = reinterpret_cast<char*>(storage.data());
+    layout(arena);
+    return storage;
+  }
+  template <class T>
+  View<T> take(std::size_t n) {
+    const std::size_t at = bytes_;
+    bytes_ += (n * sizeof(T) + 255) / 256 * 256;
+    return base_ == nullptr ? View<T>() : View<T>(reinterpret_cast<T*>(base_ + at), n);
+  }
+
+ private:
+  char* base_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace Impl
+
+/// Converts A for the block geometry of a backend. Deterministic; columns keep their order inside a row. Three
+/// allocations, of which one is released again; two waits.
+/// @param updatable  keep what dasp_fill needs for other values
 /// @throw InvalidArgument  options out of range
 template <class Csr, class Exec>
 Dasp<typename Csr::memory_space> to_dasp(const Exec& space, const Csr& A, const DaspGeometry& geometry,
-                                         Precision precision, const DaspOptions& o = {}) {
+                                         Precision precision, const DaspOptions& o = {}, bool updatable = true) {
   using Memory = typename Csr::memory_space;
+  using Arena = Impl::Arena<Memory>;
   const Compat::ScopedRegion region("Tessera::convert[dasp]");
   Impl::check(o);
   Dasp<Memory> d;
@@ -201,8 +254,7 @@ Dasp<typename Csr::memory_space> to_dasp(const Exec& space, const Csr& A, const 
   d.rows = static_cast<std::int64_t>(A.rows());
   d.cols = static_cast<std::int64_t>(A.cols());
   d.nnz = static_cast<std::int64_t>(A.nnz());
-  d.global_sort = o.sort == SortRange::Global;
-  const std::int64_t piece = d.nnz < 1000000 ? 256 : d.nnz < 10000000 ? 512 : 1024;
+  const std::int64_t piece = d.nnz < 1000000 ? 512 : d.nnz < 20000000 ? 1024 : 2048;
   d.steps_per_piece = static_cast<int>(std::max<std::int64_t>(
       1, (o.entries_per_wave > 0 ? o.entries_per_wave : piece * (geometry.value_bytes == 8 ? 1 : 2)) /
              d.slots_per_step()));
@@ -211,12 +263,24 @@ Dasp<typename Csr::memory_space> to_dasp(const Exec& space, const Csr& A, const 
 
   // 1. The order of the rows.
   const Impl::DaspBins bins = Impl::dasp_bins(o, geometry, d.rows, d.nnz);
-  const auto rows = static_cast<std::size_t>(d.rows), cells = static_cast<std::size_t>(bins.windows) * Impl::DaspBins::count;
-  using Words = Kokkos::View<std::uint32_t*, Kokkos::LayoutLeft, Memory>;
-  const auto order = Compat::allocate<Words>(space, "Tessera::dasp::order", rows);
-  const auto counts = Compat::allocate<Words>(space, "Tessera::dasp::counts", 2 * cells);
-  const Words offsets = Kokkos::subview(counts, std::make_pair(cells, 2 * cells));
-  Kokkos::View<Impl::DaspSummary*, Kokkos::LayoutLeft, Memory> summary("Tessera::dasp::summary", 1);
+  const auto rows = static_cast<std::size_t>(d.rows);
+  const auto cells = static_cast<std::size_t>(bins.windows) * Impl::DaspBins::count;
+  typename Arena::template View<Impl::DaspSummary> summary;
+  typename Arena::template View<Impl::DaspSizes> sizes;
+  typename Arena::template View<std::uint32_t> order, counts, offsets;
+  const auto take_map = [&](Arena& arena) {
+    d.row_begin = arena.template take<std::int64_t>(rows);
+    d.row_length = arena.template take<std::int32_t>(rows);
+  };
+  const auto scratch = Arena::allocate(space, "Tessera::dasp::scratch", [&](Arena& arena) {
+    summary = arena.template take<Impl::DaspSummary>(1);
+    sizes = arena.template take<Impl::DaspSizes>(1);
+    order = arena.template take<std::uint32_t>(rows);
+    counts = arena.template take<std::uint32_t>(cells);
+    offsets = arena.template take<std::uint32_t>(cells);
+    if (!updatable) take_map(arena);
+  });
+  Kokkos::deep_copy(space, Kokkos::subview(scratch, std::make_pair(0, 64)), std::uint64_t{0});  // summary and sizes
   using Sort = Impl::DaspSortFunctor<Csr>;
   Kokkos::parallel_for("Tessera::convert[dasp] sort",
                        Kokkos::TeamPolicy<Exec>(space, static_cast<int>(bins.windows), Compat::team_size<Exec>(256))
@@ -225,48 +289,65 @@ Dasp<typename Csr::memory_space> to_dasp(const Exec& space, const Csr& A, const 
   Kokkos::parallel_scan("Tessera::convert[dasp] scan",
                         Kokkos::RangePolicy<Exec>(space, 0, static_cast<std::int64_t>(cells)),
                         Impl::DaspScanFunctor<Csr>{bins, counts, offsets, summary});
-  d.row_order = Compat::allocate<decltype(d.row_order)>(space, "Tessera::dasp::row_order", rows);
-  d.row_length = Compat::allocate<decltype(d.row_length)>(space, "Tessera::dasp::row_length", rows);
-  d.row_begin = Compat::allocate<decltype(d.row_begin)>(space, "Tessera::dasp::row_begin", rows);
-  Kokkos::parallel_for("Tessera::convert[dasp] scatter", Kokkos::RangePolicy<Exec>(space, 0, d.rows),
-                       Impl::DaspScatterFunctor<Csr>{A, order, offsets, d.row_order, d.row_length, d.row_begin});
-  auto host_summary = Kokkos::create_mirror_view(summary);
-  Kokkos::deep_copy(space, host_summary, summary);
+  Impl::DaspSummary found{};
+  using Unmanaged = Kokkos::MemoryTraits<Kokkos::Unmanaged>;
+  Kokkos::deep_copy(
+      space, Kokkos::View<Impl::DaspSummary*, Kokkos::LayoutLeft, Kokkos::HostSpace, Unmanaged>(&found, 1), summary);
   Compat::fence(space, "Tessera::convert[dasp] class sizes");
-  host_summary(0).section_begin[Impl::DaspBins::sections] = d.rows;
-  Impl::dasp_layout(d, host_summary(0), o);
+  found.section_begin[Impl::DaspBins::sections] = d.rows;
+  d.global_sort = found.sorts_globally(bins);
+  Impl::dasp_layout(d, found, o);
 
   // 2. Blocks.
   const std::int64_t short_steps = d.steps;
   const std::size_t medium = d.first_position[DaspMedium4] + d.kernel_rows[DaspMedium4] - d.first_position[DaspMedium1];
-  d.blocks = Compat::allocate<decltype(d.blocks)>(space, "Tessera::dasp::blocks", d.block_count);
-  d.remainder = Compat::allocate<decltype(d.remainder)>(space, "Tessera::dasp::remainder", medium);
-  d.long_pieces =
-      Compat::allocate<decltype(d.long_pieces)>(space, "Tessera::dasp::long_pieces", d.class_rows[DaspLong] + 1);
+  d.structure_storage = Arena::allocate(space, "Tessera::dasp::structure", [&](Arena& arena) {
+    d.row_order = arena.template take<std::int32_t>(rows);
+    d.blocks = arena.template take<DaspBlock>(static_cast<std::size_t>(d.block_count));
+    d.remainder = arena.template take<std::uint8_t>(medium);
+    d.long_pieces = arena.template take<std::uint32_t>(static_cast<std::size_t>(d.class_rows[DaspLong]) + 1);
+    d.runs = arena.template take<std::int32_t>(2 * static_cast<std::size_t>(short_steps));
+    d.value_at = arena.template take<std::uint16_t>(static_cast<std::size_t>(d.slots_per_step()));
+    d.column_at = arena.template take<std::uint16_t>(static_cast<std::size_t>(d.slots_per_step()));
+    if (updatable) take_map(arena);
+  });
+  std::uint16_t tables[2][DaspGeometry::tiles * DaspGeometry::max_slots];
+  Impl::DaspPlacement<Memory>::tables(geometry, tables[0], tables[1]);
+  using HostTable = Kokkos::View<std::uint16_t*, Kokkos::LayoutLeft, Kokkos::HostSpace, Unmanaged>;
+  Kokkos::deep_copy(space, d.value_at, HostTable(tables[0], d.value_at.extent(0)));
+  Kokkos::deep_copy(space, d.column_at, HostTable(tables[1], d.column_at.extent(0)));
+  Kokkos::parallel_for("Tessera::convert[dasp] scatter", Kokkos::RangePolicy<Exec>(space, 0, d.rows),
+                       Impl::DaspScatterFunctor<Csr>{A, order, offsets, d.row_order, d.row_length, d.row_begin});
   auto sets = Impl::dasp_sets(d, o, short_steps);
   if (sets.total > 0) {
-    Kokkos::View<Impl::DaspSizes*, Kokkos::LayoutLeft, Memory> sizes("Tessera::dasp::sizes", 1);
     sets.sizes = sizes;
     Kokkos::parallel_scan("Tessera::convert[dasp] blocks", Kokkos::RangePolicy<Exec>(space, 0, sets.total), sets);
-    auto host_sizes = Kokkos::create_mirror_view(sizes);
-    Kokkos::deep_copy(space, host_sizes, sizes);
+    Impl::DaspSizes total{};
+    Kokkos::deep_copy(
+        space, Kokkos::View<Impl::DaspSizes*, Kokkos::LayoutLeft, Kokkos::HostSpace, Unmanaged>(&total, 1), sizes);
     Compat::fence(space, "Tessera::convert[dasp] block sizes");
-    d.steps += host_sizes(0).steps;
-    d.irregular += host_sizes(0).irregular;
+    d.steps += total.steps;
+    d.irregular += total.irregular;
   }
-  Impl::require<NotSupported>(d.steps < (std::int64_t{1} << 32), [] { return std::string("DASP: more than 2^32 steps"); });
+  Impl::require<NotSupported>(d.steps < (std::int64_t{1} << 32),
+                              [] { return std::string("DASP: more than 2^32 steps"); });
 
   // 3. Slots.
-  const auto slots = static_cast<std::size_t>(d.steps * d.slots_per_step());
+  const auto slots = static_cast<std::size_t>(d.steps * d.slots_per_step()),
+             loose = static_cast<std::size_t>(d.irregular);
   const auto per_word = static_cast<std::size_t>(8 / geometry.value_bytes);
-  d.values = Compat::allocate<decltype(d.values)>(space, "Tessera::dasp::values", slots / per_word);
-  d.columns = Compat::allocate<decltype(d.columns)>(space, "Tessera::dasp::columns", slots);
-  d.irregular_values = Compat::allocate<decltype(d.irregular_values)>(
-      space, "Tessera::dasp::irregular_values", (static_cast<std::size_t>(d.irregular) + per_word - 1) / per_word);
-  d.irregular_columns = Compat::allocate<decltype(d.irregular_columns)>(space, "Tessera::dasp::irregular_columns",
-                                                                        static_cast<std::size_t>(d.irregular));
-  d.runs = Compat::allocate<decltype(d.runs)>(space, "Tessera::dasp::runs", 2 * static_cast<std::size_t>(short_steps));
+  d.slot_storage = Arena::allocate(space, "Tessera::dasp::slots", [&](Arena& arena) {
+    d.values = arena.template take<std::uint64_t>(slots / per_word);
+    d.columns = arena.template take<std::int32_t>(slots);
+    d.irregular_values = arena.template take<std::uint64_t>((loose + per_word - 1) / per_word);
+    d.irregular_columns = arena.template take<std::int32_t>(loose);
+  });
   dasp_fill<Csr>(space, d, o, A.values(), A.entries());
+  if (!updatable) {
+    Compat::fence(space, "Tessera::convert[dasp] the map is released");
+    d.row_begin = {};
+    d.row_length = {};
+  }
   return d;
 }
 

@@ -15,8 +15,9 @@
 namespace Tessera {
 
 /// Rows fall into classes by their number of entries L:
-///   long (L > max_medium_length): cut into pieces of whole steps, what is left of the row follows as irregular entries;
-///   medium (5 <= L <= max_medium_length): sorted by length, row-blocks of `rows` rows; steps are taken while at least
+///   long (L > max_medium_length): cut into pieces of whole steps, what is left of the row follows as irregular
+///   entries; medium (5 <= L <= max_medium_length): sorted by length, row-blocks of `rows` rows; steps are taken while
+///   at least
 ///     `threshold` of their slots are real, the rest of each row is irregular; one, two or four row-blocks make the set
 ///     of a wave, so that all waves have about the same work;
 ///   short: 1&3 and 2&2 pairs share four slots, rows of 3 (padded) and 4 fill them; single rows of 1; empty rows.
@@ -26,7 +27,11 @@ namespace Tessera {
 template <class MemorySpace>
 struct Dasp {
   template <class T>
-  using View = Kokkos::View<T*, Kokkos::LayoutLeft, MemorySpace>;
+  using View = Kokkos::View<T*, Kokkos::LayoutLeft, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using Storage = Kokkos::View<std::uint64_t*, Kokkos::LayoutLeft, MemorySpace>;
+
+  // Two allocations own everything: device allocations are slow, and a plan's set-up should not wait for twenty.
+  Storage structure_storage, slot_storage;
 
   DaspGeometry geometry;
   Precision precision = Precision::FP64;
@@ -39,20 +44,23 @@ struct Dasp {
   View<std::int32_t> row_order, runs;
   View<std::uint32_t> long_pieces;
 
+  View<std::uint16_t> value_at, column_at;  // of the conversion: place of each slot in a step
+
   // What update_values reads: first CSR entry and length of the row at each position (empty if not updatable).
   View<std::int64_t> row_begin;
   View<std::int32_t> row_length;
 
   // Sizes.
   std::int64_t rows = 0, cols = 0, nnz = 0;
-  std::int64_t class_rows[DaspClasses] = {};      ///< rows of each class (pairs 1&3: both rows counted)
-  std::int64_t class_nnz[DaspClasses] = {};       ///< their entries; the medium classes' sum stands in DaspMedium4
+  std::int64_t class_rows[DaspClasses] = {};  ///< rows of each class (pairs 1&3: both rows counted)
+  std::int64_t class_nnz[DaspClasses] = {};   ///< their entries; the medium classes' sum stands in DaspMedium4
   std::int64_t steps = 0, irregular = 0, block_count = 0, long_blocks = 0, max_length = 0;
   std::uint32_t first_wave[DaspClasses + 1] = {};
   std::uint32_t first_position[DaspClasses] = {};
-  std::uint32_t kernel_rows[DaspClasses] = {};    ///< rows as the kernel counts them (pairs 1&3: pairs)
+  std::uint32_t kernel_rows[DaspClasses] = {};  ///< rows as the kernel counts them (pairs 1&3: pairs)
   std::uint32_t first_step[DaspClasses] = {};
   std::uint32_t first_block[DaspClasses] = {};
+  std::int64_t medium_sets[3] = {};  ///< of one, two and four row-blocks
   std::uint32_t pair_ones_position = 0, short_steps_per_wave = 1;
   std::uint64_t first_single = 0;
   int steps_per_piece = 0;

@@ -20,13 +20,14 @@ namespace Impl {
 template <class Csr, class X, class Y>
 constexpr void check_vectors() {
   static_assert(Compat::is_view_v<X> && Compat::is_view_v<Y>, "Tessera::spmv: x and y must be Kokkos Views");
-  static_assert((Compat::view_rank<X> == 1 || Compat::view_rank<X> == 2) &&
-                    Compat::view_rank<X> == Compat::view_rank<Y>,
-                "Tessera::spmv: x and y must both have rank 1 or both rank 2");
+  static_assert(
+      (Compat::view_rank<X> == 1 || Compat::view_rank<X> == 2) && Compat::view_rank<X> == Compat::view_rank<Y>,
+      "Tessera::spmv: x and y must both have rank 1 or both rank 2");
   static_assert(ScalarTraits<typename X::non_const_value_type>::supported &&
                     ScalarTraits<typename Y::non_const_value_type>::supported,
                 "Tessera::spmv: x and y must hold double, float, Tessera::half_t or Tessera::bhalf_t");
-  static_assert(!std::is_const_v<typename Y::value_type>, "Tessera::spmv: y is written, its elements must not be const");
+  static_assert(!std::is_const_v<typename Y::value_type>,
+                "Tessera::spmv: y is written, its elements must not be const");
   static_assert(Kokkos::SpaceAccessibility<typename Csr::execution_space, typename X::memory_space>::accessible &&
                     Kokkos::SpaceAccessibility<typename Csr::execution_space, typename Y::memory_space>::accessible,
                 "Tessera::spmv: x and y must be accessible from the matrix's execution space");
@@ -56,7 +57,9 @@ void check_dasp_types(Precision precision) {
                         : ScalarTraits<XT>::precision == precision &&
                               (std::is_same_v<YT, float> || ScalarTraits<YT>::precision == precision);
   require<NotSupported>(fits, [&] {
-    const std::string operand = precision == Precision::FP64 ? "double" : precision == Precision::FP16 ? "half_t" : "bhalf_t";
+    const std::string operand = precision == Precision::FP64   ? "double"
+                                : precision == Precision::FP16 ? "half_t"
+                                                               : "bhalf_t";
     return "spmv[dasp] in " + std::string(to_string(precision)) + " takes x of " + operand + " and y of " +
            (precision == Precision::FP64 ? "double" : "float or " + operand) + ", not x of " +
            to_string(ScalarTraits<XT>::element) + " and y of " + to_string(ScalarTraits<YT>::element) +

@@ -12,16 +12,17 @@
 /// y := alpha A x + beta y straight from CSR, in Kokkos, on every back end. No set-up. A team takes a group of
 /// consecutive rows, a vector of lanes a row (devices), or a thread a range of rows (hosts).
 ///
-/// Bytes: nnz (v + 4) + rows (offset + y) + x once if it stays in cache; one launch; deterministic (the reduction over a
-/// row's lanes has a fixed order).
+/// Bytes: nnz (v + 4) + rows (offset + y) + x once if it stays in cache; one launch; deterministic (the reduction over
+/// a row's lanes has a fixed order).
 
 namespace Tessera {
 namespace Impl {
 
 /// double as soon as one operand is double, else float: float A with double x sums in double.
 template <class A, class X, class Y>
-using AccumulatorOf = std::conditional_t<
-    std::is_same_v<A, double> || std::is_same_v<X, double> || std::is_same_v<Y, double>, double, float>;
+using AccumulatorOf =
+    std::conditional_t<std::is_same_v<A, double> || std::is_same_v<X, double> || std::is_same_v<Y, double>, double,
+                       float>;
 
 /// Value of any supported element as the accumulator type.
 template <class Sum, class T>
@@ -36,8 +37,8 @@ KOKKOS_INLINE_FUNCTION Sum widen(const T& v) {
 template <class Csr, class X, class Y>
 struct CsrSpmvFunctor {
   using exec = typename Csr::execution_space;
-  using Sum = AccumulatorOf<typename Csr::value_type, typename X::non_const_value_type,
-                            typename Y::non_const_value_type>;
+  using Sum =
+      AccumulatorOf<typename Csr::value_type, typename X::non_const_value_type, typename Y::non_const_value_type>;
   using Result = typename Y::non_const_value_type;
   using offset = typename Csr::size_type;
 
@@ -47,9 +48,7 @@ struct CsrSpmvFunctor {
   Sum alpha, beta;
   std::int64_t rows_per_team;
 
-  KOKKOS_INLINE_FUNCTION Sum entry(offset i) const {
-    return widen<Sum>(A.values()(i)) * widen<Sum>(x(A.entries()(i)));
-  }
+  KOKKOS_INLINE_FUNCTION Sum entry(offset i) const { return widen<Sum>(A.values()(i)) * widen<Sum>(x(A.entries()(i))); }
   KOKKOS_INLINE_FUNCTION void store(std::int64_t row, Sum sum) const {
     const Sum result = beta == Sum(0) ? alpha * sum : alpha * sum + beta * widen<Sum>(y(row));
     y(row) = Result(result);
@@ -105,10 +104,9 @@ void csr_spmv(const Exec& space, double alpha, const Csr& A, const X& x, double 
   Functor f{A, x, y, static_cast<Sum>(alpha), static_cast<Sum>(beta), 0};
   if constexpr (Compat::is_host_v<Exec>) {
     // Small dynamic chunks: rows differ in length.
-    Kokkos::parallel_for("Tessera::spmv[csr]",
-                         Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Dynamic>>(space, 0, rows,
-                                                                                     Kokkos::ChunkSize(256)),
-                         f);
+    Kokkos::parallel_for(
+        "Tessera::spmv[csr]",
+        Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Dynamic>>(space, 0, rows, Kokkos::ChunkSize(256)), f);
   } else {
     // As many lanes a row as the mean row has entries, a power of two; 256 threads a team.
     const std::int64_t mean = static_cast<std::int64_t>(A.nnz()) / rows;
@@ -117,8 +115,8 @@ void csr_spmv(const Exec& space, double alpha, const Csr& A, const X& x, double 
     const int threads = 256 / lanes;
     f.rows_per_team = threads;
     const std::int64_t teams = (rows + f.rows_per_team - 1) / f.rows_per_team;
-    Kokkos::parallel_for("Tessera::spmv[csr]",
-                         Kokkos::TeamPolicy<Exec>(space, static_cast<int>(teams), threads, lanes), f);
+    Kokkos::parallel_for("Tessera::spmv[csr]", Kokkos::TeamPolicy<Exec>(space, static_cast<int>(teams), threads, lanes),
+                         f);
   }
 }
 

@@ -66,25 +66,24 @@ std::string json_value(const T& v) {
 }  // namespace
 
 void print_statistics(const Statistics& s, std::ostream& out) {
+  std::ostringstream table;  // the caller's stream keeps its own format
   for_each_member(s, [&](const char* key, const auto& value) {
     std::ostringstream line;
     line << std::boolalpha << value;
-    out << "  " << std::left << std::setw(20) << key << ' ' << line.str() << '\n';
+    table << "  " << std::left << std::setw(20) << key << ' ' << line.str() << '\n';
   });
-  if (s.classes.empty()) return;
-  out << "  " << std::left << std::setw(20) << "class" << std::right << std::setw(14) << "rows" << std::setw(9) << "%"
-      << std::setw(14) << "nnz" << std::setw(9) << "%" << '\n';
-  const std::ios_base::fmtflags flags = out.flags();
-  const std::streamsize precision = out.precision();
-  out << std::fixed << std::setprecision(2);
-  for (const ClassShare& c : s.classes) {
-    out << "  " << std::left << std::setw(20) << c.name << std::right << std::setw(14) << c.rows << std::setw(9)
-        << (s.rows > 0 ? 100.0 * static_cast<double>(c.rows) / static_cast<double>(s.rows) : 0.0) << std::setw(14)
-        << c.nnz << std::setw(9)
-        << (s.nnz > 0 ? 100.0 * static_cast<double>(c.nnz) / static_cast<double>(s.nnz) : 0.0) << '\n';
+  if (!s.classes.empty()) {
+    table << "  " << std::left << std::setw(20) << "class" << std::right << std::setw(14) << "rows" << std::setw(9)
+          << "%" << std::setw(14) << "nnz" << std::setw(9) << "%" << '\n'
+          << std::fixed << std::setprecision(2);
   }
-  out.flags(flags);
-  out.precision(precision);
+  for (const ClassShare& c : s.classes) {
+    table << "  " << std::left << std::setw(20) << c.name << std::right << std::setw(14) << c.rows << std::setw(9)
+          << (s.rows > 0 ? 100.0 * static_cast<double>(c.rows) / static_cast<double>(s.rows) : 0.0) << std::setw(14)
+          << c.nnz << std::setw(9)
+          << (s.nnz > 0 ? 100.0 * static_cast<double>(c.nnz) / static_cast<double>(s.nnz) : 0.0) << '\n';
+  }
+  out << table.str();
 }
 
 std::string to_json(const Statistics& s) {

@@ -27,12 +27,18 @@ struct SpmvChoice {
 
 inline Precision precision_of(ComputeType compute, Precision natural) {
   switch (compute) {
-    case ComputeType::Auto: return natural;
-    case ComputeType::FP64: return Precision::FP64;
-    case ComputeType::FP32: return Precision::FP32;
-    case ComputeType::TF32: return Precision::TF32;
-    case ComputeType::FP16_FP32: return Precision::FP16;
-    case ComputeType::BF16_FP32: return Precision::BF16;
+    case ComputeType::Auto:
+      return natural;
+    case ComputeType::FP64:
+      return Precision::FP64;
+    case ComputeType::FP32:
+      return Precision::FP32;
+    case ComputeType::TF32:
+      return Precision::TF32;
+    case ComputeType::FP16_FP32:
+      return Precision::FP16;
+    case ComputeType::BF16_FP32:
+      return Precision::BF16;
   }
   return natural;
 }
@@ -66,8 +72,8 @@ SpmvChoice select_spmv(const SpmvOptions& options, std::int64_t rows, std::int64
   // What cannot be, whatever the algorithm.
   if (device) kernel_table(forced);  // throws NotCompiled or NotSupported
   require<NotSupported>(!device || natural_backend<Exec>() == forced, [&] {
-    return "backend '" + std::string(to_string(forced)) + "' needs Views in its device's memory; this matrix lives on " +
-           Exec::name();
+    return "backend '" + std::string(to_string(forced)) +
+           "' needs Views in its device's memory; this matrix lives on " + Exec::name();
   });
   require<NotSupported>(!emulated || Compat::is_host_v<Exec>, [&] {
     return "backend '" + std::string(to_string(forced)) + "' runs on host execution spaces; this matrix lives on " +
@@ -105,9 +111,11 @@ SpmvChoice select_spmv(const SpmvOptions& options, std::int64_t rows, std::int64
   if (asked == SpmvAlgorithm::Csr) return csr("the CSR kernel was asked for", false);
   if (asked == SpmvAlgorithm::Dasp) {
     if (!on_matrix_units(c.precision)) {
-      return csr("DASP has no " + std::string(to_string(c.precision)) + " matrix instruction to use; CSR instead", true);
+      return csr("DASP has no " + std::string(to_string(c.precision)) + " matrix instruction to use; CSR instead",
+                 true);
     }
-    if (forced == Backend::Kokkos) return csr("DASP needs a matrix-unit backend, Kokkos was asked for; CSR instead", true);
+    if (forced == Backend::Kokkos)
+      return csr("DASP needs a matrix-unit backend, Kokkos was asked for; CSR instead", true);
     return dasp("DASP was asked for");
   }
 

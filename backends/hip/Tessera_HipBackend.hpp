@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_HIP_BACKEND_HPP
+#define TESSERA_HIP_BACKEND_HPP
+
+#include <hip/hip_runtime_api.h>
+
+#include "backends/common/Tessera_KernelTable.hpp"
+
+/// \file
+/// What the files of this folder share: error text and the entries of the backend's table.
+
+namespace Tessera {
+namespace Hip {
+
+/// Ok, or "LABEL: hipErrorName (text) on HIP device N" in thread-local storage.
+Status status_of(hipError_t error, const char* label) noexcept;
+
+const DaspGeometry* dasp_geometry(Precision precision) noexcept;
+Status spmv_dasp(const SpmvDaspArgs& args, Stream stream) noexcept;
+
+}  // namespace Hip
+}  // namespace Tessera
+
+#endif

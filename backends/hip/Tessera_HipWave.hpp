@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_HIP_WAVE_HPP
+#define TESSERA_HIP_WAVE_HPP
+
+#include <hip/hip_runtime.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "backends/matrix_unit/Tessera_Wave.hpp"
+
+/// \file
+/// The wave concept (Tessera_Wave.hpp) on an AMD wavefront of 64 lanes. `Stream` loads are non-temporal: they are
+/// marked to be evicted first, so that the matrix, read once, leaves the caches to x.
+
+namespace Tessera {
+
+class HipWave {
+ public:
+  static constexpr int lanes = 64;
+  using Mask = unsigned long long;
+
+  template <class T>
+  struct Varying {
+    T own;
+    __device__ __forceinline__ T& operator()(int) { return own; }
+    __device__ __forceinline__ const T& operator()(int) const { return own; }
+  };
+
+  __device__ __forceinline__ HipWave() : lane_(static_cast<int>(threadIdx.x) & 63) {}
+
+  template <class F>
+  __device__ __forceinline__ void each(F&& f) const {
+    f(lane_);
+  }
+  template <class T, class Source>
+  __device__ __forceinline__ void shuffle(Varying<T>& out, const Varying<T>& in, Source&& source) const {
+    out.own = __shfl(in.own, source(lane_), lanes);
+  }
+  __device__ __forceinline__ Mask ballot(const Varying<bool>& flag) const { return __ballot(flag.own); }
+  __device__ __forceinline__ static int rank(Mask mask, int lane) { return __popcll(mask & ((Mask{1} << lane) - 1)); }
+  __device__ __forceinline__ static int count(Mask mask) { return __popcll(mask); }
+
+  template <class T>
+  __device__ __forceinline__ T sum(const Varying<T>& v) const {
+    T total = v.own;
+#pragma unroll
+    for (int distance = lanes / 2; distance > 0; distance /= 2) total += __shfl_xor(total, distance, lanes);
+    return total;
+  }
+
+  template <bool Stream, class T>
+  __device__ __forceinline__ static T load(const T* p) {
+    if constexpr (!Stream) {
+      return *p;
+    } else if constexpr (sizeof(T) == 16) {
+      return from_bits<T>(__builtin_nontemporal_load(reinterpret_cast<const Bits128*>(p)));
+    } else if constexpr (sizeof(T) == 8) {
+      return from_bits<T>(__builtin_nontemporal_load(reinterpret_cast<const unsigned long long*>(p)));
+    } else if constexpr (sizeof(T) == 4) {
+      return from_bits<T>(__builtin_nontemporal_load(reinterpret_cast<const unsigned*>(p)));
+    } else if constexpr (sizeof(T) == 2) {
+      return from_bits<T>(__builtin_nontemporal_load(reinterpret_cast<const unsigned short*>(p)));
+    } else {
+      static_assert(sizeof(T) == 1, "loads of 1, 2, 4, 8 or 16 bytes");
+      return from_bits<T>(__builtin_nontemporal_load(reinterpret_cast<const unsigned char*>(p)));
+    }
+  }
+
+  // What crosses waves goes through relaxed atomics of the device's scope, so that no per-CU cache answers; the fences
+  // order them.
+  template <class T>
+  __device__ __forceinline__ void publish(T* p, T value) const {
+    if (lane_ == 0) {
+      __hip_atomic_store(p, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+      __threadfence();
+    }
+  }
+  __device__ __forceinline__ bool last_to_arrive(std::uint32_t* counter, std::uint32_t total) const {
+    unsigned before = 0;
+    if (lane_ == 0) before = __hip_atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+    before = static_cast<unsigned>(__builtin_amdgcn_readfirstlane(static_cast<int>(before)));
+    if (before + 1 < total) return false;
+    __threadfence();
+    if (lane_ == 0) __hip_atomic_store(counter, 0u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+    return true;
+  }
+  template <class T>
+  __device__ __forceinline__ static T read_published(const T* p) {
+    return __hip_atomic_load(p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  }
+
+ private:
+  using Bits128 = unsigned __attribute__((ext_vector_type(4)));
+
+  template <class T, class Bits>
+  __device__ __forceinline__ static T from_bits(Bits bits) {
+    T value;
+    static_assert(sizeof(T) == sizeof(Bits), "same width");
+    __builtin_memcpy(&value, &bits, sizeof(T));
+    return value;
+  }
+
+  int lane_;
+};
+
+}  // namespace Tessera
+
+#endif

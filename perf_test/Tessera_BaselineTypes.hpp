@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_BASELINE_TYPES_HPP
+#define TESSERA_BASELINE_TYPES_HPP
+
+#include <functional>
+#include <string>
+
+#include "Tessera_Compat.hpp"
+#include "Tessera_Error.hpp"
+#include "Tessera_Types.hpp"
+
+namespace Tessera {
+namespace Bench {
+
+/// y := alpha A x + beta y on the device.
+/// @tparam S  of A and x   @tparam Y  of y
+template <class Exec, class S, class Y, class Offset>
+struct SpmvOperands {
+  using execution_space = Exec;
+  using device_type = typename Exec::device_type;
+  using value_type = S;
+  using result_type = Y;
+  using offset_type = Offset;
+  Exec space;
+  int rows = 0, cols = 0;
+  Kokkos::View<Offset*, device_type> row_map;
+  Kokkos::View<int*, device_type> entries;
+  Kokkos::View<S*, device_type> values, x;
+  Kokkos::View<Y*, device_type> y;
+  double alpha = 1, beta = 0;
+};
+
+/// One that is set up. The closure owns what it needs.
+struct Baseline {
+  std::function<void()> apply;
+  std::string backend, kernel, why;
+  double workspace_bytes = 0;
+  bool has_setup = false;  ///< it has a set-up that is worth a time
+};
+
+}  // namespace Bench
+}  // namespace Tessera
+
+#endif

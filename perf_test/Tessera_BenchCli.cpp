@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#include "Tessera_BenchCli.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+
+#include "Tessera_Baselines.hpp"
+#include "Tessera_Device.hpp"
+#include "matrices/Tessera_Generators.hpp"
+
+namespace Tessera {
+namespace Bench {
+namespace {
+
+using Names = std::vector<std::string>;
+
+[[noreturn]] void usage(const std::string& message) { throw BenchError(ExitUsage, message + " (--help)"); }
+
+std::string joined(const Names& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+const Names& operations() {
+  static const Names names = {"spmv", "spmm", "sddmm", "attention", "spgemm", "read"};
+  return names;
+}
+
+/// One key=value of --dasp. Ranges are the library's to check.
+void set_dasp(DaspOptions& dasp, const std::string& setting) {
+  const std::size_t equals = setting.find('=');
+  const std::string key = setting.substr(0, equals),
+                    value = equals == std::string::npos ? "" : setting.substr(equals + 1);
+  const auto real = [&] {
+    double number = 0;
+    if (!CLI::detail::lexical_cast(value, number)) usage("--dasp " + setting + ": a number is wanted");
+    return number;
+  };
+  const auto integer = [&] {
+    int number = 0;
+    if (!CLI::detail::lexical_cast(value, number)) usage("--dasp " + setting + ": an integer is wanted");
+    return number;
+  };
+  const auto flag = [&] {
+    if (value != "0" && value != "1") usage("--dasp " + setting + ": 0 or 1 is wanted");
+    return value == "1";
+  };
+  if (key == "threshold") {
+    dasp.threshold = real();
+  } else if (key == "max_medium") {
+    dasp.max_medium_length = integer();
+  } else if (key == "min_pairs") {
+    dasp.min_pairs = integer();
+  } else if (key == "entries_per_wave") {
+    dasp.entries_per_wave = integer();
+  } else if (key == "adaptive") {
+    dasp.adaptive_work = flag();
+  } else if (key == "bypass" && value == "auto") {
+    dasp.bypass = CacheBypass::Auto;
+  } else if (key == "bypass") {
+    dasp.bypass = flag() ? CacheBypass::Always : CacheBypass::Never;
+  } else if (key == "sort" && value == "auto") {
+    dasp.sort = SortRange::Auto;
+  } else if (key == "sort" && value == "window") {
+    dasp.sort = SortRange::Window;
+  } else if (key == "sort" && value == "global") {
+    dasp.sort = SortRange::Global;
+  } else {
+    usage("--dasp " + setting +
+          ": known are threshold=T, max_medium=N, min_pairs=N, sort=auto|window|global, entries_per_wave=N, "
+          "adaptive=0|1, bypass=auto|0|1");
+  }
+}
+
+void print_list() {
+  std::printf("generators, for --matrix gen:NAME[:key=value...]\n");
+  for (const Testing::GeneratorInfo& g : Testing::generators()) {
+    std::printf("  %-20s %s\n", g.name.c_str(), g.alias_of.empty() ? g.summary.c_str() : g.alias_of.c_str());
+    if (!g.alias_of.empty()) continue;
+    for (const Testing::GeneratorKey& k : g.keys) {
+      std::printf("  %-20s   %s=%s (%s)\n", "", k.name.c_str(), k.default_value.c_str(), k.accepts.c_str());
+    }
+  }
+  std::printf("\nmatrix-unit backends\n");
+  for (const BackendInfo& b : available_backends()) {
+    std::printf("  %-20s %s\n", b.name.c_str(), b.usable ? b.facts.name : b.reason.c_str());
+  }
+  std::printf("\nbaselines known: %s, cusparse (both)\n", joined(known_baselines()).c_str());
+}
+
+/// What CLI11 cannot check.
+void check(const BenchOptions& o) {
+  if (o.matrices.empty()) usage("--matrix FILE or --matrix gen:NAME is missing");
+  if (o.op == "read") return;
+  if (o.op != "spmv") {
+    throw BenchError(ExitNotSupported, "op '" + o.op + "' does not exist yet; this tessera_bench has spmv and read");
+  }
+  if (o.n != 1 || o.k != 0) usage("spmv multiplies one vector: it takes neither --n nor --k");
+  if (!o.matrix_b.empty()) usage("--matrix-b belongs to spgemm");
+  for (const std::string& name : o.algorithms) {
+    if (name != "all") parse_spmv_algorithm(name);
+  }
+  for (const Precision p : o.precisions) {
+    if (p == Precision::TF32) {
+      throw BenchError(ExitNotSupported, "spmv has no tf32; it offers fp64, fp32, fp16 and bf16");
+    }
+  }
+  for (const std::string& name : o.baselines) {
+    const Names& known = known_baselines();
+    if (name == "all" || name == "none" || name == "cusparse") continue;
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      usage("unknown baseline '" + name + "'; known: none, all, cusparse, " + joined(known));
+    }
+  }
+  if (o.write_operands.empty() && o.write_result.empty()) return;
+  if (o.ablation && !o.write_result.empty()) usage("--ablation and --write-result exclude each other");
+}
+
+}  // namespace
+
+std::optional<BenchOptions> parse_command_line(int argc, char** argv) {
+  BenchOptions o;
+  std::string backend = "auto", y_type = "float";
+  Names precisions, dasp;
+  bool list = false;
+  CLI::App app(
+      "Times Tessera's operations beside other libraries and verifies every result.\n"
+      "Exit status: 0 all results verified, 1 failure at run time, 2 bad usage, 3 bad or unreadable input,\n"
+      "4 a wrong result, 5 not supported or not built.",
+      "tessera_bench");
+  app.option_defaults()->always_capture_default();
+  app.add_option("--op", o.op, "Operation; read times the Matrix Market reader")->check(CLI::IsMember(operations()));
+  app.add_option("--matrix", o.matrices, "FILE.mtx[.gz] or gen:NAME[:key=value...]; several are allowed (--list)")
+      ->default_str("");
+  app.add_option("--matrix-b", o.matrix_b, "Second matrix (spgemm)");
+  app.add_option("--algorithm", o.algorithms, "all, auto or names: dasp, csr")->delimiter(',');
+  app.add_option("--backend", backend, "auto, kokkos, reference, emulated-nvidia, emulated-amd, cuda or hip");
+  app.add_option("--precision", precisions, "fp64, fp32, tf32, fp16, bf16; several with commas")
+      ->delimiter(',')
+      ->default_str("fp64");
+  app.add_option("--y-type", y_type, "y of fp16 and bf16: float, or same as x")
+      ->check(CLI::IsMember(Names{"float", "same"}));
+  app.add_option("--offset-bits", o.offset_bits, "Width of CSR offsets: 32, 64, or 0: by the entries")
+      ->check(CLI::IsMember(std::vector<int>{0, 32, 64}));
+  app.add_option("--n", o.n, "Columns of the dense operand (spmm, sddmm, attention)")->check(CLI::PositiveNumber);
+  app.add_option("--k", o.k, "Inner dimension (sddmm, attention)")->check(CLI::NonNegativeNumber);
+  app.add_option("--alpha", o.alpha, "y = alpha A x + beta y");
+  app.add_option("--beta", o.beta, "See --alpha; not 0: y starts with seeded values");
+  app.add_option("--seed", o.seed, "Seed of all values that no file gives");
+  app.add_option("--repeat", o.repeat, "Batches of at least 0.3 ms a time is taken from")->check(CLI::Range(1, 100000));
+  app.add_option("--budget", o.budget, "Seconds after which a case stops repeating")->check(CLI::PositiveNumber);
+  app.add_flag("--cold", o.cold, "Also time single runs after the caches were overwritten");
+  app.add_option("--baseline", o.baselines, "none, all, or " + joined(known_baselines()) + ", cusparse")
+      ->delimiter(',');
+  app.add_option("--dasp", dasp,
+                 "key=value,...: threshold, max_medium, min_pairs, sort=auto|window|global, entries_per_wave, "
+                 "adaptive=0|1, bypass=auto|0|1")
+      ->delimiter(',')
+      ->default_str("");
+  app.add_flag("--ablation", o.ablation, "DASP with adaptive on and off times bypass on and off");
+  app.add_flag("--ceiling", o.ceiling, "Measure the streaming read rate first");
+  app.add_option("--x", o.x, "Matrix Market vector x instead of seeded values");
+  app.add_option("--y", o.y, "Matrix Market vector y, read if beta is not 0");
+  app.add_option("--write-result", o.write_result, "Write y; several results get suffixes");
+  app.add_option("--write-operands", o.write_operands, "Write A.mtx, x.mtx (and y.mtx) into this folder");
+  app.add_option("--json", o.json, "Write all records");
+  app.add_option("--csv", o.csv, "Write all records, row classes apart");
+  app.add_flag("--quiet", o.quiet, "Print failures only, and the summary of several matrices");
+  app.add_flag("--verbose", o.verbose, "Also print why, minimum times and row classes");
+  app.add_flag("--list", list, "List generators, backends and baselines");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+      app.exit(e);
+      return std::nullopt;
+    }
+    usage(e.what());
+  }
+  if (list) {
+    print_list();
+    return std::nullopt;
+  }
+  try {
+    o.backend = parse_backend(backend);
+    if (!precisions.empty()) o.precisions.clear();
+    for (const std::string& name : precisions) {
+      const Precision p = parse_precision(name);
+      if (std::find(o.precisions.begin(), o.precisions.end(), p) == o.precisions.end()) o.precisions.push_back(p);
+    }
+    o.y_as_operand = y_type == "same";
+    for (const std::string& setting : dasp) set_dasp(o.dasp, setting);
+    check(o);
+  } catch (const InvalidArgument& e) {
+    usage(e.what());
+  }
+  return o;
+}
+
+}  // namespace Bench
+}  // namespace Tessera

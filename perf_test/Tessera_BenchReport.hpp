@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_BENCH_REPORT_HPP
+#define TESSERA_BENCH_REPORT_HPP
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "Tessera_BenchContext.hpp"
+#include "Tessera_BenchOptions.hpp"
+#include "Tessera_Statistics.hpp"
+
+/// \file
+/// What one run measured, and its four forms: a table as it happens, a summary at the end, JSON, CSV.
+
+namespace Tessera {
+namespace Bench {
+
+/// One system on one matrix in one precision. NaN: not known or not measured; null in JSON.
+struct Record {
+  static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
+  std::string op, role;            ///< role: tessera or baseline
+  std::string algorithm, variant;  ///< variant: the DASP options of an ablation
+  std::string backend, precision, y_type, kernel, matrix;
+  bool emulated = false;  ///< an emulated matrix unit: its times say nothing about a device
+  std::int64_t rows = 0, cols = 0, nnz = 0, n = 1, k = 0;
+  double alpha = 1, beta = 0, value_scale = 1;
+  int offset_bits = 32;
+  double seconds_median = unknown, seconds_min = unknown;
+  double seconds_cold_median = unknown, seconds_cold_min = unknown;
+  int samples = 0, runs_per_sample = 1;
+  double gflops = unknown;
+  double bytes = 0, csr_bytes = 0;  ///< an apply must move at least, in this format and in CSR; vectors included
+  double setup_seconds = unknown, update_seconds = unknown;
+  double format_bytes = unknown, map_bytes = unknown, workspace_bytes = unknown;
+  double padding_ratio = unknown, matrix_unit_share = unknown;
+  int launches = -1;
+  double error_over_bound = unknown;
+  bool verified = false;
+  std::string why, fault;
+  double break_even_applies = unknown;  ///< set-up time over the time an apply saves against break_even_against
+  std::string break_even_against;
+  std::vector<ClassShare> classes;
+
+  double gbytes_per_second() const { return 1e-9 * bytes / seconds_median; }
+  double csr_gbytes_per_second() const { return 1e-9 * csr_bytes / seconds_median; }
+  /// What a table calls it.
+  std::string label() const { return variant.empty() ? algorithm : algorithm + "[" + variant + "]"; }
+};
+
+class Report {
+ public:
+  Report(const BenchOptions& options, const BenchContext& context);
+
+  void start_matrix(const std::string& name, std::size_t index);
+  /// Sizes are known only after reading or generating.
+  void describe_matrix(std::int64_t rows, std::int64_t cols, std::int64_t nnz, bool seeded_values);
+  /// On terminals, one line that the next output replaces.
+  void progress(const std::string& what);
+  void add(Record record);
+  /// A remark under the matrix, and, if it is not `ExitVerified`, a claim on the exit status.
+  void note(const std::string& text, Exit status = ExitVerified);
+  /// Writes the files again, so that an interrupted run leaves what it had.
+  void end_matrix();
+  /// Prints the summary. @return the most serious exit status.
+  Exit finish();
+
+ private:
+  void print_header();
+  void print_row(const Record& record);
+  double speedup(const Record& record) const;
+  void print_classes(const Record& record) const;
+  void print_summary() const;
+  void write_files() const;
+  void clear_progress();
+
+  BenchOptions options_;
+  BenchContext context_;
+  std::vector<Record> records_;
+  std::size_t first_of_matrix_ = 0;
+  std::string matrix_;
+  std::size_t index_ = 0;
+  std::size_t label_width_ = 16;
+  bool header_printed_ = false, progress_shown_ = false, terminal_ = false;
+  double begin_ = 0;
+  Exit status_ = ExitVerified;
+};
+
+/// "12.34 us": four significant digits.
+std::string format_seconds(double seconds);
+
+/// Geometric mean of baseline time over algorithm time for each pair of systems of one precision.
+struct Comparison {
+  std::string precision, label, against;
+  double geometric_mean = 1, cold_geometric_mean = Record::unknown;
+  int wins = 0, matrices = 0;
+};
+/// Tessera's rows against the baselines, and against its own csr; "cusparse" is the better of its algorithms, "best
+/// baseline" the best of all on each matrix. Emulated and wrong results are left out.
+std::vector<Comparison> compare(const std::vector<Record>& records);
+
+}  // namespace Bench
+}  // namespace Tessera
+
+#endif

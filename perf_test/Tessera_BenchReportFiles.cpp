@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#include "Tessera_BenchReportFiles.hpp"
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace Tessera {
+namespace Bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Unknown and infinite numbers do not exist in JSON.
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json count(double value) { return std::isfinite(value) ? Json(static_cast<std::int64_t>(value)) : Json(nullptr); }
+
+Json to_json(const Record& r) {
+  Json j;
+  j["op"] = r.op;
+  j["role"] = r.role;
+  j["algorithm"] = r.algorithm;
+  j["variant"] = r.variant;
+  j["backend"] = r.backend;
+  j["precision"] = r.precision;
+  j["y_type"] = r.y_type;
+  j["kernel"] = r.kernel;
+  j["emulated"] = r.emulated;
+  j["matrix"] = r.matrix;
+  j["rows"] = r.rows;
+  j["cols"] = r.cols;
+  j["nnz"] = r.nnz;
+  j["n"] = r.n;
+  j["k"] = r.k;
+  j["alpha"] = r.alpha;
+  j["beta"] = r.beta;
+  j["value_scale"] = r.value_scale;
+  j["offset_bits"] = r.offset_bits;
+  j["seconds_median"] = number(r.seconds_median);
+  j["seconds_min"] = number(r.seconds_min);
+  j["seconds_cold_median"] = number(r.seconds_cold_median);
+  j["seconds_cold_min"] = number(r.seconds_cold_min);
+  j["samples"] = r.samples;
+  j["runs_per_sample"] = r.runs_per_sample;
+  j["gflops"] = number(r.gflops);
+  j["gbytes_per_second"] = number(r.gbytes_per_second());
+  j["csr_gbytes_per_second"] = number(r.csr_gbytes_per_second());
+  j["setup_seconds"] = number(r.setup_seconds);
+  j["update_seconds"] = number(r.update_seconds);
+  j["format_bytes"] = count(r.format_bytes);
+  j["map_bytes"] = count(r.map_bytes);
+  j["workspace_bytes"] = count(r.workspace_bytes);
+  j["padding_ratio"] = number(r.padding_ratio);
+  j["matrix_unit_share"] = number(r.matrix_unit_share);
+  j["launches"] = r.launches < 0 ? Json(nullptr) : Json(r.launches);
+  j["error_over_bound"] = number(r.error_over_bound);
+  j["verified"] = r.verified;
+  j["fault"] = r.fault;
+  j["why"] = r.why;
+  j["break_even_applies"] = number(r.break_even_applies);
+  j["break_even_against"] = r.break_even_against;
+  j["classes"] = Json::array();
+  for (const ClassShare& c : r.classes) j["classes"].push_back({{"name", c.name}, {"rows", c.rows}, {"nnz", c.nnz}});
+  return j;
+}
+
+Json to_json(const BenchContext& context, const BenchOptions& options) {
+  Json j;
+  for (const auto& text : context.texts()) j[text.first] = text.second;
+  j["host"] = context.host;
+  j["stream_gbytes_per_second"] =
+      context.stream_gbytes_per_second > 0 ? Json(context.stream_gbytes_per_second) : Json(nullptr);
+  j["seed"] = options.seed;
+  j["repeat"] = options.repeat;
+  j["cold"] = options.cold;
+  return j;
+}
+
+/// Through a second name, so that an interrupted run leaves the file of the matrix before.
+void write_text(const std::string& file, const std::string& text) {
+  const std::string part = file + ".part";
+  std::ofstream out(part, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out || std::rename(part.c_str(), file.c_str()) != 0) {
+    std::remove(part.c_str());
+    throw std::runtime_error(file + ": cannot be written");
+  }
+}
+
+std::string csv_cell(const Json& value) {
+  if (value.is_null()) return {};
+  if (!value.is_string()) return value.dump();
+  const std::string text = value.get<std::string>();
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+}  // namespace
+
+void write_json(const std::string& file, const BenchContext& context, const BenchOptions& options,
+                const std::vector<Record>& records) {
+  Json j;
+  j["context"] = to_json(context, options);
+  j["records"] = Json::array();
+  for (const Record& r : records) j["records"].push_back(to_json(r));
+  j["summary"] = Json::array();
+  for (const Comparison& c : compare(records)) {
+    j["summary"].push_back({{"precision", c.precision},
+                            {"algorithm", c.label},
+                            {"against", c.against},
+                            {"speedup_geometric_mean", number(c.geometric_mean)},
+                            {"speedup_cold_geometric_mean", number(c.cold_geometric_mean)},
+                            {"wins", c.wins},
+                            {"matrices", c.matrices}});
+  }
+  // File names may hold any bytes.
+  write_text(file, j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+void write_csv(const std::string& file, const std::vector<Record>& records) {
+  std::string text, header;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const Json j = to_json(records[i]);
+    std::string line;
+    for (const auto& item : j.items()) {
+      if (item.key() == "classes") continue;
+      if (i == 0) header += (header.empty() ? "" : ",") + item.key();
+      line += (item.key() == "op" ? "" : ",") + csv_cell(item.value());
+    }
+    text += line + "\n";
+  }
+  write_text(file, header + "\n" + text);
+}
+
+}  // namespace Bench
+}  // namespace Tessera

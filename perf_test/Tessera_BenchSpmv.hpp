@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_BENCH_SPMV_HPP
+#define TESSERA_BENCH_SPMV_HPP
+
+#include <vector>
+
+#include "Tessera_BenchMatrix.hpp"
+#include "Tessera_BenchOptions.hpp"
+#include "Tessera_BenchReport.hpp"
+
+namespace Tessera {
+namespace Bench {
+
+/// Everything about one matrix that does not depend on the precision.
+struct SpmvJob {
+  const BenchOptions& options;
+  const BenchMatrix& matrix;
+  const std::vector<double>& x;
+  const std::vector<double>& y;  ///< before the product; only looked at if beta is not 0
+  Report& report;
+};
+
+/// All algorithms and baselines, all precisions, on one matrix.
+void bench_spmv(const SpmvJob& job);
+
+/// One precision each, compiled in files of their own.
+void bench_spmv_fp64(const SpmvJob& job);
+void bench_spmv_fp32(const SpmvJob& job);
+void bench_spmv_fp16(const SpmvJob& job);
+void bench_spmv_bf16(const SpmvJob& job);
+
+/// One Tessera row of the table.
+struct SpmvVariant {
+  SpmvAlgorithm algorithm = SpmvAlgorithm::Auto;
+  DaspOptions dasp{};
+  std::string name;  ///< of an ablation's option set
+};
+/// What --algorithm, --backend and --ablation ask for, csr first so that the others can be compared with it.
+std::vector<SpmvVariant> spmv_variants(const BenchOptions& options, Precision precision);
+
+/// Baselines asked for out of those that exist here; the report learns of those that do not.
+std::vector<std::string> wanted_baselines(const SpmvJob& job, const std::vector<std::string>& existing,
+                                          const std::string& precision);
+
+}  // namespace Bench
+}  // namespace Tessera
+
+#endif

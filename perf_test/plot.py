@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+"""Draws what `tessera_bench --json FILE` wrote, in the manner of the figures of the DASP paper (Lu & Liu, SC'23).
+
+  PREFIX_speedup_PRECISION.png    speedup over each baseline, matrices in the order of their entries (Figures 1, 12, 14)
+  PREFIX_bandwidth_PRECISION.png  GB/s against entries, with the streaming ceiling (Figure 13)
+  PREFIX_classes_PRECISION.png    shares of DASP's row classes, rows above entries (Figure 15)
+
+Wrong results and, unless --emulated is given, emulated matrix units are left out.
+"""
+
+import argparse
+import json
+import math
+import sys
+
+import matplotlib
+import matplotlib.ticker
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+
+# Distinguishable without colour vision (Okabe and Ito), and by marker in print.
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+MARKERS = ["o", "^", "s", "D", "v", "P", "X"]
+
+
+def fail(message):
+    print(f"plot.py: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def label(record):
+    return f"{record['algorithm']}[{record['variant']}]" if record.get("variant") else record["algorithm"]
+
+
+class Data:
+    """Records by precision, matrix and system; later files win over earlier ones."""
+
+    def __init__(self, files, emulated):
+        self.cases = {}
+        self.roles = {}
+        self.ceiling = 0
+        for name in files:
+            try:
+                with open(name, encoding="utf-8") as stream:
+                    content = json.load(stream)
+                records = content["records"]
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                fail(f"{name}: {error}")
+            self.ceiling = content.get("context", {}).get("stream_gbytes_per_second") or self.ceiling
+            for record in records:
+                if not record["verified"] or (record["emulated"] and not emulated):
+                    continue
+                precision, system = record["precision"], label(record)
+                self.cases.setdefault(precision, {}).setdefault(record["matrix"], {})[system] = record
+                self.roles.setdefault(precision, {})[system] = record["role"]
+        for matrices in self.cases.values():
+            for systems in matrices.values():
+                algorithms = [r for s, r in systems.items() if s.startswith("cusparse-")]
+                if algorithms:
+                    systems["cusparse"] = min(algorithms, key=lambda r: r["seconds_median"])
+
+    def systems(self, precision, role):
+        names = [s for s, r in self.roles[precision].items() if r == role and not s.startswith("cusparse-")]
+        if role == "baseline" and any(s.startswith("cusparse-") for s in self.roles[precision]):
+            names.append("cusparse")
+        return names
+
+    def in_order(self, precision):
+        matrices = self.cases[precision]
+        return sorted(matrices, key=lambda m: next(iter(matrices[m].values()))["nnz"])
+
+
+def draw_speedup(data, precision, baselines, seconds, file):
+    figure, axes = plt.subplots(len(baselines), 1, figsize=(9, 3.2 * len(baselines)), squeeze=False, sharex=True)
+    order = data.in_order(precision)
+    drawn = False
+    for axis, baseline in zip(axes[:, 0], baselines):
+        own = [s for s in data.systems(precision, "tessera") if s != baseline]
+        for i, system in enumerate(own):
+            points = []
+            for position, matrix in enumerate(order):
+                records = data.cases[precision][matrix]
+                if system not in records or baseline not in records:
+                    continue
+                mine, other = records[system][seconds], records[baseline][seconds]
+                if mine and other:
+                    points.append((position, other / mine))
+            if not points:
+                continue
+            drawn = True
+            mean = math.exp(sum(math.log(s) for _, s in points) / len(points))
+            wins = sum(s > 1 for _, s in points)
+            colour = COLOURS[i % len(COLOURS)]
+            axis.scatter(
+                *zip(*points),
+                s=18,
+                marker=MARKERS[i % len(MARKERS)],
+                color=colour,
+                label=f"{system}: {mean:.2f}x, {wins} of {len(points)} won",
+            )
+            axis.axhline(mean, color=colour, linewidth=1, linestyle="--")
+        axis.axhline(1, color="black", linewidth=0.8)
+        axis.set_yscale("log")
+        axis.yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
+        axis.yaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda v, _: f"{v:g}"))
+        axis.yaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
+        axis.set_ylabel(f"speedup over\n{baseline}")
+        axis.grid(True, linewidth=0.3)
+        if axis.get_legend_handles_labels()[0]:
+            axis.legend(fontsize=8)
+    last = axes[-1, 0]
+    if len(order) <= 40:
+        last.set_xticks(range(len(order)), [short(m) for m in order], rotation=60, ha="right", fontsize=7)
+        last.set_xlabel("matrices by number of entries")
+    else:
+        last.set_xlabel(f"{len(order)} matrices by number of entries")
+    axes[0, 0].set_title(f"SpMV, {precision}{', cold cache' if 'cold' in seconds else ''}")
+    return save(figure, file) if drawn else close(figure)
+
+
+def draw_bandwidth(data, precision, ceiling, seconds, file):
+    figure, axis = plt.subplots(figsize=(8, 5))
+    systems = data.systems(precision, "baseline") + data.systems(precision, "tessera")
+    for i, system in enumerate(systems):
+        points = []
+        for records in data.cases[precision].values():
+            record = records.get(system)
+            if record and record[seconds] and record["nnz"] > 0:
+                scale = record["seconds_median"] / record[seconds]
+                points.append((record["nnz"], record["csr_gbytes_per_second"] * scale))
+        if points:
+            axis.scatter(
+                *zip(*sorted(points)),
+                s=20,
+                marker=MARKERS[i % len(MARKERS)],
+                color=COLOURS[i % len(COLOURS)],
+                label=system,
+            )
+    if not axis.collections:
+        return close(figure)
+    if ceiling:
+        axis.axhline(ceiling, color="black", linestyle="--", linewidth=1, label=f"streaming read, {ceiling:.0f} GB/s")
+    axis.set_xscale("log")
+    axis.set_ylim(bottom=0)
+    axis.set_xlabel("entries")
+    axis.set_ylabel("GB/s (bytes of CSR and both vectors)")
+    axis.set_title(f"SpMV, {precision}{', cold cache' if 'cold' in seconds else ''}")
+    axis.grid(True, linewidth=0.3)
+    axis.legend(fontsize=8)
+    return save(figure, file)
+
+
+def draw_classes(data, precision, file):
+    rows = []
+    for matrix in data.in_order(precision):
+        for record in data.cases[precision][matrix].values():
+            if record["classes"]:
+                rows.append(record)
+                break
+    if not rows:
+        return None
+    names = [c["name"] for c in rows[0]["classes"]]
+    figure, axes = plt.subplots(2, 1, figsize=(max(6, 0.28 * len(rows) + 3), 7), sharex=True)
+    for axis, key, total, what in ((axes[0], "rows", "rows", "rows"), (axes[1], "nnz", "nnz", "entries")):
+        bottom = [0.0] * len(rows)
+        for i, name in enumerate(names):
+            share = []
+            for record in rows:
+                count = sum(c[key] for c in record["classes"] if c["name"] == name)
+                share.append(100.0 * count / record[total] if record[total] else 0.0)
+            hatch = "//" if i >= len(COLOURS) else None
+            axis.bar(range(len(rows)), share, bottom=bottom, width=0.85, label=name, color=COLOURS[i % len(COLOURS)],
+                     hatch=hatch, edgecolor="white", linewidth=0.3)
+            bottom = [b + s for b, s in zip(bottom, share)]
+        axis.set_ylabel(f"% of {what}")
+        axis.set_ylim(0, 100)
+    axes[0].legend(fontsize=8, ncol=4, loc="lower center", bbox_to_anchor=(0.5, 1.01))
+    axes[1].set_xticks(range(len(rows)), [short(r["matrix"]) for r in rows], rotation=60, ha="right", fontsize=7)
+    axes[0].set_title(f"DASP row classes, {precision}", pad=48)
+    return save(figure, file)
+
+
+def short(name):
+    name = name[4:] if name.startswith("gen:") else name
+    return name if len(name) <= 28 else name[:27] + "\u2026"
+
+
+def save(figure, file):
+    figure.savefig(file, dpi=150, bbox_inches="tight")
+    plt.close(figure)
+    return file
+
+
+def close(figure):
+    plt.close(figure)
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", metavar="JSON", help="written by tessera_bench --json")
+    parser.add_argument("--output", default="tessera", metavar="PREFIX", help="of the files' names")
+    parser.add_argument("--baseline", metavar="NAME,...",
+                        help="draw the speedup over these only; any system will do, cusparse is its best algorithm")
+    parser.add_argument("--ceiling", type=float, metavar="GB/S",
+                        help="streaming rate (default: the one tessera_bench --ceiling measured)")
+    parser.add_argument("--cold", action="store_true", help="use the times with overwritten caches")
+    parser.add_argument("--emulated", action="store_true", help="also draw emulated matrix units")
+    parser.add_argument("--format", default="png", help="png, pdf, svg")
+    arguments = parser.parse_args()
+
+    data = Data(arguments.files, arguments.emulated)
+    if not data.cases:
+        fail("no verified records" + ("" if arguments.emulated else " (emulated ones need --emulated)"))
+    seconds = "seconds_cold_median" if arguments.cold else "seconds_median"
+    written = []
+    for precision in data.cases:
+        name = {kind: f"{arguments.output}_{kind}_{precision}.{arguments.format}"
+                for kind in ("speedup", "bandwidth", "classes")}
+        known = {s for records in data.cases[precision].values() for s in records}
+        if arguments.baseline:
+            baselines = [b for b in arguments.baseline.split(",") if b in known]
+        else:
+            baselines = data.systems(precision, "baseline") or [s for s in ("csr",) if s in known]
+        if baselines:
+            written.append(draw_speedup(data, precision, baselines, seconds, name["speedup"]))
+        elif arguments.baseline:
+            print(f"plot.py: {precision}: no {arguments.baseline}; there are {', '.join(sorted(known))}",
+                  file=sys.stderr)
+        written.append(draw_bandwidth(data, precision, arguments.ceiling or data.ceiling, seconds, name["bandwidth"]))
+        written.append(draw_classes(data, precision, name["classes"]))
+    written = [w for w in written if w]
+    for file in written:
+        print(file)
+    if not written:
+        fail("nothing to draw")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_TEST_CHECK_HPP
+#define TESSERA_TEST_CHECK_HPP
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+
+#include "Tessera_Spmv.hpp"
+#include "backends/reference/Tessera_Reference.hpp"
+#include "support/Tessera_TestMatrix.hpp"
+
+/// \file
+/// Comparison of a product with plain loops in long double, componentwise, within the bound that Tessera_Reference.hpp
+/// derives, or exactly.
+
+namespace Tessera {
+namespace Testing {
+
+/// Facts about an element type: unit roundoff, largest error of a rounding below the normal range, largest number.
+template <class T>
+struct TypeFacts {
+  static double roundoff() { return std::numeric_limits<T>::epsilon() / 2; }
+  static double tiny() { return static_cast<double>(std::numeric_limits<T>::denorm_min()); }
+  static double largest() { return static_cast<double>(std::numeric_limits<T>::max()); }
+};
+template <>
+struct TypeFacts<half_t> {
+  static double roundoff() { return std::ldexp(1.0, -11); }
+  static double tiny() { return std::ldexp(1.0, -24); }
+  static double largest() { return 65504; }
+};
+template <>
+struct TypeFacts<bhalf_t> {
+  static double roundoff() { return std::ldexp(1.0, -8); }
+  static double tiny() { return std::ldexp(1.0, -133); }
+  static double largest() { return std::ldexp(1.9921875, 127); }
+};
+
+struct Scaling {
+  double alpha = 1, beta = 0;
+};
+/// What every kernel is asked for: the special values and one that is neither.
+inline std::vector<Scaling> scalings() {
+  std::vector<Scaling> all;
+  for (const double alpha : {1.0, 0.0, -1.0, 2.5}) {
+    for (const double beta : {0.0, 1.0, -1.0, 2.5}) all.push_back({alpha, beta});
+  }
+  return all;
+}
+
+/// Tensor cores cut sums where IEEE arithmetic rounds them, so there a float accumulator's unit is twice as large.
+template <class Sum, class Exec>
+double unit_of(bool matrix_unit_of_a_device) {
+  return TypeFacts<Sum>::roundoff() * (matrix_unit_of_a_device && sizeof(Sum) == 4 ? 2 : 1);
+}
+
+inline bool same_class(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  return a == b;
+}
+
+/// y against alpha A x + beta y0. `unit` is the accumulator's unit roundoff, `exact` asks for the one result of a single
+/// rounding to Y. Rows whose finite inputs overflow the accumulator or Y are passed over: nothing is promised there.
+template <class Sum, class Scalar, class Offset, class X, class Y>
+::testing::AssertionResult agrees(const HostMatrix<Scalar, Offset>& A, Scaling s, const std::vector<X>& x,
+                                  const std::vector<Y>& y0, const std::vector<Y>& y, bool exact,
+                                  double unit = TypeFacts<Sum>::roundoff()) {
+  const auto rows = static_cast<std::size_t>(A.rows);
+  if (y.size() != rows) return ::testing::AssertionFailure() << "y has " << y.size() << " elements";
+  std::vector<double> reference(rows), magnitude(rows);
+  for (std::size_t i = 0; i < rows; ++i) reference[i] = wide(y0[i]);
+  Reference::spmv(A.rows, A.row_map, A.entries, A.values, s.alpha, x, s.beta, reference, magnitude.data());
+  const double largest = std::min(TypeFacts<Sum>::largest(), TypeFacts<Y>::largest());
+  const double v = TypeFacts<Y>::roundoff() > TypeFacts<Sum>::roundoff() ? TypeFacts<Y>::roundoff() : 0;
+  const double tiny = std::max(TypeFacts<Y>::tiny(), TypeFacts<Sum>::tiny());
+  const auto finite_inputs = [&](std::size_t i) {
+    bool finite = s.beta == 0 || std::isfinite(wide(y0[i]));
+    for (auto k = A.row_map[i]; s.alpha != 0 && k < A.row_map[i + 1]; ++k) {
+      finite = finite && std::isfinite(wide(A.values[k])) && std::isfinite(wide(x[A.entries[k]]));
+    }
+    return finite;
+  };
+  for (std::size_t i = 0; i < rows; ++i) {
+    const double got = wide(y[i]), length = static_cast<double>(A.length(static_cast<int>(i)));
+    double wanted = reference[i], bound = 0;
+    bool good;
+    if (!(magnitude[i] < largest / 4)) {
+      good = finite_inputs(i) || same_class(wanted, got);
+    } else if (exact) {
+      wanted = wide(as<Y>(wanted));
+      good = wanted == got;
+    } else {
+      bound = Reference::spmv_bound(length, unit, magnitude[i], v, wanted, tiny);
+      good = std::fabs(got - wanted) <= bound;
+    }
+    if (!good) {
+      return ::testing::AssertionFailure()
+             << "row " << i << " of " << A.rows << " x " << A.cols << ", " << length << " entries, alpha " << s.alpha
+             << ", beta " << s.beta << ": got " << got << ", wanted " << wanted << ", error " << got - wanted
+             << ", allowed " << bound;
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+/// How the vectors of a product lie in memory.
+struct Contiguous {
+  using layout = Kokkos::LayoutLeft;
+};
+struct Strided {
+  using layout = Kokkos::LayoutRight;
+};
+
+/// y := alpha op(A) x + beta y through a plan, with guards around both vectors.
+template <class Form = Contiguous, class Plan, class X, class Y>
+std::vector<Y> product(const Plan& plan, Op op, Scaling s, const std::vector<X>& x, const std::vector<Y>& y0) {
+  using Exec = typename Plan::execution_space;
+  const GuardedVector<Exec, X, typename Form::layout> dx(x, std::nan(""));
+  const GuardedVector<Exec, Y, typename Form::layout> dy(y0, 77);
+  const Exec space;
+  plan.apply(space, op, s.alpha, dx.column(), s.beta, dy.column());
+  space.fence();
+  EXPECT_TRUE(dy.intact()) << "something beside y was written";
+  return dy.read();
+}
+template <class Form = Contiguous, class Plan, class X, class Y>
+std::vector<Y> product(const Plan& plan, Scaling s, const std::vector<X>& x, const std::vector<Y>& y0) {
+  return product<Form>(plan, Op::NoTrans, s, x, y0);
+}
+
+/// Sets an environment variable for the life of the object.
+class Environment {
+ public:
+  Environment(const char* name, const char* value) : name_(name) {
+    const char* old = std::getenv(name);
+    had_ = old != nullptr;
+    if (had_) old_ = old;
+    setenv(name, value, 1);
+  }
+  ~Environment() {
+    if (had_) {
+      setenv(name_.c_str(), old_.c_str(), 1);
+    } else {
+      unsetenv(name_.c_str());
+    }
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  std::string name_, old_;
+  bool had_ = false;
+};
+
+}  // namespace Testing
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_TEST_DEVICE_HPP
+#define TESSERA_TEST_DEVICE_HPP
+
+#include <Kokkos_Core.hpp>
+#include <string>
+
+#include "Tessera_Compat.hpp"
+#include "Tessera_Device.hpp"
+
+/// \file
+/// What the device tests need of the default execution space.
+
+namespace Tessera {
+namespace Testing {
+
+/// Empty if the default execution space is a device whose matrix-unit backend can be used.
+inline std::string why_no_matrix_unit() {
+  using Exec = Kokkos::DefaultExecutionSpace;
+  if (Compat::is_host_v<Exec>) return std::string(Exec::name()) + " is no device";
+  const Backend wanted = Compat::is_cuda_v<Exec> ? Backend::Cuda : Backend::Hip;
+  for (const BackendInfo& info : available_backends()) {
+    if (info.backend == wanted) return info.usable ? "" : info.name + ": " + info.reason;
+  }
+  return "no backend for this device";
+}
+
+#if defined(KOKKOS_ENABLE_CUDA)
+
+/// An execution-space instance on a stream of its own.
+class OwnStream {
+ public:
+  OwnStream() : stream_(make()), space_(stream_) {}
+  ~OwnStream() {
+    space_.fence();
+    cudaStreamDestroy(stream_);
+  }
+  OwnStream(const OwnStream&) = delete;
+  OwnStream& operator=(const OwnStream&) = delete;
+  const Kokkos::Cuda& space() const { return space_; }
+  cudaStream_t stream() const { return stream_; }
+
+ private:
+  static cudaStream_t make() {
+    cudaStream_t stream = nullptr;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    return stream;
+  }
+  cudaStream_t stream_;
+  Kokkos::Cuda space_;
+};
+
+#endif
+
+}  // namespace Testing
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_TEST_MATRIX_HPP
+#define TESSERA_TEST_MATRIX_HPP
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "Tessera_CsrView.hpp"
+#include "Tessera_Types.hpp"
+#include "matrices/Tessera_Generators.hpp"
+
+/// \file
+/// Matrices and vectors for the tests: built on the host from a generator's pattern and seeded numbers, then copied to
+/// whatever space is under test. Nothing here uses the library's conversions.
+
+namespace Tessera {
+namespace Testing {
+
+template <class Exec>
+using DeviceOf = Kokkos::Device<Exec, typename Exec::memory_space>;
+template <class Exec, class T>
+using DeviceVector = Kokkos::View<T*, Kokkos::LayoutLeft, DeviceOf<Exec>>;
+
+/// Rounds once.
+template <class T>
+T as(double value) {
+  return T(value);
+}
+template <class T>
+double wide(const T& value) {
+  if constexpr (std::is_same_v<T, half_t> || std::is_same_v<T, bhalf_t>) {
+    return static_cast<double>(static_cast<float>(value));
+  } else {
+    return static_cast<double>(value);
+  }
+}
+
+/// What the numbers look like. Integers lie in [-4, 4]: every product and sum of a test is exact in float, so results
+/// must be equal. Real: [-1, 1). Magnitudes: ten binary orders, which every type down to half_t can hold.
+enum class Data { Integers, Real, Magnitudes };
+
+/// The `i`-th number of a seed: counter-based, so that it depends on nothing else.
+inline double number(Data data, std::uint64_t seed, std::uint64_t i) {
+  std::uint64_t z = seed * 0x9E3779B97F4A7C15ull + i * 0xD1B54A32D192ED03ull + 0x632BE59BD9B4E019ull;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+  z ^= z >> 31;
+  const double unit = static_cast<double>(z >> 11) / 9007199254740992.0;
+  if (data == Data::Integers) return static_cast<double>(z % 9) - 4;
+  if (data == Data::Real) return 2 * unit - 1;
+  const double magnitude = std::ldexp(1 + unit, static_cast<int>(z % 10) - 6);
+  return (z >> 8) % 2 ? -magnitude : magnitude;
+}
+template <class T>
+std::vector<T> numbers(std::int64_t n, Data data, std::uint64_t seed) {
+  std::vector<T> v(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < v.size(); ++i) v[i] = as<T>(number(data, seed, i));
+  return v;
+}
+
+template <class Scalar, class Offset = std::int64_t>
+struct HostMatrix {
+  using value_type = Scalar;
+  using offset_type = Offset;
+  int rows = 0, cols = 0;
+  std::vector<Offset> row_map;
+  std::vector<int> entries;
+  std::vector<Scalar> values;
+
+  std::int64_t nnz() const { return static_cast<std::int64_t>(entries.size()); }
+  std::int64_t length(int row) const {
+    return static_cast<std::int64_t>(row_map[static_cast<std::size_t>(row) + 1]) -
+           static_cast<std::int64_t>(row_map[static_cast<std::size_t>(row)]);
+  }
+};
+
+template <class Scalar, class Offset = std::int64_t>
+HostMatrix<Scalar, Offset> make_matrix(const Pattern& p, Data data, std::uint64_t seed) {
+  HostMatrix<Scalar, Offset> A;
+  A.rows = static_cast<int>(p.rows);
+  A.cols = static_cast<int>(p.cols);
+  A.row_map.assign(p.row_map.begin(), p.row_map.end());
+  A.entries = p.entries;
+  A.values = numbers<Scalar>(A.nnz(), data, seed);
+  return A;
+}
+template <class Scalar, class Offset = std::int64_t>
+HostMatrix<Scalar, Offset> make_matrix(const std::string& spec, Data data, std::uint64_t seed) {
+  return make_matrix<Scalar, Offset>(generate(spec), data, seed);
+}
+/// A matrix with rows of the given lengths; columns `3 k + row`, wrapped, so that rows differ.
+inline Pattern pattern_of_lengths(const std::vector<int>& lengths, int cols) {
+  Pattern p;
+  p.rows = static_cast<std::int64_t>(lengths.size());
+  p.cols = cols;
+  p.row_map.push_back(0);
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    for (int k = 0; k < lengths[i]; ++k) p.entries.push_back(static_cast<int>((3 * k + static_cast<int>(i)) % cols));
+    p.row_map.push_back(static_cast<std::int64_t>(p.entries.size()));
+  }
+  return p;
+}
+
+/// A^T by plain loops.
+template <class Scalar, class Offset>
+HostMatrix<Scalar, Offset> transposed(const HostMatrix<Scalar, Offset>& A) {
+  HostMatrix<Scalar, Offset> t;
+  t.rows = A.cols;
+  t.cols = A.rows;
+  std::vector<std::vector<std::pair<int, Scalar>>> lists(static_cast<std::size_t>(A.cols));
+  for (int i = 0; i < A.rows; ++i) {
+    for (auto k = A.row_map[i]; k < A.row_map[i + 1]; ++k) lists[A.entries[k]].emplace_back(i, A.values[k]);
+  }
+  t.row_map.push_back(0);
+  for (const auto& list : lists) {
+    for (const auto& entry : list) {
+      t.entries.push_back(entry.first);
+      t.values.push_back(entry.second);
+    }
+    t.row_map.push_back(static_cast<Offset>(t.entries.size()));
+  }
+  return t;
+}
+
+template <class T, class Target>
+void copy_to(const std::vector<T>& from, const Target& to) {
+  using Source = Kokkos::View<const T*, Kokkos::LayoutLeft, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  Kokkos::deep_copy(to, Source(from.data(), from.size()));
+}
+template <class Exec, class T>
+DeviceVector<Exec, T> to_device(const std::vector<T>& from, const std::string& label = "test") {
+  DeviceVector<Exec, T> to(label, from.size());
+  copy_to(from, to);
+  return to;
+}
+template <class View>
+auto to_host(const View& from) {
+  const auto mirror = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), from);
+  std::vector<typename View::non_const_value_type> to(mirror.extent(0));
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] = mirror(i);
+  return to;
+}
+
+/// The matrix in the memory of an execution space.
+template <class Exec, class Scalar, class Offset = std::int64_t>
+struct DeviceMatrix {
+  using Csr = CsrView<Scalar, int, Offset, DeviceOf<Exec>>;
+
+  DeviceMatrix() = default;
+  explicit DeviceMatrix(const HostMatrix<Scalar, Offset>& A)
+      : rows(A.rows),
+        cols(A.cols),
+        row_map(to_device<Exec>(A.row_map)),
+        entries(to_device<Exec>(A.entries)),
+        values(to_device<Exec>(A.values)) {}
+  Csr view() const { return csr_view(rows, cols, row_map, entries, values); }
+
+  int rows = 0, cols = 0;
+  DeviceVector<Exec, Offset> row_map;
+  DeviceVector<Exec, int> entries;
+  DeviceVector<Exec, Scalar> values;
+};
+
+/// A vector as the middle column of a matrix of three: stride 3 (LayoutRight) or 1 (LayoutLeft, seldom aligned to more
+/// than an element). The columns beside it hold a guard that nobody may write, or read into a result.
+template <class Exec, class T, class Layout>
+class GuardedVector {
+ public:
+  GuardedVector(const std::vector<T>& data, double guard) : guard_(guard), all_("test::guarded", data.size(), 3) {
+    const auto host = Kokkos::create_mirror_view(all_);
+    for (std::size_t i = 0; i < data.size(); ++i) {
+      host(i, 0) = host(i, 2) = as<T>(guard);
+      host(i, 1) = data[i];
+    }
+    Kokkos::deep_copy(all_, host);
+  }
+  auto column() const { return Kokkos::subview(all_, Kokkos::ALL(), 1); }
+  std::vector<T> read() const {
+    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), all_);
+    std::vector<T> data(host.extent(0));
+    for (std::size_t i = 0; i < data.size(); ++i) data[i] = host(i, 1);
+    return data;
+  }
+  bool intact() const {
+    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), all_);
+    for (std::size_t i = 0; i < host.extent(0); ++i) {
+      if (wide(host(i, 0)) != wide(as<T>(guard_)) || wide(host(i, 2)) != wide(as<T>(guard_))) return false;
+    }
+    return true;
+  }
+
+ private:
+  double guard_;
+  Kokkos::View<T**, Layout, DeviceOf<Exec>> all_;
+};
+
+}  // namespace Testing
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_TEST_TOOLS_HPP
+#define TESSERA_TEST_TOOLS_HPP
+
+#include <Kokkos_Core.hpp>
+#include <atomic>
+#include <cstdint>
+
+/// \file
+/// Counts what Kokkos is asked to do, through its profiling callbacks.
+
+namespace Tessera {
+namespace Testing {
+
+/// Allocations, kernels and (Kokkos 3.6 or newer) fences since its construction. One at a time.
+class KokkosCounters {
+ public:
+  KokkosCounters() {
+    allocations_ = kernels_ = fences_ = 0;
+    namespace Tools = Kokkos::Tools::Experimental;
+    Tools::set_allocate_data_callback(
+        [](Kokkos::Tools::SpaceHandle, const char*, const void*, std::uint64_t) { ++allocations_; });
+    Tools::set_begin_parallel_for_callback([](const char*, std::uint32_t, std::uint64_t*) { ++kernels_; });
+    Tools::set_begin_parallel_reduce_callback([](const char*, std::uint32_t, std::uint64_t*) { ++kernels_; });
+#if KOKKOS_VERSION >= 30600
+    Tools::set_begin_fence_callback([](const char*, std::uint32_t, std::uint64_t*) { ++fences_; });
+#endif
+  }
+  ~KokkosCounters() {
+    namespace Tools = Kokkos::Tools::Experimental;
+    Tools::set_allocate_data_callback(nullptr);
+    Tools::set_begin_parallel_for_callback(nullptr);
+    Tools::set_begin_parallel_reduce_callback(nullptr);
+#if KOKKOS_VERSION >= 30600
+    Tools::set_begin_fence_callback(nullptr);
+#endif
+  }
+  KokkosCounters(const KokkosCounters&) = delete;
+  KokkosCounters& operator=(const KokkosCounters&) = delete;
+  int allocations() const { return allocations_; }
+  int kernels() const { return kernels_; }
+  int fences() const { return fences_; }
+
+ private:
+  static inline std::atomic<int> allocations_{0}, kernels_{0}, fences_{0};
+};
+
+}  // namespace Testing
+}  // namespace Tessera
+
+#endif
