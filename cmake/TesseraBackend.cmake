@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-# tessera_add_backend(<name> LANGUAGE CXX|CUDA|HIP SOURCES <file>...)
+# tessera_add_backend(<name> LANGUAGE CXX|CUDA|HIP [LIBRARY <target>] SOURCES <file>...)
 #
-# Compiles the sources without Kokkos' flags and puts the objects into the library `tessera`. A backend includes no
+# Compiles the sources without Kokkos' flags and puts the objects into the library (`tessera` unless named). A backend includes no
 # Kokkos header; the vendor's compiler alone builds it, whatever Kokkos was built with.
 function(tessera_add_backend name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LANGUAGE" "SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LANGUAGE;LIBRARY" "SOURCES")
+  if(NOT arg_LIBRARY)
+    set(arg_LIBRARY tessera)
+  endif()
   if(NOT arg_SOURCES)
     return()
   endif()
   if(arg_LANGUAGE STREQUAL "HIP")
-    tessera_add_hip_objects(${name} ${arg_SOURCES})
+    tessera_add_hip_objects(${name} ${arg_LIBRARY} ${arg_SOURCES})
     return()
   endif()
   set(objects tessera_backend_${name})
@@ -27,11 +30,11 @@ function(tessera_add_backend name)
                                                 CUDA_STANDARD_REQUIRED ON CUDA_RUNTIME_LIBRARY Shared)
     target_link_libraries(${objects} PRIVATE CUDA::cudart)
   endif()
-  target_sources(tessera PRIVATE $<TARGET_OBJECTS:${objects}>)
+  target_sources(${arg_LIBRARY} PRIVATE $<TARGET_OBJECTS:${objects}>)
 endfunction()
 
 # CMake's own HIP language cannot be enabled with the hipcc of Debian 12, so hipcc is called directly.
-function(tessera_add_hip_objects name)
+function(tessera_add_hip_objects name library)
   set(flags -x hip -std=c++17 -fPIC -Wall -Wextra)
   if(CMAKE_BUILD_TYPE STREQUAL "Debug")
     list(APPEND flags -O0 -g)
@@ -60,9 +63,9 @@ function(tessera_add_hip_objects name)
     list(APPEND objects "${object}")
   endforeach()
   add_custom_target(tessera_backend_${name} DEPENDS ${objects})
-  set_source_files_properties(${objects} TARGET_DIRECTORY tessera PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
-  target_sources(tessera PRIVATE ${objects})
-  add_dependencies(tessera tessera_backend_${name})
+  set_source_files_properties(${objects} TARGET_DIRECTORY ${library} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+  target_sources(${library} PRIVATE ${objects})
+  add_dependencies(${library} tessera_backend_${name})
 endfunction()
 
 if(Tessera_ENABLE_CUDA)

@@ -71,7 +71,8 @@ class CsrView {
         entries.extent(0) <= static_cast<std::uint64_t>(std::numeric_limits<Offset>::max()),
         [&] { return std::to_string(entries.extent(0)) + " entries do not fit the offset type of row_map"; });
     Impl::require<InvalidArgument>(
-        entries.extent(0) == 0 || (entries.data() != nullptr && values.data() != nullptr && row_map.data() != nullptr),
+        (rows == 0 || row_map.data() != nullptr) &&
+            (entries.extent(0) == 0 || (entries.data() != nullptr && values.data() != nullptr)),
         [] { return std::string("CSR arrays must not be null"); });
   }
 
@@ -102,8 +103,15 @@ template <class RowMap, class Entries, class Values>
 auto csr_view(typename Entries::non_const_value_type rows, typename Entries::non_const_value_type cols,
               const RowMap& row_map, const Entries& entries, const Values& values) {
   static_assert(Compat::is_view_v<RowMap> && Compat::is_view_v<Entries> && Compat::is_view_v<Values>,
-                "Tessera::csr_view: row_map, entries and values must be Kokkos Views of rank 1 and unit stride in one "
-                "memory space");
+                "Tessera::csr_view: row_map, entries and values must be Kokkos Views");
+  static_assert(Compat::view_rank<RowMap> == 1 && Compat::view_rank<Entries> == 1 && Compat::view_rank<Values> == 1 &&
+                    std::is_same_v<typename RowMap::memory_space, typename Entries::memory_space> &&
+                    std::is_same_v<typename RowMap::memory_space, typename Values::memory_space>,
+                "Tessera::csr_view: row_map, entries and values must have rank 1 and live in one memory space");
+  const auto contiguous = [](const auto& view) { return view.extent(0) <= 1 || view.stride(0) == 1; };
+  Impl::require<InvalidArgument>(contiguous(row_map) && contiguous(entries) && contiguous(values), [] {
+    return std::string("csr_view: row_map, entries and values must have unit stride; copy strided Views first");
+  });
   using Result = CsrView<typename Values::non_const_value_type, typename Entries::non_const_value_type,
                          typename RowMap::non_const_value_type, typename Values::device_type>;
   return Result(rows, cols, typename Result::row_map_type(row_map.data(), row_map.extent(0)),

@@ -35,7 +35,7 @@ struct PtxMma;
 template <>
 struct PtxMma<Sm80_M8N8K4_F64> {
   __device__ __forceinline__ static void run(double* c, const double* a, const double* b) {
-    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
                  : "+d"(c[0]), "+d"(c[1])
                  : "d"(a[0]), "d"(b[0]));
   }
@@ -44,7 +44,7 @@ struct PtxMma<Sm80_M8N8K4_F64> {
 template <>
 struct PtxMma<Sm80_M16N8K4_F32_TF32> {
   __device__ __forceinline__ static void run(float* c, const float* a, const float* b) {
-    asm("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+    asm volatile("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
                  : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
                  : "r"(tf32_word(a[0])), "r"(tf32_word(a[1])), "r"(tf32_word(b[0])));
   }
@@ -53,7 +53,7 @@ struct PtxMma<Sm80_M16N8K4_F32_TF32> {
 template <>
 struct PtxMma<Sm80_M16N8K8_F32_TF32> {
   __device__ __forceinline__ static void run(float* c, const float* a, const float* b) {
-    asm(
+    asm volatile(
         "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(tf32_word(a[0])), "r"(tf32_word(a[1])), "r"(tf32_word(a[2])), "r"(tf32_word(a[3])), "r"(tf32_word(b[0])),
@@ -66,7 +66,7 @@ struct PtxMma<Sm80_M16N8K8_F32_TF32> {
   template <>                                                                                              \
   struct PtxMma<ATOM> {                                                                                    \
     __device__ __forceinline__ static void run(float* c, const ATOM::Operand* a, const ATOM::Operand* b) { \
-      asm("mma.sync.aligned.m16n8k8.row.col.f32." TYPE "." TYPE                                   \
+      asm volatile("mma.sync.aligned.m16n8k8.row.col.f32." TYPE "." TYPE                                   \
                    ".f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"                                     \
                    : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                        \
                    : "r"(operand_word(a, 0)), "r"(operand_word(a, 1)), "r"(operand_word(b, 0)));           \
@@ -76,7 +76,7 @@ struct PtxMma<Sm80_M16N8K8_F32_TF32> {
   template <>                                                                                              \
   struct PtxMma<ATOM> {                                                                                    \
     __device__ __forceinline__ static void run(float* c, const ATOM::Operand* a, const ATOM::Operand* b) { \
-      asm("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE                                  \
+      asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE                                  \
                    ".f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                            \
                    : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                        \
                    : "r"(operand_word(a, 0)), "r"(operand_word(a, 1)), "r"(operand_word(a, 2)),            \

@@ -40,7 +40,7 @@ Status query(int device, DeviceFacts& facts) noexcept {
   if (error == cudaSuccess) error = cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, device);
   if (error == cudaSuccess) error = cudaDeviceGetAttribute(&memory_clock, cudaDevAttrMemoryClockRate, device);
   if (error != cudaSuccess) return status_of(error, "device query");
-  std::snprintf(facts.name, sizeof(facts.name), "%s", p.name);
+  std::snprintf(facts.name, sizeof(facts.name), "%.127s", p.name);
   facts.index = device;
   facts.major = p.major;
   facts.minor = p.minor;

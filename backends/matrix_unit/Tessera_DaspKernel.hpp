@@ -4,7 +4,6 @@
 #define TESSERA_MATRIX_UNIT_DASP_KERNEL_HPP
 
 #include <cstdint>
-#include <cstring>
 
 #include "backends/common/Tessera_KernelArgs.hpp"
 #include "backends/matrix_unit/Tessera_DaspTile.hpp"
@@ -96,8 +95,8 @@ class DaspKernel {
       TESSERA_UNROLL
       for (int i = 0; i < index_words; ++i) words[value_words + i] = Word{{~0u, ~0u, ~0u, ~0u}};
     }
-    std::memcpy(s.value, words, sizeof(s.value));
-    std::memcpy(s.column, words + value_words, sizeof(s.column));
+    __builtin_memcpy(s.value, words, sizeof(s.value));
+    __builtin_memcpy(s.column, words + value_words, sizeof(s.column));
   }
 
   /// x where there is an entry; padding reads nothing, so that an infinite x cannot reach a row that does not use it.
@@ -193,7 +192,7 @@ class DaspKernel {
   TESSERA_FUNCTION DaspBlock load_block(std::uint32_t index) const {
     const Word word = Wave::template load<Stream>(reinterpret_cast<const Word*>(p_.blocks) + index);
     DaspBlock block;
-    std::memcpy(&block, &word, sizeof(block));
+    __builtin_memcpy(&block, &word, sizeof(block));
     return block;
   }
 

@@ -52,20 +52,31 @@ const DaspGeometry* geometry(Precision precision) noexcept {
   static const DaspGeometry fp16 = dasp_geometry<typename Vendor::FP16>();
   static const DaspGeometry bf16 = dasp_geometry<typename Vendor::BF16>();
   switch (precision) {
-    case Precision::FP64: return &fp64;
-    case Precision::FP16: return &fp16;
-    case Precision::BF16: return &bf16;
-    default: return nullptr;
+    case Precision::FP64:
+      return &fp64;
+    case Precision::FP16:
+      return &fp16;
+    case Precision::BF16:
+      return &bf16;
+    default:
+      return nullptr;
   }
 }
 
 template <class Vendor>
 Status spmv_dasp(const SpmvDaspArgs& args, Stream) noexcept {
   switch (args.precision) {
-    case Precision::FP64: run_dasp<typename Vendor::FP64>(args); return {};
-    case Precision::FP16: run_dasp<typename Vendor::FP16>(args); return {};
-    case Precision::BF16: run_dasp<typename Vendor::BF16>(args); return {};
-    default: return {"spmv[dasp]: the emulated matrix units offer FP64, FP16 and BF16"};
+    case Precision::FP64:
+      run_dasp<typename Vendor::FP64>(args);
+      return {};
+    case Precision::FP16:
+      run_dasp<typename Vendor::FP16>(args);
+      return {};
+    case Precision::BF16:
+      run_dasp<typename Vendor::BF16>(args);
+      return {};
+    default:
+      return {"spmv[dasp]: the emulated matrix units offer FP64, FP16 and BF16"};
   }
 }
 

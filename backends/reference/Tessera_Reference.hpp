@@ -8,8 +8,8 @@
 #include <type_traits>
 
 /// \file
-/// Plain loops in a wider type than any kernel: the oracle of tests and benchmarks, and Backend::Reference. Nothing here
-/// shares code with the kernels.
+/// Plain loops in a wider type than any kernel: the oracle of tests and benchmarks, and Backend::Reference. Nothing
+/// here shares code with the kernels.
 
 namespace Tessera {
 namespace Reference {
@@ -25,8 +25,8 @@ void spmv(std::int64_t rows, const RowMap& row_map, const Entries& entries, cons
     Wide sum = 0, size = 0;
     if (alpha != 0) {
       for (auto k = row_map[i]; k < row_map[i + 1]; ++k) {
-        const Wide product = static_cast<Wide>(static_cast<double>(values[k])) *
-                             static_cast<Wide>(static_cast<double>(x[entries[k]]));
+        const Wide product =
+            static_cast<Wide>(static_cast<double>(values[k])) * static_cast<Wide>(static_cast<double>(x[entries[k]]));
         sum += product;
         size += product < 0 ? -product : product;
       }
@@ -47,8 +47,8 @@ void spmv(std::int64_t rows, const RowMap& row_map, const Entries& entries, cons
 /// Derivation: a sum of k rounded products in any order errs by at most gamma_k = k u / (1 - k u) times the sum of the
 /// magnitudes; scaling by alpha, the product beta y, their sum and the final store add four roundings; c = 2 covers
 /// 1 / (1 - k u) for every k below 1 / (2 u), the padded slots (exact zeros) and second-order terms. u is the unit
-/// roundoff of the accumulator, v that of the type of y where it is narrower (one more rounding). Below the normal range
-/// a rounding errs by `tiny` at most instead.
+/// roundoff of the accumulator, v that of the type of y where it is narrower (one more rounding). Below the normal
+/// range a rounding errs by `tiny` at most instead.
 inline double spmv_bound(double entries, double u, double magnitude, double v, double reference, double tiny) {
   return 2 * (entries + 4) * u * magnitude + v * std::fabs(reference) + (entries + 4) * tiny;
 }

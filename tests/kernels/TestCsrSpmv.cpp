@@ -97,8 +97,8 @@ TYPED_TEST(CsrSpmv, EveryScaling) {
 }
 
 TYPED_TEST(CsrSpmv, SeveralVectors) {
-  const auto A = make_matrix<typename TypeParam::Scalar, typename TypeParam::Offset>(all_classes(300, 50),
-                                                                                     Data::Integers, 5);
+  const auto A =
+      make_matrix<typename TypeParam::Scalar, typename TypeParam::Offset>(all_classes(300, 50), Data::Integers, 5);
   const typename TestFixture::Device device(A);
   const typename TestFixture::Plan plan(typename TestFixture::Exec(), device.view(), this->options());
   for (const int k : {0, 1, 3}) {
@@ -156,9 +156,10 @@ struct Mixed {
 };
 template <class T>
 class MixedSpmv : public ::testing::Test {};
-using AllMixed = ::testing::Types<Mixed<float, double, double>, Mixed<half_t, double, double>,
-                                  Mixed<bhalf_t, double, double>, Mixed<half_t, float, float>,
-                                  Mixed<float, double, float>, Mixed<double, float, float>, Mixed<float, half_t, bhalf_t>>;
+using AllMixed =
+    ::testing::Types<Mixed<float, double, double>, Mixed<half_t, double, double>, Mixed<bhalf_t, double, double>,
+                     Mixed<half_t, float, float>, Mixed<float, double, float>, Mixed<double, float, float>,
+                     Mixed<float, half_t, bhalf_t>>;
 TYPED_TEST_SUITE(MixedSpmv, AllMixed);
 
 TYPED_TEST(MixedSpmv, AgreesWithPlainLoops) {

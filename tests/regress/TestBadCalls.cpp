@@ -105,13 +105,16 @@ class BadCalls : public ::testing::Test {
 void BadCalls::add_views() {
   const auto view = [this](int r, int c, std::size_t maps, std::size_t entries, std::size_t values) {
     return [=] {
-      const auto first = [](const auto& v, std::size_t n) { return Kokkos::subview(v, std::make_pair(std::size_t{0}, n)); };
+      const auto first = [](const auto& v, std::size_t n) {
+        return Kokkos::subview(v, std::make_pair(std::size_t{0}, n));
+      };
       csr_view(r, c, first(A.row_map, maps), first(A.entries, entries), first(A.values, values));
     };
   };
   add("csr_view(rows = -1, ...)", ErrorCode::InvalidArgument, {"negative", "-1"}, view(-1, 5, 1, 3, 3));
   add("csr_view(rows = 5, row_map of 5)", ErrorCode::DimensionMismatch, {"5 elements", "need 6"}, view(5, 5, 5, 3, 3));
-  add("csr_view(entries of 3, values of 2)", ErrorCode::DimensionMismatch, {"3 elements", "has 2"}, view(2, 5, 3, 3, 2));
+  add("csr_view(entries of 3, values of 2)", ErrorCode::DimensionMismatch, {"3 elements", "has 2"},
+      view(2, 5, 3, 3, 2));
   add("csr_view(cols = 2^31, 64-bit ordinals)", ErrorCode::InvalidArgument, {"2147483648", "2^31 - 1"}, [] {
     const Kokkos::View<int*, Kokkos::HostSpace> row_map("row_map", 2);
     const Kokkos::View<std::int64_t*, Kokkos::HostSpace> entries("entries", 0);
@@ -169,21 +172,22 @@ void BadCalls::add_plans() {
            [](SpmvOptions& o) { o.dasp.min_pairs = -1; });
   const std::size_t need = plan.workspace_bytes();
   add_plan("plan(workspace of workspace_bytes() - 1)", ErrorCode::WorkspaceTooSmall,
-           {std::to_string(need), std::to_string(need - 1)}, A,
-           [this, need](SpmvOptions& o) { o.workspace = {memory.data(), need - 1}; });
-  add_plan("plan(workspace aligned to 1 byte)", ErrorCode::InvalidArgument, {"16 bytes"}, A,
-           [this](SpmvOptions& o) { o.workspace = {reinterpret_cast<char*>(memory.data()) + 1, 8 * memory.size() - 1}; });
-  add_plan("plan(workspace = null of 800000 bytes)", ErrorCode::InvalidArgument, {"null"}, A,
-           [](SpmvOptions& o) { o.workspace = {nullptr, 800000}; });
+           {std::to_string(need), std::to_string(need - 1)}, A, [this, need](SpmvOptions& o) {
+             o.workspace = {memory.data(), need - 1};
+           });
+  add_plan("plan(workspace aligned to 1 byte)", ErrorCode::InvalidArgument, {"16 bytes"}, A, [this](SpmvOptions& o) {
+    o.workspace = {reinterpret_cast<char*>(memory.data()) + 1, 8 * memory.size() - 1};
+  });
+  add_plan("plan(workspace = null of 800000 bytes)", ErrorCode::InvalidArgument, {"null"}, A, [](SpmvOptions& o) {
+    o.workspace = {nullptr, 800000};
+  });
 }
 
 void BadCalls::add_applies() {
-  add("apply, x one short", ErrorCode::DimensionMismatch, {std::to_string(cols - 1), std::to_string(cols)}, [this] {
-    plan.apply(Exec(), Kokkos::subview(x, std::make_pair(std::size_t{0}, cols - 1)), y);
-  });
-  add("apply, y one short", ErrorCode::DimensionMismatch, {std::to_string(rows - 1), std::to_string(rows)}, [this] {
-    plan.apply(Exec(), x, Kokkos::subview(y, std::make_pair(std::size_t{0}, rows - 1)));
-  });
+  add("apply, x one short", ErrorCode::DimensionMismatch, {std::to_string(cols - 1), std::to_string(cols)},
+      [this] { plan.apply(Exec(), Kokkos::subview(x, std::make_pair(std::size_t{0}, cols - 1)), y); });
+  add("apply, y one short", ErrorCode::DimensionMismatch, {std::to_string(rows - 1), std::to_string(rows)},
+      [this] { plan.apply(Exec(), x, Kokkos::subview(y, std::make_pair(std::size_t{0}, rows - 1))); });
   add("apply, x(cols, 2) and y(rows, 3)", ErrorCode::DimensionMismatch, {"x 2", "x 3"}, [this] {
     plan.apply(Exec(), Kokkos::View<double**, Kokkos::LayoutLeft, DeviceOf<Exec>>("x", cols, 2),
                Kokkos::View<double**, Kokkos::LayoutLeft, DeviceOf<Exec>>("y", rows, 3));
@@ -202,9 +206,8 @@ void BadCalls::add_applies() {
 
 void BadCalls::add_updates() {
   const std::size_t nnz = A.values.extent(0);
-  add("update_values, one number short", ErrorCode::StalePlan, {std::to_string(nnz), std::to_string(nnz - 1)}, [=] {
-    plan.update_values(Exec(), Kokkos::subview(A.values, std::make_pair(std::size_t{0}, nnz - 1)));
-  });
+  add("update_values, one number short", ErrorCode::StalePlan, {std::to_string(nnz), std::to_string(nnz - 1)},
+      [=] { plan.update_values(Exec(), Kokkos::subview(A.values, std::make_pair(std::size_t{0}, nnz - 1))); });
   add("update_values, matrix with another graph", ErrorCode::StalePlan, {"pattern"},
       [this] { plan.update_values(Exec(), other.view()); });
   add("update_values, updatable = false", ErrorCode::StalePlan, {"updatable = false"}, [this] {

@@ -47,9 +47,9 @@ TYPED_TEST(Validate, SoundMatrices) {
   }
 }
 TYPED_TEST(Validate, RowMap) {
-  this->expect_fault(this->report(3, 4, {0, 3, 2, 4}, {0, 1, 2, 3}), "row_map", "row 1");   // descends
-  this->expect_fault(this->report(3, 4, {1, 2, 3, 4}, {0, 1, 2, 3}), "row_map", "row 0");   // does not start at 0
-  this->expect_fault(this->report(3, 4, {0, 2, 9, 4}, {0, 1, 2, 3}), "row_map", "row 1");   // leaves the entries
+  this->expect_fault(this->report(3, 4, {0, 3, 2, 4}, {0, 1, 2, 3}), "row_map", "row 1");  // descends
+  this->expect_fault(this->report(3, 4, {1, 2, 3, 4}, {0, 1, 2, 3}), "row_map", "row 0");  // does not start at 0
+  this->expect_fault(this->report(3, 4, {0, 2, 9, 4}, {0, 1, 2, 3}), "row_map", "row 1");  // leaves the entries
   this->expect_fault(this->report(3, 4, {0, 1, 2, 3}, {0, 1, 2, 3}), "ends at 3", "4 entries");
   this->expect_fault(this->report(0, 4, {0}, {1}), "no rows", "1 entries");
   this->expect_fault(this->report(3, 4, {0, -1, 2, 4}, {0, 1, 2, 3}), "row_map", "row 0");  // negative or huge

@@ -62,8 +62,9 @@ inline bool same_class(double a, double b) {
   return a == b;
 }
 
-/// y against alpha A x + beta y0. `unit` is the accumulator's unit roundoff, `exact` asks for the one result of a single
-/// rounding to Y. Rows whose finite inputs overflow the accumulator or Y are passed over: nothing is promised there.
+/// y against alpha A x + beta y0. `unit` is the accumulator's unit roundoff, `exact` asks for the one result of a
+/// single rounding to Y. Rows whose finite inputs overflow the accumulator or Y are passed over: nothing is promised
+/// there.
 template <class Sum, class Scalar, class Offset, class X, class Y>
 ::testing::AssertionResult agrees(const HostMatrix<Scalar, Offset>& A, Scaling s, const std::vector<X>& x,
                                   const std::vector<Y>& y0, const std::vector<Y>& y, bool exact,

@@ -218,8 +218,9 @@ class DaspSuite {
     EXPECT_TRUE(agrees<Sum>(B, {}, x, y, product(plan, Scaling{}, x, y), false, unit()));
   }
   void transposed_product() const {
-    for (const char* spec : {"every_length:longest=600:cols=701", "lp:rows=51:cols=3001:slack=1", "dense_column:others=1",
-                             "duplicates:rows=151:longest=400", "empty:rows=5:cols=0", "empty:rows=0:cols=5"}) {
+    for (const char* spec :
+         {"every_length:longest=600:cols=701", "lp:rows=51:cols=3001:slack=1", "dense_column:others=1",
+          "duplicates:rows=151:longest=400", "empty:rows=5:cols=0", "empty:rows=0:cols=5"}) {
       SCOPED_TRACE(spec);
       const Matrix A = make_matrix<Scalar>(spec, Data::Integers, 5), T = transposed(A);
       const Device device(A);
