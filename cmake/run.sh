@@ -24,9 +24,9 @@ say "building build/debian"
 cmake --build --preset debian --parallel "${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}" --target tessera_bench
 
 if [ $# -eq 0 ]; then
-  matrix=$(find example/data -name '*.mtx.gz' | sort | head -n 1)
+  matrix=$(find example/data -name 'bcsstk16.mtx.gz')
   [ -n "$matrix" ] || die "example/data holds no matrix"
-  set -- --op spmv --matrix "$matrix"
+  set -- --op spmv --matrix "$matrix" --algorithm dasp,csr --precision fp64,fp16
 fi
 say "tessera_bench $*"
 exec build/debian/perf_test/tessera_bench "$@"

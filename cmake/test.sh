@@ -13,6 +13,9 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . cmake/dependencies.sh
 
+# Test programs wait for their threads asleep: several run side by side, and spinning threads would starve each other.
+export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive} OMP_PROC_BIND=${OMP_PROC_BIND:-false}
+
 preset=debian
 label=
 configure_only=

@@ -35,8 +35,10 @@ namespace Tessera {
 ///
 /// Set-up: O(nnz) work on the execution space, two waits for sizes; statistics() reports time, memory and padding.
 /// Deterministic: bitwise the same result for the same plan options, device and inputs; no floating-point atomics.
-/// Thread safety: applies of one plan whose workspace_bytes() is not 0 share scratch; a change of the execution-space
-/// instance waits for the previous one, and two host threads must not apply the same plan at once.
+/// Thread safety: applies of one plan whose workspace_bytes() is not 0 share scratch. A change of the execution-space
+/// instance then waits for the previous one, which must still exist; two host threads must not apply the plan at once;
+/// captured graphs replay behind the plan's back and must not run beside other applies. Before capturing, apply once on
+/// the capturing instance.
 ///
 /// DASP: Lu & Liu, SC'23. CSR: one team a group of rows.
 template <class Csr>
@@ -138,7 +140,8 @@ class SpmvPlan {
            A.row_map().data() == csr_.row_map().data() && A.entries().data() == csr_.entries().data();
   }
 
-  /// Scratch an apply needs: 0, or one sum a piece and one counter a row for rows cut into several pieces.
+  /// Scratch an apply needs: 0, or one sum a piece and one counter a row for rows cut into several pieces. A transposed
+  /// plan has its own, which is not counted here and not taken from SpmvOptions::workspace.
   std::size_t workspace_bytes() const { return dasp_ ? dasp_->workspace_bytes() : 0; }
   /// Device memory of the format, update map included.
   std::size_t format_bytes() const {
@@ -181,6 +184,7 @@ class SpmvPlan {
 
   template <class X, class Y>
   void apply_vector(const execution_space& space, double alpha, const X& x, double beta, const Y& y) const {
+    if (dasp_) Impl::check_dasp_types<X, Y>(choice_.precision);
     if (alpha == 0 || csr_.nnz() == 0) {
       using Sum = Impl::AccumulatorOf<value_type, typename X::non_const_value_type, typename Y::non_const_value_type>;
       Impl::scale(space, static_cast<Sum>(beta), y);
@@ -195,7 +199,6 @@ class SpmvPlan {
 
   template <class X, class Y>
   void apply_dasp(const execution_space& space, double alpha, const X& x, double beta, const Y& y) const {
-    Impl::check_dasp_types<X, Y>(choice_.precision);
     SpmvDaspArgs args = dasp_->arguments();
     args.stream = bypass_;
     args.partials = partials_;

@@ -4,6 +4,7 @@
 #define TESSERA_CONVERT_TO_DASP_HPP
 
 #include <algorithm>
+#include <cstdio>
 #include <string>
 
 #include "Tessera_Options.hpp"
@@ -22,7 +23,9 @@ inline void check(const DaspOptions& o) {
            std::to_string(o.max_medium_length);
   });
   require<InvalidArgument>(o.threshold > 0 && o.threshold <= 1, [&] {
-    return "DaspOptions::threshold must lie in (0, 1], is " + std::to_string(o.threshold);
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.9g", o.threshold);
+    return std::string("DaspOptions::threshold must lie in (0, 1], is ") + text;
   });
   require<InvalidArgument>(o.min_pairs >= 0 && o.entries_per_wave >= 0, [&] {
     return "DaspOptions::min_pairs and entries_per_wave must not be negative: " + std::to_string(o.min_pairs) + ", " +
@@ -39,9 +42,12 @@ inline DaspBins dasp_bins(const DaspOptions& o, const DaspGeometry& g, std::int6
     // so often of one neighbourhood, stand together and share what the first level holds of x. 16-bit entries are half
     // the bytes. Measured: perf_test/NOTES.md.
     const int automatic = nnz < 1000000 ? 256 : global == 1 && nnz >= 5000000 ? 2048 : 512;
-    const int wave_entries = (o.entries_per_wave > 0 ? o.entries_per_wave : automatic) * (g.value_bytes == 8 ? 1 : 2);
-    const int four = o.adaptive_work ? std::clamp(wave_entries / 32, 4, b.max_medium) : 4;
-    const int two = o.adaptive_work ? std::clamp(wave_entries / 16, four, b.max_medium) : 4;
+    const std::int64_t wave_entries =
+        std::int64_t{o.entries_per_wave > 0 ? o.entries_per_wave : automatic} * (g.value_bytes == 8 ? 1 : 2);
+    const int four =
+        o.adaptive_work ? static_cast<int>(std::clamp<std::int64_t>(wave_entries / 32, 4, b.max_medium)) : 4;
+    const int two =
+        o.adaptive_work ? static_cast<int>(std::clamp<std::int64_t>(wave_entries / 16, four, b.max_medium)) : 4;
     const int first[] = {0, 1, 256 - two, 256 - four, 252, 253, 254, 255, 256, 257};
     std::copy(std::begin(first), std::end(first), b.first_bin[global]);
   }
@@ -255,10 +261,9 @@ Dasp<typename Csr::memory_space> to_dasp(const Exec& space, const Csr& A, const 
   d.cols = static_cast<std::int64_t>(A.cols());
   d.nnz = static_cast<std::int64_t>(A.nnz());
   const std::int64_t piece = d.nnz < 1000000 ? 512 : d.nnz < 20000000 ? 1024 : 2048;
-  d.steps_per_piece = static_cast<int>(std::max<std::int64_t>(
-      1, (o.entries_per_wave > 0 ? o.entries_per_wave : piece * (geometry.value_bytes == 8 ? 1 : 2)) /
-             d.slots_per_step()));
-  d.steps_per_piece = std::min(d.steps_per_piece, 4095);
+  const std::int64_t piece_entries =
+      (o.entries_per_wave > 0 ? o.entries_per_wave : piece) * (geometry.value_bytes == 8 ? 1 : 2);
+  d.steps_per_piece = static_cast<int>(std::clamp<std::int64_t>(piece_entries / d.slots_per_step(), 1, 4095));
   if (d.rows == 0) return d;
 
   // 1. The order of the rows.

@@ -125,6 +125,10 @@ void BadCalls::add_views() {
     using Null = Kokkos::View<const double*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
     csr_view(A.rows, A.cols, A.row_map, A.entries, Null(nullptr, A.entries.extent(0)));
   });
+  add("csr_view(values of stride 2)", ErrorCode::InvalidArgument, {"stride"}, [this] {
+    const Kokkos::View<double**, Kokkos::LayoutRight, DeviceOf<Exec>> two("two", A.values.extent(0), 2);
+    csr_view(A.rows, A.cols, A.row_map, A.entries, Kokkos::subview(two, Kokkos::ALL(), 1));
+  });
   add("csr_view(3,000,000,000 entries, int offsets)", ErrorCode::InvalidArgument, {"3000000000", "offset"}, [] {
     static int one[2] = {};
     using Ints = Kokkos::View<const int*, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;

@@ -62,18 +62,19 @@ inline bool same_class(double a, double b) {
   return a == b;
 }
 
-/// y against alpha A x + beta y0. `unit` is the accumulator's unit roundoff, `exact` asks for the one result of a
-/// single rounding to Y. Rows whose finite inputs overflow the accumulator or Y are passed over: nothing is promised
-/// there.
+/// y against alpha A x + beta y0. `unit` is the accumulator's unit roundoff, `operand_floor` as in Reference::spmv,
+/// `exact` asks for the one result of a single rounding to Y. Rows whose finite inputs overflow the accumulator or Y
+/// are passed over: nothing is promised there.
 template <class Sum, class Scalar, class Offset, class X, class Y>
 ::testing::AssertionResult agrees(const HostMatrix<Scalar, Offset>& A, Scaling s, const std::vector<X>& x,
                                   const std::vector<Y>& y0, const std::vector<Y>& y, bool exact,
-                                  double unit = TypeFacts<Sum>::roundoff()) {
+                                  double unit = TypeFacts<Sum>::roundoff(), double operand_floor = 0) {
   const auto rows = static_cast<std::size_t>(A.rows);
   if (y.size() != rows) return ::testing::AssertionFailure() << "y has " << y.size() << " elements";
   std::vector<double> reference(rows), magnitude(rows);
   for (std::size_t i = 0; i < rows; ++i) reference[i] = wide(y0[i]);
-  Reference::spmv(A.rows, A.row_map, A.entries, A.values, s.alpha, x, s.beta, reference, magnitude.data());
+  Reference::spmv(A.rows, A.row_map, A.entries, A.values, s.alpha, x, s.beta, reference, magnitude.data(),
+                  operand_floor);
   const double largest = std::min(TypeFacts<Sum>::largest(), TypeFacts<Y>::largest());
   const double v = TypeFacts<Y>::roundoff() > TypeFacts<Sum>::roundoff() ? TypeFacts<Y>::roundoff() : 0;
   const double tiny = std::max(TypeFacts<Y>::tiny(), TypeFacts<Sum>::tiny());

@@ -6,6 +6,7 @@
 #include <Kokkos_Core.hpp>
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 
 /// \file
 /// Counts what Kokkos is asked to do, through its profiling callbacks.
@@ -19,8 +20,10 @@ class KokkosCounters {
   KokkosCounters() {
     allocations_ = kernels_ = fences_ = 0;
     namespace Tools = Kokkos::Tools::Experimental;
-    Tools::set_allocate_data_callback(
-        [](Kokkos::Tools::SpaceHandle, const char*, const void*, std::uint64_t) { ++allocations_; });
+    Tools::set_allocate_data_callback([](Kokkos::Tools::SpaceHandle, const char* label, const void*, std::uint64_t) {
+      ++allocations_;
+      std::snprintf(label_, sizeof(label_), "%s", label);
+    });
     Tools::set_begin_parallel_for_callback([](const char*, std::uint32_t, std::uint64_t*) { ++kernels_; });
     Tools::set_begin_parallel_reduce_callback([](const char*, std::uint32_t, std::uint64_t*) { ++kernels_; });
 #if KOKKOS_VERSION >= 30600
@@ -39,10 +42,12 @@ class KokkosCounters {
   KokkosCounters(const KokkosCounters&) = delete;
   KokkosCounters& operator=(const KokkosCounters&) = delete;
   int allocations() const { return allocations_; }
+  const char* last_allocation() const { return label_; }
   int kernels() const { return kernels_; }
   int fences() const { return fences_; }
 
  private:
+  static inline char label_[128] = {};
   static inline std::atomic<int> allocations_{0}, kernels_{0}, fences_{0};
 };
 
