@@ -119,7 +119,7 @@ class SpmvPlan {
     Impl::require<StalePlan>(options_.updatable,
                              [] { return std::string("update_values: the plan was made with updatable = false"); });
     csr_ = Csr(csr_.rows(), csr_.cols(), csr_.row_map(), csr_.entries(), values);
-    if (dasp_) dasp_fill<Csr>(space, *dasp_, options_.dasp, values, typename Csr::entries_type());
+    if (dasp_) dasp_fill<Csr>(space, *dasp_, values, typename Csr::entries_type());
     if (transpose_plan_) {
       update_transposed_values(space, *transposed_, values);
       transpose_plan_->update_values(space, transposed_->view().values());

@@ -181,28 +181,33 @@ struct DaspBlockFunctor {
   }
 };
 
+/// Everything the fill needs of a format. It lies in the format's own memory, since a kernel argument of this size
+/// would cost a staging copy and a wait at every launch.
+template <class MemorySpace>
+struct DaspFillData {
+  template <class T>
+  using View = typename Dasp<MemorySpace>::template View<T>;
+  DaspBlockFunctor<MemorySpace> sets;
+  SpmvDaspArgs a;
+  View<std::int32_t> row_length;
+  View<std::int64_t> row_begin;
+  void *values, *irregular_values;
+  std::int32_t *columns, *irregular_columns, *runs;
+  std::int64_t block_units, short_units, long_blocks, short_first_unit[5];
+};
+
 /// Writes values (and, the first time, columns) of every stored slot. One team a unit: a long piece, a medium set, a
-/// short step, or 256 single rows.
+/// short step, or 256 single rows. A thread writes four consecutive slots of a row at a time: four independent loads.
 template <class Csr, class Stored>
 struct DaspFillFunctor {
   using exec = typename Csr::execution_space;
   using member = typename Kokkos::TeamPolicy<exec>::member_type;
-  template <class T>
-  using View = typename Dasp<typename Csr::memory_space>::template View<T>;
-  static constexpr int singles_per_unit = 256;
+  using Data = DaspFillData<typename Csr::memory_space>;
+  static constexpr int singles_per_unit = 256, quad = 4;
 
   typename Csr::values_type csr_values;
   typename Csr::entries_type csr_entries;  // empty when only values are refreshed
-  DaspBlockFunctor<typename Csr::memory_space> sets;
-  SpmvDaspArgs a;
-  View<std::int32_t> row_length;
-  View<std::int64_t> row_begin;
-  Stored* values;
-  std::int32_t* columns;
-  Stored* irregular_values;
-  std::int32_t* irregular_columns;
-  std::int32_t* runs;
-  std::int64_t block_units, short_units, long_blocks, short_first_unit[5];
+  const Data* data;
   bool with_columns;
 
   template <class T>
@@ -215,131 +220,163 @@ struct DaspFillFunctor {
       return Stored(static_cast<float>(v));
     }
   }
-  KOKKOS_INLINE_FUNCTION void put(std::int64_t value_at, std::int64_t column_at, std::int64_t position,
-                                  std::int64_t element, bool real) const {
-    const std::int64_t from = real ? row_begin(position) + element : 0;
-    values[value_at] = real ? rounded(csr_values(from)) : Stored{};
-    if (with_columns) columns[column_at] = real ? static_cast<std::int32_t>(csr_entries(from)) : -1;
+
+  /// Where quads go; held in registers, because the compiler must assume that stores change *data.
+  struct Target {
+    Stored* values;
+    std::int32_t* columns;
+    const std::uint16_t *value_at, *column_at;
+    int log_slots;
+  };
+  KOKKOS_INLINE_FUNCTION Target target() const {
+    const auto& place = data->sets.place;
+    return {static_cast<Stored*>(data->values), data->columns, place.value_at.data(), place.column_at.data(),
+            place.log_slots};
+  }
+
+  /// Slots [slot, slot + 4) of a step (tile, row, k as one number) from CSR entries `from`; -1: padding.
+  KOKKOS_INLINE_FUNCTION void put_quad(const Target& t, std::int64_t step, int slot,
+                                       const std::int64_t (&from)[quad]) const {
+    Stored value[quad];
+    std::int32_t column[quad];
+    for (int j = 0; j < quad; ++j) {
+      value[j] = from[j] >= 0 ? rounded(csr_values(from[j])) : Stored{};
+      column[j] = with_columns && from[j] >= 0 ? static_cast<std::int32_t>(csr_entries(from[j])) : -1;
+    }
+    const std::int64_t base = step << t.log_slots;
+    for (int j = 0; j < quad; ++j) {
+      t.values[base + t.value_at[slot + j]] = value[j];
+      if (with_columns) t.columns[base + t.column_at[slot + j]] = column[j];
+    }
   }
   KOKKOS_INLINE_FUNCTION void put_irregular(std::int64_t at, std::int64_t from) const {
-    irregular_values[at] = rounded(csr_values(from));
-    if (with_columns) irregular_columns[at] = static_cast<std::int32_t>(csr_entries(from));
-  }
-  /// slot: tile, row and k as one number.
-  KOKKOS_INLINE_FUNCTION void put_slot(std::int64_t step, int slot, std::int64_t position, std::int64_t element,
-                                       bool real) const {
-    const std::int64_t base = step << sets.place.log_slots;
-    put(base + sets.place.value_at(slot), base + sets.place.column_at(slot), position, element, real);
+    static_cast<Stored*>(data->irregular_values)[at] = rounded(csr_values(from));
+    if (with_columns) data->irregular_columns[at] = static_cast<std::int32_t>(csr_entries(from));
   }
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
-    const std::int64_t unit = team.league_rank();
-    if (unit < long_blocks) return long_piece(team, unit);
-    if (unit < block_units) return medium(team, unit);
-    if (unit < block_units + short_units) return short_step(team, unit - block_units);
-    singles(team, (unit - block_units - short_units) * singles_per_unit);
+    const std::int64_t unit = team.league_rank(), blocks = data->block_units, shorts = data->short_units;
+    if (unit < data->long_blocks) return long_piece(team, unit);
+    if (unit < blocks) return medium(team, unit);
+    if (unit < blocks + shorts) return short_step(team, unit - blocks);
+    singles(team, (unit - blocks - shorts) * singles_per_unit);
   }
 
   KOKKOS_INLINE_FUNCTION void long_piece(const member& team, std::int64_t unit) const {
+    const auto& sets = data->sets;
+    const Target t = target();
     const DaspBlock b = sets.blocks(unit);
-    const int slots = sets.place.slots();
+    const int slots = 1 << t.log_slots;
     const int steps = static_cast<int>(b.packed & 0xfffu), loose = static_cast<int>((b.packed >> 12) & 0xfffu);
     const std::int64_t irregular = b.irregular_low | static_cast<std::int64_t>(b.packed >> 24) << 32;
-    const std::int64_t first = (unit - sets.long_pieces(b.row)) * sets.steps_per_piece * slots;
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, steps * slots), [&](const int i) {
-      put_slot(std::int64_t{b.first_step} + (i >> sets.place.log_slots), i & (slots - 1), b.row, first + i, true);
+    const std::int64_t first = data->row_begin(b.row) + (unit - sets.long_pieces(b.row)) * sets.steps_per_piece * slots;
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, steps * slots / quad), [&](const int n) {
+      const int i = n * quad;
+      const std::int64_t from[quad] = {first + i, first + i + 1, first + i + 2, first + i + 3};
+      put_quad(t, std::int64_t{b.first_step} + (i >> t.log_slots), i & (slots - 1), from);
     });
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, loose), [&](const int i) {
-      put_irregular(irregular + i, row_begin(b.row) + first + steps * slots + i);
-    });
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, loose),
+                         [&](const int i) { put_irregular(irregular + i, first + steps * slots + i); });
   }
 
   KOKKOS_INLINE_FUNCTION void medium(const member& team, std::int64_t unit) const {
-    const DaspBlock b = sets.blocks(unit);
-    const DaspSet s = sets.set(unit - long_blocks);
+    const auto& sets = data->sets;
     const auto& g = sets.place;
-    const int slots = g.slots(), width = s.width(), phases = s.phases(), log_width = log2_of(width);
+    const Target t = target();
+    const DaspBlock b = sets.blocks(unit);
+    const DaspSet s = sets.set(unit - data->long_blocks);
+    const int slots = 1 << t.log_slots, width = s.width(), log_width = log2_of(width);
+    const int log_rows = g.log_rows, log_depth = g.log_depth, log_blocks = log2_of(s.row_blocks);
     const int steps = static_cast<int>(b.packed & 0xfffu);
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, steps * slots), [&](const int i) {
-      const int q = i & (slots - 1), r = q >> log_width, kk = q & (width - 1), step = i >> g.log_slots;
-      const std::int64_t element = step * width + kk;
-      const int tile = (kk >> g.log_depth) * s.row_blocks + (r >> g.log_rows);
-      const int slot = (((tile << g.log_rows) + (r & (g.rows - 1))) << g.log_depth) + (kk & (g.depth - 1));
-      const bool real = r < s.valid && element < row_length(s.position + r);
-      put_slot(std::int64_t{b.first_step} + step, slot, s.position + r, element, real);
+    const std::int64_t* const begin = data->row_begin.data() + s.position;
+    const std::int32_t* const length = data->row_length.data() + s.position;
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, steps * slots / quad), [&](const int n) {
+      const int i = n * quad, q = i & (slots - 1), r = q >> log_width, kk = q & (width - 1), step = i >> t.log_slots;
+      const int tile = ((kk >> log_depth) << log_blocks) + (r >> log_rows);
+      const int slot =
+          (((tile << log_rows) + (r & ((1 << log_rows) - 1))) << log_depth) + (kk & ((1 << log_depth) - 1));
+      const int element = step * width + kk, left = r < s.valid ? length[r] - element : 0;
+      const std::int64_t at = r < s.valid ? begin[r] + element : 0;
+      std::int64_t from[quad];
+      for (int j = 0; j < quad; ++j) from[j] = j < left ? at + j : -1;
+      put_quad(t, std::int64_t{b.first_step} + step, slot, from);
     });
     // Round j holds, in lane order and without gaps, entry j * phases + phase of every lane that has one.
+    const std::uint8_t* const remainder = sets.remainder.data() + (s.position - sets.medium_position[0]);
+    const int lanes = g.lanes, phases = s.phases(), row_mask = (1 << log_rows) - 1;
+    const auto row_of = [&](int u) { return (((u >> log_rows) & (s.row_blocks - 1)) << log_rows) + (u & row_mask); };
     const std::int64_t irregular = b.irregular_low | static_cast<std::int64_t>(b.packed >> 24) << 32;
-    const std::int64_t medium0 = sets.medium_position[0];
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, g.lanes), [&](const int t) {
-      const int tile = t / g.rows, r = tile % s.row_blocks * g.rows + t % g.rows, phase = tile / s.row_blocks;
-      const int lane = g.result_lane[tile][t % g.rows];
-      if (r >= s.valid) return;
-      const int left = sets.remainder(s.position + r - medium0);
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, lanes), [&](const int u) {
+      const int r = row_of(u), phase = (u >> log_rows) >> log_blocks, lane = g.result_lane[u >> log_rows][u & row_mask];
+      const int left = r < s.valid ? remainder[r] : 0;
+      std::int64_t round_begin = irregular;
       for (int e = phase; e < left; e += phases) {
-        const int round = e - phase;
-        std::int64_t at = irregular;
-        for (int o = 0; o < s.valid; ++o) {  // earlier rounds
-          const int other = sets.remainder(s.position + o - medium0);
-          at += other < round ? other : round;
+        int all = 0, below = 0;  // lanes of this round, and those before this one
+        for (int v = 0; v < lanes; ++v) {
+          const int o = row_of(v);
+          const bool has = o < s.valid && e - phase + ((v >> log_rows) >> log_blocks) < remainder[o];
+          all += has;
+          below += has && g.result_lane[v >> log_rows][v & row_mask] < lane;
         }
-        for (int u = 0; u < g.lanes; ++u) {  // lower lanes of this round
-          const int other_tile = u / g.rows, o = other_tile % s.row_blocks * g.rows + u % g.rows;
-          if (o >= s.valid || g.result_lane[other_tile][u % g.rows] >= lane) continue;
-          at += round + other_tile / s.row_blocks < sets.remainder(s.position + o - medium0);
-        }
-        put_irregular(at, row_begin(s.position + r) + row_length(s.position + r) - left + e);
+        put_irregular(round_begin + below, begin[r] + length[r] - left + e);
+        round_begin += all;
       }
     });
   }
 
   KOKKOS_INLINE_FUNCTION void short_step(const member& team, std::int64_t unit) const {
     int c = 0;
-    while (unit >= short_first_unit[c + 1]) ++c;
+    while (unit >= data->short_first_unit[c + 1]) ++c;
     const int cls = DaspPairs13 + c;
-    const std::int64_t local = unit - short_first_unit[c];
-    const int slots = sets.place.slots(), units = slots / 4;
+    const SpmvDaspArgs& a = data->a;
+    const Target t = target();
+    const std::int64_t local = unit - data->short_first_unit[c], step = a.first_step[cls] + local;
+    const int units = (1 << t.log_slots) / quad;
     const std::int64_t first = a.first_position[cls], count = a.row_count[cls], ones = a.pair_ones_position;
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, slots), [&](const int q) {
-      const int k = q % 4;
-      const std::int64_t i = local * units + q / 4;
-      std::int64_t position = first + i;
-      int element = k;
-      bool real = i < count;
-      if (cls == DaspPairs13) {
-        if (k == 0) position = ones + i;
-        element = k == 0 ? 0 : k - 1;
-      } else if (cls == DaspPairs22) {
-        position = first + 2 * i + k / 2;
-        element = k % 2;
-        real = 2 * i + k / 2 < count;
-      } else if (cls == DaspThree) {
-        real = real && k < 3;
+    const std::int64_t* const begin = data->row_begin.data();
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, units), [&](const int n) {
+      const std::int64_t i = local * units + n;
+      std::int64_t from[quad] = {-1, -1, -1, -1};
+      if (cls == DaspPairs22) {
+        for (int piece = 0; piece < 2; ++piece) {
+          if (2 * i + piece >= count) continue;
+          from[2 * piece] = begin[first + 2 * i + piece];
+          from[2 * piece + 1] = from[2 * piece] + 1;
+        }
+      } else if (i < count) {
+        const std::int64_t at = begin[first + i];
+        if (cls == DaspPairs13) {
+          from[0] = begin[ones + i];
+          for (int j = 0; j < 3; ++j) from[1 + j] = at + j;
+        } else {
+          for (int j = 0; j < (cls == DaspThree ? 3 : 4); ++j) from[j] = at + j;
+        }
       }
-      put_slot(a.first_step[cls] + local, q, position, element, real);
+      put_quad(t, step, n * quad, from);
     });
     if (!with_columns) return;
     Kokkos::single(Kokkos::PerTeam(team), [&]() {
-      const std::int64_t at = 2 * (a.first_step[cls] + local - a.first_step[DaspPairs13]);
+      std::int32_t* const runs = data->runs + 2 * (step - a.first_step[DaspPairs13]);
       const int wide = cls == DaspPairs22 ? 2 : 1;
-      const std::int64_t begin = local * units * wide;
-      const std::int64_t n = count - begin < units * wide ? count - begin : units * wide;
-      runs[at] = runs[at + 1] = run(first + begin, n);
-      if (cls == DaspPairs13) runs[at] = run(ones + begin, n);
+      const std::int64_t at = local * units * wide;
+      const std::int64_t n = count - at < units * wide ? count - at : units * wide;
+      runs[0] = runs[1] = run(first + at, n);
+      if (cls == DaspPairs13) runs[0] = run(ones + at, n);
     });
   }
   /// Rows of one length stand in ascending order inside a window, so the ends tell; a step over a window's edge in a
   /// global sort is ascending too.
   KOKKOS_INLINE_FUNCTION std::int32_t run(std::int64_t position, std::int64_t n) const {
-    const std::int32_t begin = a.row_order[position], end = a.row_order[position + n - 1];
+    const std::int32_t begin = data->a.row_order[position], end = data->a.row_order[position + n - 1];
     return end - begin == n - 1 ? begin : -1;
   }
 
   KOKKOS_INLINE_FUNCTION void singles(const member& team, std::int64_t begin) const {
+    const SpmvDaspArgs& a = data->a;
     const std::int64_t count = a.row_count[DaspSingle], first = a.first_position[DaspSingle];
     const std::int64_t end = begin + singles_per_unit < count ? begin + singles_per_unit : count;
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, static_cast<int>(end - begin)), [&](const int i) {
-      put_irregular(static_cast<std::int64_t>(a.first_single) + begin + i, row_begin(first + begin + i));
+      put_irregular(static_cast<std::int64_t>(a.first_single) + begin + i, data->row_begin(first + begin + i));
     });
   }
 };

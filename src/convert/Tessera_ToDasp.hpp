@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <string>
 
 #include "Tessera_Options.hpp"
@@ -162,32 +163,48 @@ DaspBlockFunctor<MemorySpace> dasp_sets(const Dasp<MemorySpace>& d, const DaspOp
   return f;
 }
 
-template <class Stored, class Exec, class Csr>
-void dasp_fill_as(const Exec& space, const Dasp<typename Csr::memory_space>& d, const DaspOptions& o,
-                  const typename Csr::values_type& values, const typename Csr::entries_type& entries) {
-  using Functor = DaspFillFunctor<Csr, Stored>;
-  Functor f;
-  f.csr_values = values;
-  f.csr_entries = entries;
-  f.sets = dasp_sets(d, o, 0);
-  f.a = d.arguments();
-  f.row_length = d.row_length;
-  f.row_begin = d.row_begin;
-  f.values = reinterpret_cast<Stored*>(d.values.data());
-  f.columns = d.columns.data();
-  f.irregular_values = reinterpret_cast<Stored*>(d.irregular_values.data());
-  f.irregular_columns = d.irregular_columns.data();
-  f.runs = d.runs.data();
-  f.long_blocks = d.long_blocks;
-  f.block_units = d.block_count;
-  f.short_units = static_cast<std::int64_t>(d.runs.extent(0)) / 2;
+/// Units of the fill: blocks, short steps, groups of single rows.
+template <class MemorySpace>
+std::int64_t dasp_fill_units(const Dasp<MemorySpace>& d) {
+  constexpr std::int64_t singles = 256;
+  return d.block_count + static_cast<std::int64_t>(d.runs.extent(0)) / 2 +
+         (d.class_rows[DaspSingle] + singles - 1) / singles;
+}
+
+/// Writes the fill's description into the format's memory.
+template <class Exec, class MemorySpace>
+void dasp_describe_fill(const Exec& space, const Dasp<MemorySpace>& d, const DaspOptions& o) {
+  DaspFillData<MemorySpace> f{dasp_sets(d, o, 0),
+                              d.arguments(),
+                              d.row_length,
+                              d.row_begin,
+                              d.values.data(),
+                              d.irregular_values.data(),
+                              d.columns.data(),
+                              d.irregular_columns.data(),
+                              d.runs.data(),
+                              d.block_count,
+                              static_cast<std::int64_t>(d.runs.extent(0)) / 2,
+                              d.long_blocks,
+                              {}};
   for (int c = 0; c < 4; ++c) f.short_first_unit[c] = d.first_step[DaspPairs13 + c];
   f.short_first_unit[4] = f.short_units;
-  f.with_columns = entries.data() != nullptr;
-  const std::int64_t singles = d.class_rows[DaspSingle];
-  const std::int64_t units =
-      f.block_units + f.short_units + (singles + Functor::singles_per_unit - 1) / Functor::singles_per_unit;
+  std::uint64_t bytes[(sizeof(f) + 7) / 8] = {};
+  std::memcpy(bytes, &f, sizeof(f));
+  Kokkos::deep_copy(
+      space, d.fill_data,
+      Kokkos::View<std::uint64_t*, Kokkos::LayoutLeft, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
+          bytes, d.fill_data.extent(0)));
+}
+
+template <class Stored, class Exec, class Csr>
+void dasp_fill_as(const Exec& space, const Dasp<typename Csr::memory_space>& d, const typename Csr::values_type& values,
+                  const typename Csr::entries_type& entries) {
+  using Functor = DaspFillFunctor<Csr, Stored>;
+  const std::int64_t units = dasp_fill_units(d);
   if (units == 0) return;
+  const Functor f{values, entries, reinterpret_cast<const typename Functor::Data*>(d.fill_data.data()),
+                  entries.data() != nullptr};
   Kokkos::parallel_for("Tessera::convert[dasp] fill",
                        Kokkos::TeamPolicy<Exec>(space, static_cast<int>(units), Compat::team_size<Exec>(64)), f);
 }
@@ -197,14 +214,14 @@ void dasp_fill_as(const Exec& space, const Dasp<typename Csr::memory_space>& d, 
 /// Writes the values of `values` (nnz numbers in CSR order) into the format; `entries` as well if it is not empty.
 /// One kernel, no allocation, no wait.
 template <class Csr, class Exec>
-void dasp_fill(const Exec& space, const Dasp<typename Csr::memory_space>& d, const DaspOptions& o,
-               const typename Csr::values_type& values, const typename Csr::entries_type& entries) {
+void dasp_fill(const Exec& space, const Dasp<typename Csr::memory_space>& d, const typename Csr::values_type& values,
+               const typename Csr::entries_type& entries) {
   if (d.precision == Precision::FP64) {
-    Impl::dasp_fill_as<double, Exec, Csr>(space, d, o, values, entries);
+    Impl::dasp_fill_as<double, Exec, Csr>(space, d, values, entries);
   } else if (d.precision == Precision::FP16) {
-    Impl::dasp_fill_as<half_t, Exec, Csr>(space, d, o, values, entries);
+    Impl::dasp_fill_as<half_t, Exec, Csr>(space, d, values, entries);
   } else {
-    Impl::dasp_fill_as<bhalf_t, Exec, Csr>(space, d, o, values, entries);
+    Impl::dasp_fill_as<bhalf_t, Exec, Csr>(space, d, values, entries);
   }
 }
 
@@ -314,6 +331,7 @@ Dasp<typename Csr::memory_space> to_dasp(const Exec& space, const Csr& A, const 
     d.runs = arena.template take<std::int32_t>(2 * static_cast<std::size_t>(short_steps));
     d.value_at = arena.template take<std::uint16_t>(static_cast<std::size_t>(d.slots_per_step()));
     d.column_at = arena.template take<std::uint16_t>(static_cast<std::size_t>(d.slots_per_step()));
+    d.fill_data = arena.template take<std::uint64_t>((sizeof(Impl::DaspFillData<Memory>) + 7) / 8);
     if (updatable) take_map(arena);
   });
   std::uint16_t tables[2][DaspGeometry::tiles * DaspGeometry::max_slots];
@@ -347,7 +365,8 @@ Dasp<typename Csr::memory_space> to_dasp(const Exec& space, const Csr& A, const 
     d.irregular_values = arena.template take<std::uint64_t>((loose + per_word - 1) / per_word);
     d.irregular_columns = arena.template take<std::int32_t>(loose);
   });
-  dasp_fill<Csr>(space, d, o, A.values(), A.entries());
+  Impl::dasp_describe_fill(space, d, o);
+  dasp_fill<Csr>(space, d, A.values(), A.entries());
   if (!updatable) {
     Compat::fence(space, "Tessera::convert[dasp] the map is released");
     d.row_begin = {};

@@ -45,6 +45,7 @@ struct Dasp {
   View<std::uint32_t> long_pieces;
 
   View<std::uint16_t> value_at, column_at;  // of the conversion: place of each slot in a step
+  View<std::uint64_t> fill_data;            // of the conversion: an Impl::DaspFillData
 
   // What update_values reads: first CSR entry and length of the row at each position (empty if not updatable).
   View<std::int64_t> row_begin;

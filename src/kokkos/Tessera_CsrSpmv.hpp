@@ -54,12 +54,16 @@ struct CsrSpmvFunctor {
     y(row) = Result(result);
   }
 
-  /// Hosts: one thread, a row.
+  /// Hosts: one thread, a row, in four sums that do not wait for each other.
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row) const {
-    Sum sum = 0;
-    const offset end = A.row_map()(row + 1);
-    for (offset i = A.row_map()(row); i < end; ++i) sum += entry(i);
-    store(row, sum);
+    const offset begin = A.row_map()(row), end = A.row_map()(row + 1);
+    const offset whole = begin + (end - begin) / 4 * 4;
+    Sum sum[4] = {Sum(0), Sum(0), Sum(0), Sum(0)};
+    for (offset i = begin; i < whole; i += 4) {
+      for (int j = 0; j < 4; ++j) sum[j] += entry(i + static_cast<offset>(j));
+    }
+    for (offset i = whole; i < end; ++i) sum[0] += entry(i);
+    store(row, (sum[0] + sum[1]) + (sum[2] + sum[3]));
   }
 
   /// Devices: a team, rows_per_team rows.

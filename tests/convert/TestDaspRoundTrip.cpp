@@ -256,7 +256,7 @@ TYPED_TEST(DaspRoundTrip, DeterministicAndUpdatable) {
     EXPECT_FALSE(same_bits(to_host(first.values), to_host(wanted.values)));
     using Csr = typename DeviceMatrix<typename TestFixture::Exec, TypeParam>::Csr;
     const typename TestFixture::Exec space;
-    dasp_fill<Csr>(space, first, {}, fresh.view().values(), typename Csr::entries_type());
+    dasp_fill<Csr>(space, first, fresh.view().values(), typename Csr::entries_type());
     space.fence();
     expect_equal(first, wanted);
   }
