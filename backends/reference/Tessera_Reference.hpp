@@ -14,11 +14,17 @@
 namespace Tessera {
 namespace Reference {
 
-/// y := alpha A x + beta y and, for error bounds, magnitude_i := |alpha| (|A| |x|)_i + |beta y_i| (not if null). Sums in
-/// long double. beta == 0 does not read y, alpha == 0 does not read x.
-/// `operand_floor` counts nonzero operands as at least that large in the magnitude: a matrix unit aligns products by
-/// the exponents of their operands, and those of subnormal FP16 numbers say 2^-14 whatever their size (measured on an
-/// H200: 6e-6 relative error in a sum of subnormal products, without which FP16 sums keep FP32 accuracy).
+/// |value|, at least `least`; NaN stays NaN.
+inline double raised(double value, double least) {
+  const double magnitude = std::fabs(value);
+  return magnitude < least ? least : magnitude;
+}
+
+/// y := alpha A x + beta y and, for error bounds, magnitude_i := |alpha| (|A| |x|)_i + |beta y_i| (not if null). Sums
+/// in long double. beta == 0 does not read y, alpha == 0 does not read x. `operand_floor` counts nonzero operands as at
+/// least that large in the magnitude: a matrix unit aligns products by the exponents of their operands, and those of
+/// subnormal FP16 numbers say 2^-14 whatever their size (measured on an H200: 6e-6 relative error in a sum of subnormal
+/// products, without which FP16 sums keep FP32 accuracy).
 template <class RowMap, class Entries, class Values, class X, class Y>
 void spmv(std::int64_t rows, const RowMap& row_map, const Entries& entries, const Values& values, double alpha,
           const X& x, double beta, Y&& y, double* magnitude = nullptr, double operand_floor = 0) {
@@ -30,9 +36,9 @@ void spmv(std::int64_t rows, const RowMap& row_map, const Entries& entries, cons
         const Wide product =
             static_cast<Wide>(static_cast<double>(values[k])) * static_cast<Wide>(static_cast<double>(x[entries[k]]));
         sum += product;
-        if (product != 0) {
-          size += std::fmax(std::fabs(static_cast<double>(values[k])), operand_floor) *
-                  std::fmax(std::fabs(static_cast<double>(x[entries[k]])), operand_floor);
+        if (product != 0) {  // NaN as well
+          size += raised(static_cast<double>(values[k]), operand_floor) *
+                  raised(static_cast<double>(x[entries[k]]), operand_floor);
         }
       }
     }

@@ -196,7 +196,7 @@ void BadCalls::add_applies() {
     plan.apply(Exec(), Kokkos::View<double**, Kokkos::LayoutLeft, DeviceOf<Exec>>("x", cols, 2),
                Kokkos::View<double**, Kokkos::LayoutLeft, DeviceOf<Exec>>("y", rows, 3));
   });
-  add("apply, x and y the same array", ErrorCode::InvalidArgument, {"same array"},
+  add("apply, x and y the same array", ErrorCode::InvalidArgument, {"overlap"},
       [this] { small_plan.apply(Exec(), square, square); });
   add("apply, Dasp in fp64 with x of float", ErrorCode::NotSupported, {"fp64", "float", "SpmvAlgorithm::Csr"},
       [this] { plan.apply(Exec(), xf, y); });

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
+#include <string>
 
 /// \file
 /// Counts what Kokkos is asked to do, through its profiling callbacks.
