@@ -159,7 +159,7 @@ class SpmvPlan {
   void set_up_dasp(const execution_space& space) {
     table_ = &kernel_table(choice_.backend);
     const DaspGeometry* geometry = table_->dasp_geometry(choice_.precision);
-    dasp_ = to_dasp(space, csr_, *geometry, choice_.precision, options_.dasp, options_.updatable);
+    dasp_ = to_dasp(space, csr_, *geometry, choice_.precision, options_.dasp, options_.updatable, table_);
     // A format that stays in the last-level cache is fastest through the ordinary path.
     DeviceFacts facts;
     const bool known = table_->device_facts(facts).ok() && facts.cache_bytes > 0;
@@ -171,12 +171,11 @@ class SpmvPlan {
       Impl::require_workspace(options_.workspace, need);
       char* scratch = static_cast<char*>(options_.workspace.data);
       if (options_.workspace.bytes == 0) {
-        scratch_ = decltype(scratch_)("Tessera::dasp::scratch", (need + 7) / 8);
-        scratch = reinterpret_cast<char*>(scratch_.data());
-      } else {
-        using Bytes = Kokkos::View<char*, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-        Kokkos::deep_copy(space, Bytes(scratch, need), char(0));
+        scratch_ = Impl::allocate<memory_space>(space, table_, "Tessera::dasp::partials", need, Impl::Lifetime::Plan);
+        scratch = static_cast<char*>(scratch_.get());
       }
+      using Bytes = Kokkos::View<char*, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+      Kokkos::deep_copy(space, Bytes(scratch, need), char(0));
       partials_ = scratch;
       arrivals_ = reinterpret_cast<std::uint32_t*>(scratch + dasp_->partial_bytes());
     }
@@ -229,7 +228,7 @@ class SpmvPlan {
   Impl::SpmvChoice choice_;
   const KernelTable* table_ = nullptr;
   std::optional<Dasp<memory_space>> dasp_;
-  Kokkos::View<std::uint64_t*, memory_space> scratch_;
+  std::shared_ptr<void> scratch_;
   bool bypass_ = true;
   void* partials_ = nullptr;
   std::uint32_t* arrivals_ = nullptr;

@@ -47,6 +47,12 @@ struct KernelTable {
   const DaspGeometry* (*dasp_geometry)(Precision) noexcept;
   /// Enqueues y := alpha A x + beta y; one launch, no allocation, no synchronisation.
   Status (*spmv_dasp)(const SpmvDaspArgs&, Stream) noexcept;
+
+  /// Memory from a pool of the backend, usable on the stream at once; null where there is no pool. An ordinary device
+  /// allocation takes as long as dozens of small products.
+  Status (*allocate)(std::size_t bytes, Stream, void** memory) noexcept = nullptr;
+  /// Gives it back once everything enqueued on the stream is done; with `everywhere`, waits for all streams first.
+  void (*release)(void* memory, Stream, bool everywhere) noexcept = nullptr;
 };
 
 /// Null where the backend is not part of this build.

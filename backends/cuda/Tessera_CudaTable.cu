@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -77,11 +78,56 @@ Status device_facts(DeviceFacts& facts) noexcept {
   return {};
 }
 
+/// What the pool keeps of released memory for the next plan; more goes back to the device.
+constexpr std::uint64_t kept_bytes = std::uint64_t{256} << 20;
+
+/// One pool a device, made at first use and left to the driver at the end of the process.
+cudaError_t pool_of(int device, cudaMemPool_t& pool) {
+  constexpr int most = 64;
+  static std::mutex guard;
+  static cudaMemPool_t pools[most] = {};
+  if (device >= most) return cudaErrorInvalidDevice;
+  const std::lock_guard<std::mutex> lock(guard);
+  if (pools[device] == nullptr) {
+    cudaMemPoolProps properties{};
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.location.type = cudaMemLocationTypeDevice;
+    properties.location.id = device;
+    cudaError_t error = cudaMemPoolCreate(&pools[device], &properties);
+    std::uint64_t threshold = kept_bytes;
+    if (error == cudaSuccess) {
+      error = cudaMemPoolSetAttribute(pools[device], cudaMemPoolAttrReleaseThreshold, &threshold);
+    }
+    if (error != cudaSuccess) return error;
+  }
+  pool = pools[device];
+  return cudaSuccess;
+}
+
+Status allocate(std::size_t bytes, Stream stream, void** memory) noexcept {
+  *memory = nullptr;
+  int device = 0;
+  cudaMemPool_t pool = nullptr;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) error = pool_of(device, pool);
+  if (error == cudaSuccess) {
+    error = cudaMallocFromPoolAsync(memory, bytes > 0 ? bytes : 1, pool, static_cast<cudaStream_t>(stream));
+  }
+  if (error != cudaSuccess) cudaGetLastError();  // running out of memory is not a lasting error
+  return status_of(error, "allocation");
+}
+
+void release(void* memory, Stream stream, bool everywhere) noexcept {
+  if (everywhere) cudaDeviceSynchronize();
+  cudaFreeAsync(memory, static_cast<cudaStream_t>(stream));
+}
+
 }  // namespace
 }  // namespace Cuda
 
 const KernelTable* cuda_table() noexcept {
-  static const KernelTable table{"cuda", true, Cuda::device_facts, Cuda::dasp_geometry, Cuda::spmv_dasp};
+  static const KernelTable table{"cuda",          true,           Cuda::device_facts, Cuda::dasp_geometry,
+                                 Cuda::spmv_dasp, Cuda::allocate, Cuda::release};
   return &table;
 }
 

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <string>
 
 #include "Tessera_Options.hpp"
+#include "backends/common/Tessera_KernelTable.hpp"
 #include "convert/Tessera_DaspFill.hpp"
 
 /// \file
@@ -227,22 +229,45 @@ void dasp_fill(const Exec& space, const Dasp<typename Csr::memory_space>& d, con
 
 namespace Impl {
 
+/// How long an allocation lives: until the work enqueued so far is done, or as long as a plan.
+enum class Lifetime { Temporary, Plan };
+
+/// Uninitialised memory, from the backend's pool where it has one, else as a managed View.
+template <class MemorySpace, class Exec>
+std::shared_ptr<void> allocate(const Exec& space, const KernelTable* backend, const char* label, std::size_t bytes,
+                               Lifetime lifetime) {
+  if (backend == nullptr || backend->allocate == nullptr) {
+    using View = Kokkos::View<std::uint64_t*, Kokkos::LayoutLeft, MemorySpace>;
+    const View view = Compat::allocate<View>(space, label, (bytes + 7) / 8);
+    return std::shared_ptr<void>(view.data(), [view](void*) {});
+  }
+  void* memory = nullptr;
+  const Stream stream = Compat::native_stream(space);
+  const Status status = backend->allocate(bytes, stream, &memory);
+  if (!status.ok()) throw DeviceError(std::string(label) + ", " + std::to_string(bytes) + " bytes: " + status.message);
+  // A plan may outlive the stream it was made on, and be in use on others.
+  if (lifetime == Lifetime::Plan) {
+    return std::shared_ptr<void>(memory, [backend](void* p) { backend->release(p, nullptr, true); });
+  }
+  return std::shared_ptr<void>(memory, [backend, stream](void* p) { backend->release(p, stream, false); });
+}
+
 /// Cuts typed arrays out of one allocation; a first pass without memory counts the bytes.
 template <class MemorySpace>
 class Arena {
  public:
   template <class T>
   using View = typename Dasp<MemorySpace>::template View<T>;
-  using Storage = typename Dasp<MemorySpace>::Storage;
 
   /// Calls layout(arena) twice: to count, and with an allocation of that size.
   template <class Exec, class Layout>
-  static Storage allocate(const Exec& space, const char* label, Layout&& layout) {
+  static std::shared_ptr<void> make(const Exec& space, const KernelTable* backend, const char* label, Lifetime lifetime,
+                                    Layout&& layout) {
     Arena count;
     layout(count);
-    const auto storage = Compat::allocate<Storage>(space, label, count.bytes_ / 8);
+    const auto storage = Impl::allocate<MemorySpace>(space, backend, label, count.bytes_, lifetime);
     Arena arena;
-    arena.base_ = reinterpret_cast<char*>(storage.data());
+    arena.base_ = static_cast<char*>(storage.get());
     layout(arena);
     return storage;
   }
@@ -263,10 +288,12 @@ class Arena {
 /// Converts A for the block geometry of a backend. Deterministic; columns keep their order inside a row. Three
 /// allocations, of which one is released again; two waits.
 /// @param updatable  keep what dasp_fill needs for other values
+/// @param backend  whose memory pool to use, if it has one; null: Kokkos allocations
 /// @throw InvalidArgument  options out of range
 template <class Csr, class Exec>
 Dasp<typename Csr::memory_space> to_dasp(const Exec& space, const Csr& A, const DaspGeometry& geometry,
-                                         Precision precision, const DaspOptions& o = {}, bool updatable = true) {
+                                         Precision precision, const DaspOptions& o = {}, bool updatable = true,
+                                         const KernelTable* backend = nullptr) {
   using Memory = typename Csr::memory_space;
   using Arena = Impl::Arena<Memory>;
   const Compat::ScopedRegion region("Tessera::convert[dasp]");
@@ -294,15 +321,17 @@ Dasp<typename Csr::memory_space> to_dasp(const Exec& space, const Csr& A, const 
     d.row_begin = arena.template take<std::int64_t>(rows);
     d.row_length = arena.template take<std::int32_t>(rows);
   };
-  const auto scratch = Arena::allocate(space, "Tessera::dasp::scratch", [&](Arena& arena) {
-    summary = arena.template take<Impl::DaspSummary>(1);
-    sizes = arena.template take<Impl::DaspSizes>(1);
-    order = arena.template take<std::uint32_t>(rows);
-    counts = arena.template take<std::uint32_t>(cells);
-    offsets = arena.template take<std::uint32_t>(cells);
-    if (!updatable) take_map(arena);
-  });
-  Kokkos::deep_copy(space, Kokkos::subview(scratch, std::make_pair(0, 64)), std::uint64_t{0});  // summary and sizes
+  const auto scratch =
+      Arena::make(space, backend, "Tessera::dasp::scratch", Impl::Lifetime::Temporary, [&](Arena& arena) {
+        summary = arena.template take<Impl::DaspSummary>(1);
+        sizes = arena.template take<Impl::DaspSizes>(1);
+        order = arena.template take<std::uint32_t>(rows);
+        counts = arena.template take<std::uint32_t>(cells);
+        offsets = arena.template take<std::uint32_t>(cells);
+        if (!updatable) take_map(arena);
+      });
+  Kokkos::deep_copy(space, typename Arena::template View<std::uint64_t>(static_cast<std::uint64_t*>(scratch.get()), 64),
+                    std::uint64_t{0});  // summary and sizes
   using Sort = Impl::DaspSortFunctor<Csr>;
   Kokkos::parallel_for("Tessera::convert[dasp] sort",
                        Kokkos::TeamPolicy<Exec>(space, static_cast<int>(bins.windows), Compat::team_size<Exec>(256))
@@ -323,17 +352,18 @@ Dasp<typename Csr::memory_space> to_dasp(const Exec& space, const Csr& A, const 
   // 2. Blocks.
   const std::int64_t short_steps = d.steps;
   const std::size_t medium = d.first_position[DaspMedium4] + d.kernel_rows[DaspMedium4] - d.first_position[DaspMedium1];
-  d.structure_storage = Arena::allocate(space, "Tessera::dasp::structure", [&](Arena& arena) {
-    d.row_order = arena.template take<std::int32_t>(rows);
-    d.blocks = arena.template take<DaspBlock>(static_cast<std::size_t>(d.block_count));
-    d.remainder = arena.template take<std::uint8_t>(medium);
-    d.long_pieces = arena.template take<std::uint32_t>(static_cast<std::size_t>(d.class_rows[DaspLong]) + 1);
-    d.runs = arena.template take<std::int32_t>(2 * static_cast<std::size_t>(short_steps));
-    d.value_at = arena.template take<std::uint16_t>(static_cast<std::size_t>(d.slots_per_step()));
-    d.column_at = arena.template take<std::uint16_t>(static_cast<std::size_t>(d.slots_per_step()));
-    d.fill_data = arena.template take<std::uint64_t>((sizeof(Impl::DaspFillData<Memory>) + 7) / 8);
-    if (updatable) take_map(arena);
-  });
+  d.structure_storage =
+      Arena::make(space, backend, "Tessera::dasp::structure", Impl::Lifetime::Plan, [&](Arena& arena) {
+        d.row_order = arena.template take<std::int32_t>(rows);
+        d.blocks = arena.template take<DaspBlock>(static_cast<std::size_t>(d.block_count));
+        d.remainder = arena.template take<std::uint8_t>(medium);
+        d.long_pieces = arena.template take<std::uint32_t>(static_cast<std::size_t>(d.class_rows[DaspLong]) + 1);
+        d.runs = arena.template take<std::int32_t>(2 * static_cast<std::size_t>(short_steps));
+        d.value_at = arena.template take<std::uint16_t>(static_cast<std::size_t>(d.slots_per_step()));
+        d.column_at = arena.template take<std::uint16_t>(static_cast<std::size_t>(d.slots_per_step()));
+        d.fill_data = arena.template take<std::uint64_t>((sizeof(Impl::DaspFillData<Memory>) + 7) / 8);
+        if (updatable) take_map(arena);
+      });
   std::uint16_t tables[2][DaspGeometry::tiles * DaspGeometry::max_slots];
   Impl::DaspPlacement<Memory>::tables(geometry, tables[0], tables[1]);
   using HostTable = Kokkos::View<std::uint16_t*, Kokkos::LayoutLeft, Kokkos::HostSpace, Unmanaged>;
@@ -359,7 +389,7 @@ Dasp<typename Csr::memory_space> to_dasp(const Exec& space, const Csr& A, const 
   const auto slots = static_cast<std::size_t>(d.steps * d.slots_per_step()),
              loose = static_cast<std::size_t>(d.irregular);
   const auto per_word = static_cast<std::size_t>(8 / geometry.value_bytes);
-  d.slot_storage = Arena::allocate(space, "Tessera::dasp::slots", [&](Arena& arena) {
+  d.slot_storage = Arena::make(space, backend, "Tessera::dasp::slots", Impl::Lifetime::Plan, [&](Arena& arena) {
     d.values = arena.template take<std::uint64_t>(slots / per_word);
     d.columns = arena.template take<std::int32_t>(slots);
     d.irregular_values = arena.template take<std::uint64_t>((loose + per_word - 1) / per_word);

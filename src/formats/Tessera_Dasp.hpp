@@ -4,6 +4,7 @@
 #define TESSERA_FORMATS_DASP_HPP
 
 #include <cstdint>
+#include <memory>
 
 #include "Tessera_Compat.hpp"
 #include "backends/common/Tessera_KernelArgs.hpp"
@@ -28,7 +29,7 @@ template <class MemorySpace>
 struct Dasp {
   template <class T>
   using View = Kokkos::View<T*, Kokkos::LayoutLeft, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-  using Storage = Kokkos::View<std::uint64_t*, Kokkos::LayoutLeft, MemorySpace>;
+  using Storage = std::shared_ptr<void>;
 
   // Two allocations own everything: device allocations are slow, and a plan's set-up should not wait for twenty.
   Storage structure_storage, slot_storage;
