@@ -53,7 +53,9 @@ class SpmvPlan {
 
   /// Analyses and converts on `space`. Returns when all sizes are known; the last kernel may still be in flight there.
   /// A is trusted: run validate() on matrices from outside first.
-  /// @throw NotCompiled, NotSupported, InvalidArgument, WorkspaceTooSmall  before any kernel is launched
+  /// @throw NotCompiled, NotSupported, InvalidArgument  before any kernel is launched
+  /// @throw WorkspaceTooSmall  once the sizes are known; nothing of the caller has been written
+  /// @throw DeviceError  out of device memory
   SpmvPlan(const execution_space& space, const Csr& A, const SpmvOptions& options = {}) : csr_(A), options_(options) {
     const auto begin = std::chrono::steady_clock::now();
     const Compat::ScopedRegion region("Tessera::spmv setup");
