@@ -185,6 +185,8 @@ struct DaspBlockFunctor {
 /// would cost a staging copy and a wait at every launch.
 template <class MemorySpace>
 struct DaspFillData {
+  static constexpr int singles_per_unit = 256;  // single rows a team of the fill takes
+
   template <class T>
   using View = typename Dasp<MemorySpace>::template View<T>;
   DaspBlockFunctor<MemorySpace> sets;
@@ -203,7 +205,7 @@ struct DaspFillFunctor {
   using exec = typename Csr::execution_space;
   using member = typename Kokkos::TeamPolicy<exec>::member_type;
   using Data = DaspFillData<typename Csr::memory_space>;
-  static constexpr int singles_per_unit = 256, quad = 4;
+  static constexpr int singles_per_unit = Data::singles_per_unit, quad = 4;
 
   typename Csr::values_type csr_values;
   typename Csr::entries_type csr_entries;  // empty when only values are refreshed

@@ -168,7 +168,7 @@ DaspBlockFunctor<MemorySpace> dasp_sets(const Dasp<MemorySpace>& d, const DaspOp
 /// Units of the fill: blocks, short steps, groups of single rows.
 template <class MemorySpace>
 std::int64_t dasp_fill_units(const Dasp<MemorySpace>& d) {
-  constexpr std::int64_t singles = 256;
+  constexpr std::int64_t singles = DaspFillData<MemorySpace>::singles_per_unit;
   return d.block_count + static_cast<std::int64_t>(d.runs.extent(0)) / 2 +
          (d.class_rows[DaspSingle] + singles - 1) / singles;
 }

@@ -16,12 +16,13 @@
 namespace Tessera {
 
 /// Rows fall into classes by their number of entries L:
-///   long (L > max_medium_length): cut into pieces of whole steps, what is left of the row follows as irregular
-///   entries; medium (5 <= L <= max_medium_length): sorted by length, row-blocks of `rows` rows; steps are taken while
-///   at least
-///     `threshold` of their slots are real, the rest of each row is irregular; one, two or four row-blocks make the set
-///     of a wave, so that all waves have about the same work;
-///   short: 1&3 and 2&2 pairs share four slots, rows of 3 (padded) and 4 fill them; single rows of 1; empty rows.
+/// - long (L > max_medium_length): cut into pieces of whole steps, what is left of the row follows as irregular
+/// entries;
+/// - medium (5 <= L <= max_medium_length): sorted by length, row-blocks of `rows` rows; steps are taken while at least
+///   `threshold` of their slots are real, the rest of each row is irregular; one, two or four row-blocks make the set
+///   of a wave, so that all waves have about the same work;
+/// - short: 1&3 and 2&2 pairs share four slots, rows of 3 (padded) and 4 fill them; single rows of 1; empty rows.
+///
 /// A step is four tiles (operand fragments) of the matrix unit; see DaspGeometry for the place of each slot.
 ///
 /// `positions` number the rows in the order longest class first; row_order maps them back to the user's rows.
