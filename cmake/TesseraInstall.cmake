@@ -16,7 +16,7 @@ install(
   PATTERN "*.hpp"
   PATTERN "lib" EXCLUDE)
 install(FILES "${PROJECT_BINARY_DIR}/src/Tessera_Config.hpp" DESTINATION "${tessera_includes}")
-foreach(folder common matrix_unit reference)
+foreach(folder common host matrix_unit reference)
   install(
     DIRECTORY "${PROJECT_SOURCE_DIR}/backends/${folder}"
     DESTINATION "${tessera_includes}/backends"

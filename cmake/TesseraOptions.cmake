@@ -14,6 +14,24 @@ endforeach()
 # The device backends know no Kokkos: they may be on beside a Kokkos that has no device at all.
 option(Tessera_ENABLE_CUDA "Build the CUDA backend (default: what Kokkos enables)" ${tessera_default_CUDA})
 option(Tessera_ENABLE_HIP "Build the HIP backend (default: what Kokkos enables)" ${tessera_default_HIP})
+# Headers only, and only for the compiled library: who uses a built Tessera needs no Boost.
+find_package(Boost 1.66 QUIET)
+if(Boost_FOUND AND NOT Boost_INCLUDE_DIRS AND TARGET Boost::headers)
+  get_target_property(Boost_INCLUDE_DIRS Boost::headers INTERFACE_INCLUDE_DIRECTORIES)
+endif()
+set(tessera_default_BOOST OFF)
+foreach(directory IN LISTS Boost_INCLUDE_DIRS)
+  if(EXISTS "${directory}/boost/graph/cuthill_mckee_ordering.hpp")
+    set(tessera_default_BOOST ON)
+  endif()
+endforeach()
+option(Tessera_ENABLE_BOOST "Reordering with Boost Graph's Cuthill-McKee (default: whether Boost is found)"
+       ${tessera_default_BOOST})
+if(Tessera_ENABLE_BOOST AND NOT tessera_default_BOOST)
+  message(FATAL_ERROR "Tessera_ENABLE_BOOST needs the headers of Boost Graph 1.66 or later, which were not found. Give "
+                      "their prefix in CMAKE_PREFIX_PATH or Boost_ROOT, install your system's package (Debian: "
+                      "libboost-dev), or set the option to OFF: reorder::rcm then throws NotSupported.")
+endif()
 option(Tessera_ENABLE_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(Tessera_ENABLE_PERF_TESTS "Build the benchmark driver" ${PROJECT_IS_TOP_LEVEL})
 option(Tessera_ENABLE_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})

@@ -40,7 +40,7 @@ packages_of() {
       command -v ninja >/dev/null || echo ninja-build
       # LAPACK and BLAS: Debian's Kokkos Kernels links them and its package does not say so.
       echo libtrilinos-kokkos-dev libtrilinos-kokkos-kernels-dev liblapack-dev libblas-dev zlib1g-dev libcli11-dev \
-        nlohmann-json3-dev
+        nlohmann-json3-dev libboost-dev
       ;;
     tests) echo libgtest-dev ;;
     hip) echo hipcc rocm-device-libs libamdhip64-dev ;;

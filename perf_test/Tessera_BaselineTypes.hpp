@@ -36,7 +36,8 @@ struct Baseline {
   std::function<void()> apply;
   std::string backend, kernel, why;
   double workspace_bytes = 0;
-  bool has_setup = false;  ///< it has a set-up that is worth a time
+  double format_bytes = 0, padding_ratio = 0;  ///< of a format of its own; 0: it reads the CSR arrays
+  bool has_setup = false;                      ///< it has a set-up that is worth a time
 };
 
 }  // namespace Bench

@@ -30,10 +30,11 @@
 namespace Tessera {
 namespace Bench {
 
-/// Every name a command line may hold, built here or not. "cusparse" is both of its CSR algorithms.
+/// Every name a command line may hold, built here or not. "cusparse" is both of its CSR algorithms, not
+/// its sliced ELL, which is another format and fits few matrices.
 inline const std::vector<std::string>& known_baselines() {
   static const std::vector<std::string> names = {"kokkos-kernels", "kokkos-kernels-merge", "cusparse-alg1",
-                                                 "cusparse-alg2"};
+                                                 "cusparse-alg2", "cusparse-sell"};
   return names;
 }
 
@@ -89,6 +90,9 @@ std::vector<std::string> baseline_names() {
   if (Compat::is_cuda_v<typename Operands::execution_space>) {
     names.emplace_back("cusparse-alg1");
     names.emplace_back("cusparse-alg2");
+#if defined(TESSERA_BENCH_CUSPARSE_SELL)
+    if (sizeof(typename Operands::value_type) > 2) names.emplace_back("cusparse-sell");
+#endif
   }
 #endif
   return names;
@@ -107,6 +111,11 @@ Baseline make_baseline(const Operands& operands, const std::string& name) {
   if constexpr (Compat::is_cuda_v<typename Operands::execution_space>) {
     if (name == "cusparse-alg1") return make_cusparse_spmv(operands, CUSPARSE_SPMV_CSR_ALG1);
     if (name == "cusparse-alg2") return make_cusparse_spmv(operands, CUSPARSE_SPMV_CSR_ALG2);
+#if defined(TESSERA_BENCH_CUSPARSE_SELL)
+    if constexpr (sizeof(typename Operands::value_type) > 2) {
+      if (name == "cusparse-sell") return make_cusparse_sell(operands);
+    }
+#endif
   }
 #endif
   (void)operands;

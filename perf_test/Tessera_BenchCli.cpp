@@ -89,7 +89,7 @@ void print_list() {
   for (const BackendInfo& b : available_backends()) {
     std::printf("  %-20s %s\n", b.name.c_str(), b.usable ? b.facts.name : b.reason.c_str());
   }
-  std::printf("\nbaselines known: %s, cusparse (both)\n", joined(known_baselines()).c_str());
+  std::printf("\nbaselines known: %s, cusparse (both CSR algorithms)\n", joined(known_baselines()).c_str());
 }
 
 /// What CLI11 cannot check.
@@ -124,7 +124,7 @@ void check(const BenchOptions& o) {
 
 std::optional<BenchOptions> parse_command_line(int argc, char** argv) {
   BenchOptions o;
-  std::string backend = "auto", y_type = "float";
+  std::string backend = "auto", y_type = "float", selection = "predict";
   Names precisions, dasp;
   bool list = false;
   CLI::App app(
@@ -137,7 +137,7 @@ std::optional<BenchOptions> parse_command_line(int argc, char** argv) {
   app.add_option("--matrix", o.matrices, "FILE.mtx[.gz] or gen:NAME[:key=value...]; several are allowed (--list)")
       ->default_str("");
   app.add_option("--matrix-b", o.matrix_b, "Second matrix (spgemm)");
-  app.add_option("--algorithm", o.algorithms, "all, auto or names: dasp, csr")->delimiter(',');
+  app.add_option("--algorithm", o.algorithms, "all, or names: auto, packed, csr5, dasp, csr")->delimiter(',');
   app.add_option("--backend", backend, "auto, kokkos, reference, emulated-nvidia, emulated-amd, cuda or hip");
   app.add_option("--precision", precisions, "fp64, fp32, tf32, fp16, bf16; several with commas")
       ->delimiter(',')
@@ -162,6 +162,14 @@ std::optional<BenchOptions> parse_command_line(int argc, char** argv) {
       ->delimiter(',')
       ->default_str("");
   app.add_flag("--ablation", o.ablation, "DASP with adaptive on and off times bypass on and off");
+  app.add_flag("--value-classes", o.value_classes,
+               "Packed slices of a backend may store values in fewer bytes where that loses nothing. Off, so that "
+               "figures stand for "
+               "general values: generated ones have 8 significant bits, and fp64 would always be stored as float");
+  app.add_option("--selection", selection, "How auto decides: predict, or measure the two best predictions")
+      ->check(CLI::IsMember(Names{"predict", "measure"}));
+  app.add_flag("--regret", o.regret,
+               "Also measure auto, and print its time over that of the fastest other algorithm of the run");
   app.add_flag("--ceiling", o.ceiling, "Measure the streaming read rate first");
   app.add_option("--x", o.x, "Matrix Market vector x instead of seeded values");
   app.add_option("--y", o.y, "Matrix Market vector y, read if beta is not 0");
@@ -193,6 +201,7 @@ std::optional<BenchOptions> parse_command_line(int argc, char** argv) {
       if (std::find(o.precisions.begin(), o.precisions.end(), p) == o.precisions.end()) o.precisions.push_back(p);
     }
     o.y_as_operand = y_type == "same";
+    if (selection == "measure") o.selection = Selection::Measure;
     for (const std::string& setting : dasp) set_dasp(o.dasp, setting);
     check(o);
   } catch (const InvalidArgument& e) {

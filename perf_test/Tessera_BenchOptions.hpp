@@ -53,6 +53,9 @@ struct BenchOptions {
   int offset_bits = 0;        ///< 0: 32 while the entries allow it
   DaspOptions dasp{};
   bool ablation = false;
+  bool value_classes = false;  ///< PackedOptions::value_classes; off here: generated values would all fit narrow types
+  Selection selection = Selection::Predict;
+  bool regret = false;  ///< time auto against each algorithm that is measured
   std::string x, y, write_result, write_operands, json, csv;
   bool ceiling = false;
   bool quiet = false, verbose = false;

@@ -7,21 +7,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <map>
 
 #include "Tessera_BenchReportFiles.hpp"
+#include "Tessera_BenchSummary.hpp"
 #include "Tessera_BenchTimer.hpp"
 
 namespace Tessera {
 namespace Bench {
 namespace {
-
-std::string format(const char* pattern, double value) {
-  if (!std::isfinite(value)) return "-";
-  char text[48];
-  std::snprintf(text, sizeof(text), pattern, value);
-  return text;
-}
 
 /// Serious first: a wrong result must not hide behind a missing file.
 int severity(Exit status) {
@@ -45,21 +38,26 @@ int severity(Exit status) {
 std::string break_even(const Record& r) {
   if (r.role != "tessera" || r.break_even_against.empty() || r.emulated) return "-";
   if (std::isinf(r.break_even_applies)) return "never";
-  return format("%.0f", std::ceil(r.break_even_applies));
+  return format_number("%.0f", std::ceil(r.break_even_applies));
 }
 
-std::string shown_error(double e) { return e >= 1e-3 && e < 100 ? format("%.3f", e) : format("%.1e", e); }
-
-bool counts(const Record& r) { return r.verified && !r.emulated && r.seconds_median > 0; }
+std::string shown_error(double e) { return e >= 1e-3 && e < 100 ? format_number("%.3f", e) : format_number("%.1e", e); }
 
 }  // namespace
+
+std::string format_number(const char* pattern, double value) {
+  if (!std::isfinite(value)) return "-";
+  char text[48];
+  std::snprintf(text, sizeof(text), pattern, value);
+  return text;
+}
 
 std::string format_seconds(double seconds) {
   if (!std::isfinite(seconds)) return "-";
   const bool micro = seconds < 1e-3, milli = seconds < 1;
   const double value = seconds * (micro ? 1e6 : milli ? 1e3 : 1);
   const char* pattern = value < 10 ? "%.3f" : value < 100 ? "%.2f" : value < 1000 ? "%.1f" : "%.0f";
-  return format(pattern, value) + (micro ? " us" : milli ? " ms" : " s");
+  return format_number(pattern, value) + (micro ? " us" : milli ? " ms" : " s");
 }
 
 Report::Report(const BenchOptions& options, const BenchContext& context)
@@ -119,10 +117,10 @@ void Report::print_header() {
 /// Over the fastest baseline on the same matrix in the same precision; baselines come first.
 double Report::speedup(const Record& r) const {
   double best = Record::unknown;
-  if (r.role != "tessera" || !counts(r)) return best;
+  if (r.role != "tessera" || !r.counts()) return best;
   for (std::size_t i = first_of_matrix_; i < records_.size(); ++i) {
     const Record& other = records_[i];
-    if (other.role != "baseline" || other.precision != r.precision || !counts(other)) continue;
+    if (other.role != "baseline" || other.precision != r.precision || !other.counts()) continue;
     best = std::fmin(best, other.seconds_median);
   }
   return best / r.seconds_median;
@@ -137,11 +135,11 @@ void Report::print_row(const Record& r) {
   text(r.kernel.substr(0, 22), -22);
   text(format_seconds(r.seconds_median), 10);
   if (options_.cold) text(format_seconds(r.seconds_cold_median), 10);
-  text(format("%.3f", speedup(r)), 8);
-  text(format("%.1f", r.gbytes_per_second()), 8);
-  text(format("%.1f", r.csr_gbytes_per_second()), 8);
-  text(format("%.2f", r.gflops), 8);
-  text(format("%.3f", r.padding_ratio), 7);
+  text(format_number("%.3f", speedup(r)), 8);
+  text(format_number("%.1f", r.gbytes_per_second()), 8);
+  text(format_number("%.1f", r.csr_gbytes_per_second()), 8);
+  text(format_number("%.2f", r.gflops), 8);
+  text(format_number("%.3f", r.padding_ratio), 7);
   text(format_seconds(r.setup_seconds), 10);
   text(break_even(r), 10);
   text(shown_error(r.error_over_bound), 9);
@@ -150,12 +148,15 @@ void Report::print_row(const Record& r) {
 
 void Report::print_classes(const Record& r) const {
   if (r.classes.empty()) return;
-  std::printf("  %s %s row classes (share of rows | of entries):", r.label().c_str(), r.precision.c_str());
+  const auto share = [](long long part, std::int64_t whole) {
+    return part == 0 || whole == 0
+               ? std::string("-")
+               : format_number("%.1f%%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+  };
+  std::printf("  %s %s classes (share of rows | of entries):", r.label().c_str(), r.precision.c_str());
   for (const ClassShare& c : r.classes) {
-    if (c.rows == 0) continue;
-    std::printf("  %s %.1f%% | %.1f%%", c.name.c_str(),
-                100.0 * static_cast<double>(c.rows) / static_cast<double>(r.rows),
-                r.nnz > 0 ? 100.0 * static_cast<double>(c.nnz) / static_cast<double>(r.nnz) : 0.0);
+    if (c.rows == 0 && c.nnz == 0) continue;
+    std::printf("  %s %s | %s", c.name.c_str(), share(c.rows, r.rows).c_str(), share(c.nnz, r.nnz).c_str());
   }
   std::printf("\n");
 }
@@ -170,6 +171,7 @@ void Report::add(Record record) {
   }
   if (!options_.quiet) {
     print_row(record);
+    if (record.chosen_by_auto() && !options_.verbose) std::printf("      %s\n", record.why.c_str());
     if (options_.verbose) {
       std::printf("      %s; minimum %s of %d x %d runs, update %s\n", record.why.c_str(),
                   format_seconds(record.seconds_min).c_str(), record.samples, record.runs_per_sample,
@@ -208,80 +210,12 @@ void Report::write_files() const {
   }
 }
 
-std::vector<Comparison> compare(const std::vector<Record>& records) {
-  const std::string best_baseline = "best baseline";
-  // Best time of each system on each matrix and precision; "cusparse" stands for the best of its algorithms.
-  struct Times {
-    double warm, cold;
-  };
-  std::map<std::pair<std::string, std::string>, std::map<std::string, Times>> cases;
-  std::vector<std::pair<std::string, std::string>> tessera, baselines;  // precision, label, in the order of appearance
-  const auto remember = [](auto& list, const std::string& precision, const std::string& label) {
-    const auto entry = std::make_pair(precision, label);
-    if (std::find(list.begin(), list.end(), entry) == list.end()) list.push_back(entry);
-  };
-  for (const Record& r : records) {
-    if (!counts(r)) continue;
-    const bool cusparse = r.algorithm.rfind("cusparse", 0) == 0;
-    const std::string label = cusparse ? "cusparse" : r.label();
-    const auto keep_best = [&](const std::string& name) {
-      const auto [at, fresh] = cases[{r.precision, r.matrix}].insert({name, {r.seconds_median, r.seconds_cold_median}});
-      if (fresh) return;
-      at->second.warm = std::fmin(at->second.warm, r.seconds_median);
-      at->second.cold = std::fmin(at->second.cold, r.seconds_cold_median);
-    };
-    keep_best(label);
-    if (r.role == "baseline") keep_best(best_baseline);
-    if (r.role == "tessera") remember(tessera, r.precision, label);
-    if (r.role != "tessera" || label == "csr") remember(baselines, r.precision, label);
-  }
-  for (const auto& own : tessera) {
-    const auto foreign = std::count_if(baselines.begin(), baselines.end(),
-                                       [&](const auto& b) { return b.first == own.first && b.second != "csr"; });
-    if (foreign > 1) remember(baselines, own.first, best_baseline);
-  }
-  std::vector<Comparison> result;
-  for (const auto& own : tessera) {
-    for (const auto& other : baselines) {
-      if (own.first != other.first || own.second == other.second) continue;
-      Comparison c{own.first, own.second, other.second};
-      double sum = 0, cold_sum = 0;
-      for (const auto& one : cases) {
-        if (one.first.first != own.first) continue;
-        const auto a = one.second.find(own.second), b = one.second.find(other.second);
-        if (a == one.second.end() || b == one.second.end()) continue;
-        sum += std::log(b->second.warm / a->second.warm);
-        cold_sum += std::log(b->second.cold / a->second.cold);
-        c.wins += a->second.warm < b->second.warm;
-        ++c.matrices;
-      }
-      if (c.matrices == 0) continue;
-      c.geometric_mean = std::exp(sum / c.matrices);
-      c.cold_geometric_mean = std::exp(cold_sum / c.matrices);
-      result.push_back(c);
-    }
-  }
-  return result;
-}
-
 void Report::print_summary() const {
-  const std::vector<Comparison> comparisons = compare(records_);
   const std::size_t wrong = static_cast<std::size_t>(
       std::count_if(records_.begin(), records_.end(), [](const Record& r) { return !r.verified; }));
-  const bool emulated = std::any_of(records_.begin(), records_.end(), [](const Record& r) { return r.emulated; });
-  if (!comparisons.empty()) {
-    std::printf("\nspeedup (time of the second over time of the first, geometric mean)%s\n",
-                emulated ? "; emulated rows left out" : "");
-    std::printf("  %-*s %-22s %-5s %8s", static_cast<int>(label_width_), "algorithm", "against", "prec", "speedup");
-    if (options_.cold) std::printf(" %8s", "cold");
-    std::printf(" %12s\n", "wins");
-    for (const Comparison& c : comparisons) {
-      std::printf("  %-*s %-22s %-5s %8s", static_cast<int>(label_width_), c.label.c_str(), c.against.c_str(),
-                  c.precision.c_str(), format("%.3f", c.geometric_mean).c_str());
-      if (options_.cold) std::printf(" %8s", format("%.3f", c.cold_geometric_mean).c_str());
-      std::printf(" %12s\n", (std::to_string(c.wins) + " of " + std::to_string(c.matrices)).c_str());
-    }
-  }
+  print_comparisons(records_, label_width_, options_.cold);
+  print_auto(records_, context_.stream_gbytes_per_second);
+  if (options_.regret) print_regrets(records_);
   std::printf("\n%zu result%s, %zu verified, %zu wrong, %.1f s\n", records_.size(), records_.size() == 1 ? "" : "s",
               records_.size() - wrong, wrong, now() - begin_);
 }

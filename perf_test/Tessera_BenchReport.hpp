@@ -23,6 +23,7 @@ struct Record {
   static constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
   std::string op, role;            ///< role: tessera or baseline
+  std::string asked;               ///< the algorithm of the command line: "auto" may have taken any
   std::string algorithm, variant;  ///< variant: the DASP options of an ablation
   std::string backend, precision, y_type, kernel, matrix;
   bool emulated = false;  ///< an emulated matrix unit: its times say nothing about a device
@@ -47,8 +48,16 @@ struct Record {
 
   double gbytes_per_second() const { return 1e-9 * bytes / seconds_median; }
   double csr_gbytes_per_second() const { return 1e-9 * csr_bytes / seconds_median; }
-  /// What a table calls it.
-  std::string label() const { return variant.empty() ? algorithm : algorithm + "[" + variant + "]"; }
+  bool chosen_by_auto() const { return asked == "auto"; }
+  /// What a table calls it, as "auto->packed".
+  std::string label() const {
+    if (chosen_by_auto()) return "auto->" + algorithm;
+    return variant.empty() ? algorithm : algorithm + "[" + variant + "]";
+  }
+  /// What a summary over matrices calls it: auto is one system, whatever it takes.
+  std::string system() const { return chosen_by_auto() ? asked : label(); }
+  /// A right result with a time that says something about this machine.
+  bool counts() const { return verified && !emulated && seconds_median > 0; }
 };
 
 class Report {
@@ -83,7 +92,7 @@ class Report {
   std::size_t first_of_matrix_ = 0;
   std::string matrix_;
   std::size_t index_ = 0;
-  std::size_t label_width_ = 16;
+  std::size_t label_width_ = 20;
   bool header_printed_ = false, progress_shown_ = false, terminal_ = false;
   double begin_ = 0;
   Exit status_ = ExitVerified;
@@ -91,16 +100,8 @@ class Report {
 
 /// "12.34 us": four significant digits.
 std::string format_seconds(double seconds);
-
-/// Geometric mean of baseline time over algorithm time for each pair of systems of one precision.
-struct Comparison {
-  std::string precision, label, against;
-  double geometric_mean = 1, cold_geometric_mean = Record::unknown;
-  int wins = 0, matrices = 0;
-};
-/// Tessera's rows against the baselines, and against its own csr; "cusparse" is the better of its algorithms, "best
-/// baseline" the best of all on each matrix. Emulated and wrong results are left out.
-std::vector<Comparison> compare(const std::vector<Record>& records);
+/// Through printf; "-" for what is not finite.
+std::string format_number(const char* pattern, double value);
 
 }  // namespace Bench
 }  // namespace Tessera

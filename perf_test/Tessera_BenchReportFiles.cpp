@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "Tessera_BenchSummary.hpp"
+
 namespace Tessera {
 namespace Bench {
 namespace {
@@ -22,7 +24,9 @@ Json to_json(const Record& r) {
   Json j;
   j["op"] = r.op;
   j["role"] = r.role;
+  j["asked"] = r.asked;
   j["algorithm"] = r.algorithm;
+  j["label"] = r.label();
   j["variant"] = r.variant;
   j["backend"] = r.backend;
   j["precision"] = r.precision;
@@ -76,7 +80,24 @@ Json to_json(const BenchContext& context, const BenchOptions& options) {
   j["seed"] = options.seed;
   j["repeat"] = options.repeat;
   j["cold"] = options.cold;
+  j["selection"] = options.selection == Selection::Measure ? "measure" : "predict";
+  j["value_classes"] = options.value_classes;
   return j;
+}
+
+Json to_json(const AutoSummary& a, const BenchContext& context) {
+  return {{"precision", a.precision},
+          {"matrices", a.matrices},
+          {"matrices_with_baseline", a.compared},
+          {"speedup_geometric_mean", number(a.speedup_geometric_mean)},
+          {"speedup_minimum", number(a.speedup_minimum)},
+          {"speedup_minimum_matrix", a.minimum_matrix},
+          {"speedup_minimum_baseline", a.minimum_baseline},
+          {"gbytes_per_second_geometric_mean", number(a.gbytes_per_second)},
+          {"stream_share", number(a.gbytes_per_second / context.stream_gbytes_per_second)},
+          {"setup_applies_geometric_mean", number(a.setup_applies)},
+          {"setup_applies_largest", number(a.setup_applies_largest)},
+          {"setup_applies_largest_matrix", a.setup_matrix}};
 }
 
 /// Through a second name, so that an interrupted run leaves the file of the matrix before.
@@ -116,8 +137,31 @@ void write_json(const std::string& file, const BenchContext& context, const Benc
                             {"against", c.against},
                             {"speedup_geometric_mean", number(c.geometric_mean)},
                             {"speedup_cold_geometric_mean", number(c.cold_geometric_mean)},
+                            {"speedup_minimum", number(c.minimum)},
+                            {"speedup_minimum_matrix", c.minimum_matrix},
                             {"wins", c.wins},
                             {"matrices", c.matrices}});
+  }
+  j["auto"] = Json::array();
+  for (const AutoSummary& a : summarize_auto(records)) j["auto"].push_back(to_json(a, context));
+  const std::vector<Regret> each = regrets(records);
+  j["regret"] = Json::array();
+  for (const Regret& r : each) {
+    j["regret"].push_back({{"precision", r.precision},
+                           {"matrix", r.matrix},
+                           {"chosen", r.chosen},
+                           {"seconds_median", number(r.seconds)},
+                           {"fastest", r.fastest},
+                           {"fastest_seconds_median", number(r.fastest_seconds)},
+                           {"regret", number(r.ratio())}});
+  }
+  j["regret_summary"] = Json::array();
+  for (const RegretSummary& r : summarize_regrets(each)) {
+    j["regret_summary"].push_back({{"precision", r.precision},
+                                   {"geometric_mean", number(r.geometric_mean)},
+                                   {"worst", number(r.worst)},
+                                   {"worst_matrix", r.worst_matrix},
+                                   {"matrices", r.matrices}});
   }
   // File names may hold any bytes.
   write_text(file, j.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");

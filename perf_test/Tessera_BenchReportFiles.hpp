@@ -11,7 +11,8 @@
 namespace Tessera {
 namespace Bench {
 
-/// {"context": {...}, "records": [...], "summary": [...]}. @throw std::runtime_error
+/// {"context": {...}} and the lists "records", "summary", "auto", "regret" and "regret_summary". @throw
+/// std::runtime_error
 void write_json(const std::string& file, const BenchContext& context, const BenchOptions& options,
                 const std::vector<Record>& records);
 /// The records' keys as a header, one line a record, row classes left out. @throw std::runtime_error

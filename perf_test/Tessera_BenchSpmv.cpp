@@ -23,16 +23,22 @@ std::vector<SpmvAlgorithm> algorithms(const BenchOptions& options, Precision pre
     if (std::find(result.begin(), result.end(), a) == result.end()) result.push_back(a);
   };
   const Backend b = options.backend;
-  const bool csr = b == Backend::Auto || b == Backend::Kokkos || b == Backend::Reference;
+  const bool portable = b == Backend::Auto || b == Backend::Kokkos;
   const bool unit = b != Backend::Kokkos && b != Backend::Reference;
+  // Packed slices have a portable kernel on hosts only.
+  const bool packed = unit || (portable && Compat::is_host_v<Kokkos::DefaultExecutionSpace>);
   for (const std::string& name : options.algorithms) {
     if (name != "all") {
       add(parse_spmv_algorithm(name));
       continue;
     }
-    if (csr) add(SpmvAlgorithm::Csr);
+    if (portable || b == Backend::Reference) add(SpmvAlgorithm::Csr);
+    if (portable) add(SpmvAlgorithm::Csr5);
+    if (packed) add(SpmvAlgorithm::PackedSlices);
     if (unit && has_matrix_instruction(precision)) add(SpmvAlgorithm::Dasp);
+    if (b == Backend::Auto) add(SpmvAlgorithm::Auto);
   }
+  if (options.regret) add(SpmvAlgorithm::Auto);
   std::stable_sort(result.begin(), result.end(), [](SpmvAlgorithm l, SpmvAlgorithm r) {
     return (l == SpmvAlgorithm::Csr) > (r == SpmvAlgorithm::Csr);
   });

@@ -36,7 +36,7 @@ struct SpmvVariant {
   DaspOptions dasp{};
   std::string name;  ///< of an ablation's option set
 };
-/// What --algorithm, --backend and --ablation ask for, csr first so that the others can be compared with it.
+/// What --algorithm, --backend, --ablation and --regret ask for, csr first so that the others can be compared with it.
 std::vector<SpmvVariant> spmv_variants(const BenchOptions& options, Precision precision);
 
 /// Baselines asked for out of those that exist here; the report learns of those that do not.

@@ -151,8 +151,10 @@ class Timer {
 
   /// Host time of `run` and the wait for its work: `wanted` samples after one that is not counted. `prepare` runs
   /// before each, unmeasured.
+  /// @param long_enough  seconds; if the first run takes more, it is the only one and counts
   template <class F, class P>
-  Timing blocking(int wanted, const P& prepare, const F& run) {
+  Timing blocking(int wanted, const P& prepare, const F& run,
+                  double long_enough = std::numeric_limits<double>::infinity()) {
     const double begin = now();
     std::vector<double> samples;
     for (int i = 0; i <= wanted; ++i) {
@@ -161,8 +163,10 @@ class Timer {
       const double start = now();
       run();
       Compat::fence(space_, "Tessera::bench");
-      if (i > 0) samples.push_back(now() - start);
-      if (!samples.empty() && now() - begin > budget_) break;
+      const double seconds = now() - start;
+      const bool enough = i == 0 && seconds > long_enough;
+      if (i > 0 || enough) samples.push_back(seconds);
+      if (enough || (!samples.empty() && now() - begin > budget_)) break;
     }
     return finish(Timing{}, samples);
   }

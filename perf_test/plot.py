@@ -6,7 +6,9 @@
   PREFIX_speedup_PRECISION.png    speedup over each baseline, matrices in the order of their entries (Figures 1, 12, 14)
   PREFIX_bandwidth_PRECISION.png  GB/s against entries, with the streaming ceiling (Figure 13)
   PREFIX_classes_PRECISION.png    shares of DASP's row classes, rows above entries (Figure 15)
+  PREFIX_indices_PRECISION.png    shares of the entries of packed slices by the width of their indices
 
+Every algorithm of the files is drawn; auto is one of them, whatever it took.
 Wrong results and, unless --emulated is given, emulated matrix units are left out.
 """
 
@@ -32,7 +34,15 @@ def fail(message):
 
 
 def label(record):
+    """The name of a system; auto is one, whatever it took (older files have it as a variant)."""
+    if "auto" in (record.get("asked"), record.get("variant")):
+        return "auto"
     return f"{record['algorithm']}[{record['variant']}]" if record.get("variant") else record["algorithm"]
+
+
+def style(i):
+    """Colour and marker of the i-th system; no pair comes twice before all are used."""
+    return {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[(i + i // len(COLOURS)) % len(MARKERS)]}
 
 
 class Data:
@@ -58,13 +68,13 @@ class Data:
                 self.roles.setdefault(precision, {})[system] = record["role"]
         for matrices in self.cases.values():
             for systems in matrices.values():
-                algorithms = [r for s, r in systems.items() if s.startswith("cusparse-")]
+                algorithms = [r for s, r in systems.items() if s.startswith("cusparse-alg")]
                 if algorithms:
                     systems["cusparse"] = min(algorithms, key=lambda r: r["seconds_median"])
 
     def systems(self, precision, role):
-        names = [s for s, r in self.roles[precision].items() if r == role and not s.startswith("cusparse-")]
-        if role == "baseline" and any(s.startswith("cusparse-") for s in self.roles[precision]):
+        names = [s for s, r in self.roles[precision].items() if r == role and not s.startswith("cusparse-alg")]
+        if role == "baseline" and any(s.startswith("cusparse-alg") for s in self.roles[precision]):
             names.append("cusparse")
         return names
 
@@ -93,15 +103,13 @@ def draw_speedup(data, precision, baselines, seconds, file):
             drawn = True
             mean = math.exp(sum(math.log(s) for _, s in points) / len(points))
             wins = sum(s > 1 for _, s in points)
-            colour = COLOURS[i % len(COLOURS)]
             axis.scatter(
                 *zip(*points),
                 s=18,
-                marker=MARKERS[i % len(MARKERS)],
-                color=colour,
                 label=f"{system}: {mean:.2f}x, {wins} of {len(points)} won",
+                **style(i),
             )
-            axis.axhline(mean, color=colour, linewidth=1, linestyle="--")
+            axis.axhline(mean, color=style(i)["color"], linewidth=1, linestyle="--")
         axis.axhline(1, color="black", linewidth=0.8)
         axis.set_yscale("log")
         axis.yaxis.set_major_locator(matplotlib.ticker.LogLocator(subs=(1, 2, 5)))
@@ -135,9 +143,8 @@ def draw_bandwidth(data, precision, ceiling, seconds, file):
             axis.scatter(
                 *zip(*sorted(points)),
                 s=20,
-                marker=MARKERS[i % len(MARKERS)],
-                color=COLOURS[i % len(COLOURS)],
                 label=system,
+                **style(i),
             )
     if not axis.collections:
         return close(figure)
@@ -153,33 +160,52 @@ def draw_bandwidth(data, precision, ceiling, seconds, file):
     return save(figure, file)
 
 
-def draw_classes(data, precision, file):
-    rows = []
+def with_classes(data, precision, algorithm):
+    """One record a matrix of those that have classes of this algorithm."""
+    found = []
     for matrix in data.in_order(precision):
-        for record in data.cases[precision][matrix].values():
-            if record["classes"]:
-                rows.append(record)
-                break
-    if not rows:
+        records = data.cases[precision][matrix].values()
+        found += [r for r in records if r["algorithm"] == algorithm and r["classes"]][:1]
+    return found
+
+
+def draw_classes(data, precision, file):
+    rows = with_classes(data, precision, "dasp")
+    panels = (("rows", "% of rows"), ("nnz", "% of entries"))
+    return draw_shares(rows, panels, lambda name: True, f"DASP row classes, {precision}", file)
+
+
+def draw_indices(data, precision, file):
+    rows = with_classes(data, precision, "packed")
+    panels = (("nnz", "% of slots"),)
+    return draw_shares(rows, panels, lambda name: "ind" in name, f"indices of packed slices, {precision}", file)
+
+
+def draw_shares(rows, panels, wanted, title, file):
+    """Stacked bars, one a record: the classes that are wanted, as shares of their sum."""
+    names = list(dict.fromkeys(c["name"] for r in rows for c in r["classes"] if wanted(c["name"])))
+    if not names:
         return None
-    names = [c["name"] for c in rows[0]["classes"]]
-    figure, axes = plt.subplots(2, 1, figsize=(max(6, 0.28 * len(rows) + 3), 7), sharex=True)
-    for axis, key, total, what in ((axes[0], "rows", "rows", "rows"), (axes[1], "nnz", "nnz", "entries")):
+    size = (max(6, 0.28 * len(rows) + 3), 1 + 3 * len(panels))
+    figure, axes = plt.subplots(len(panels), 1, figsize=size, squeeze=False, sharex=True)
+    axes = axes[:, 0]
+    for axis, (key, what) in zip(axes, panels):
         bottom = [0.0] * len(rows)
         for i, name in enumerate(names):
             share = []
             for record in rows:
                 count = sum(c[key] for c in record["classes"] if c["name"] == name)
-                share.append(100.0 * count / record[total] if record[total] else 0.0)
+                total = sum(c[key] for c in record["classes"] if wanted(c["name"]))
+                share.append(100.0 * count / total if total else 0.0)
             hatch = "//" if i >= len(COLOURS) else None
             axis.bar(range(len(rows)), share, bottom=bottom, width=0.85, label=name, color=COLOURS[i % len(COLOURS)],
                      hatch=hatch, edgecolor="white", linewidth=0.3)
             bottom = [b + s for b, s in zip(bottom, share)]
-        axis.set_ylabel(f"% of {what}")
+        axis.set_ylabel(what)
         axis.set_ylim(0, 100)
     axes[0].legend(fontsize=8, ncol=4, loc="lower center", bbox_to_anchor=(0.5, 1.01))
-    axes[1].set_xticks(range(len(rows)), [short(r["matrix"]) for r in rows], rotation=60, ha="right", fontsize=7)
-    axes[0].set_title(f"DASP row classes, {precision}", pad=48)
+    axes[-1].set_xticks(range(len(rows)), [short(r["matrix"]) for r in rows], rotation=60, ha="right", fontsize=7)
+    axes[0].set_title(title, pad=48)
     return save(figure, file)
 
 
@@ -204,7 +230,7 @@ def main():
     parser.add_argument("files", nargs="+", metavar="JSON", help="written by tessera_bench --json")
     parser.add_argument("--output", default="tessera", metavar="PREFIX", help="of the files' names")
     parser.add_argument("--baseline", metavar="NAME,...",
-                        help="draw the speedup over these only; any system will do, cusparse is its best algorithm")
+                        help="draw the speedup over these only; any system will do, cusparse is its best CSR algorithm")
     parser.add_argument("--ceiling", type=float, metavar="GB/S",
                         help="streaming rate (default: the one tessera_bench --ceiling measured)")
     parser.add_argument("--cold", action="store_true", help="use the times with overwritten caches")
@@ -219,7 +245,7 @@ def main():
     written = []
     for precision in data.cases:
         name = {kind: f"{arguments.output}_{kind}_{precision}.{arguments.format}"
-                for kind in ("speedup", "bandwidth", "classes")}
+                for kind in ("speedup", "bandwidth", "classes", "indices")}
         known = {s for records in data.cases[precision].values() for s in records}
         if arguments.baseline:
             baselines = [b for b in arguments.baseline.split(",") if b in known]
@@ -232,6 +258,7 @@ def main():
                   file=sys.stderr)
         written.append(draw_bandwidth(data, precision, arguments.ceiling or data.ceiling, seconds, name["bandwidth"]))
         written.append(draw_classes(data, precision, name["classes"]))
+        written.append(draw_indices(data, precision, name["indices"]))
     written = [w for w in written if w]
     for file in written:
         print(file)

@@ -15,5 +15,6 @@
 #include "Tessera_Statistics.hpp"
 #include "Tessera_Types.hpp"
 #include "io/Tessera_MatrixMarket.hpp"
+#include "reorder/Tessera_Reorder.hpp"
 
 #endif

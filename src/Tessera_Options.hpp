@@ -41,8 +41,31 @@ struct DaspOptions {
   CacheBypass bypass = CacheBypass::Auto;
 };
 
+/// Parameters of packed slices. The defaults follow the matrix; perf_test/NOTES.md has the measurements.
+struct PackedOptions {
+  int max_steps = 0;    ///< a row gets the fewest lanes with which it takes no more steps; 0: 8, 16 or 32 by size
+  int split_steps = 0;  ///< rows of more steps of a whole wave are cut; 0: by size
+  int window = 0;       ///< rows sorted among themselves, rounded down to a multiple of 12; 0: by size
+  double natural_padding = 0.02;     ///< rows are sorted only where their natural order pads more than this
+  bool narrow_indices = true;        ///< 8, 16 or 24 bits where the columns of a slice allow it
+  bool index_free = true;            ///< one offset a step where rows repeat, shifted (stencils)
+  bool shared_patterns = true;       ///< one index list for two or three rows with equal columns
+  long long least_shared = 1000000;  ///< ... in matrices of at least so many entries
+  bool value_classes = true;         ///< store values in fewer bytes where that loses nothing
+  int hubs = -1;                     ///< columns whose x stays in shared memory; -1: by size and skew, 0: none
+  CacheBypass bypass = CacheBypass::Auto;
+};
+
+/// How Auto decides: from features of the matrix and predicted bytes, or by timing the two best predictions as well.
+enum class Selection { Predict, Measure };
+
+struct Csr5Options {
+  int sigma = 0;  ///< entries of a lane in a tile, 1..32; 0: the paper's choice by mean row length and omega
+};
+
 struct SpmvOptions {
   SpmvAlgorithm algorithm = SpmvAlgorithm::Auto;
+  Selection selection = Selection::Predict;
   ComputeType compute = ComputeType::Auto;
   Backend backend = Backend::Auto;
   Reuse reuse = Reuse::Many;
@@ -52,6 +75,8 @@ struct SpmvOptions {
   double max_padding = 4.0;        ///< Auto rejects a format that stores more than max_padding * nnz slots
   Workspace workspace{};
   DaspOptions dasp{};
+  PackedOptions packed{};
+  Csr5Options csr5{};
 };
 
 }  // namespace Tessera

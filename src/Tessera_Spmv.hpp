@@ -13,11 +13,13 @@
 #include "Tessera_Device.hpp"
 #include "Tessera_Options.hpp"
 #include "Tessera_Statistics.hpp"
-#include "convert/Tessera_ToDasp.hpp"
 #include "convert/Tessera_Transpose.hpp"
-#include "impl/Tessera_SpmvVectors.hpp"
+#include "impl/Tessera_Csr5Engine.hpp"
+#include "impl/Tessera_DaspEngine.hpp"
+#include "impl/Tessera_PackedEngine.hpp"
 #include "kokkos/Tessera_CsrSpmv.hpp"
 #include "select/Tessera_SelectSpmv.hpp"
+#include "select/Tessera_SpmvRules.hpp"
 
 namespace Tessera {
 
@@ -26,8 +28,10 @@ namespace Tessera {
 /// Precision (rows: ComputeType; a narrower one than the matrix rounds A once, here):
 ///
 ///     FP64        A double            x double     sums double   y double              m8n8k4 / 16x16x4 f64
-///     FP32        A float             x float      sums float    y float               portable kernel
-///     mixed       A float or 16 bits  x, y double  sums double   portable kernel (Csr)
+///     FP32        A float             x float      sums float    y float               packed slices, CSR5, Csr
+///     mixed       A float or 16 bits  x, y double  sums double   portable kernel (Csr; also under Auto, which then
+///     needs
+///                                                                 the arrays of A as long as the plan)
 ///     FP16_FP32   A rounded to half_t x half_t     sums float    y float or half_t     m16n8k8 / 16x16x16 f16
 ///     BF16_FP32   as FP16 with bhalf_t
 ///
@@ -40,7 +44,7 @@ namespace Tessera {
 /// captured graphs replay behind the plan's back and must not run beside other applies. Before capturing, apply once on
 /// the capturing instance.
 ///
-/// DASP: Lu & Liu, SC'23. CSR: one team a group of rows.
+/// DASP: Lu & Liu, SC'23. CSR5: Liu & Vinter, ICS'15. CSR: one team a group of rows.
 template <class Csr>
 class SpmvPlan {
   static_assert(Impl::IsCsrView<Csr>::value, "Tessera::SpmvPlan: the template argument must be a Tessera::CsrView");
@@ -59,10 +63,18 @@ class SpmvPlan {
   SpmvPlan(const execution_space& space, const Csr& A, const SpmvOptions& options = {}) : csr_(A), options_(options) {
     const auto begin = std::chrono::steady_clock::now();
     const Compat::ScopedRegion region("Tessera::spmv setup");
-    choice_ = Impl::select_spmv<Csr>(options, static_cast<std::int64_t>(A.rows()), static_cast<std::int64_t>(A.nnz()));
+    choice_ = Impl::select_spmv<Csr>(options);
+    if (choice_.predict) {
+      const KernelTable* table = choice_.backend == Backend::Kokkos ? nullptr : &kernel_table(choice_.backend);
+      features_ = spmv_features(space, A, table);
+      Impl::predict_spmv(choice_, *features_, Compat::is_host_v<execution_space>,
+                         Impl::ScalarTraits<value_type>::precision == choice_.precision);
+    }
+    auto_ = options.algorithm == SpmvAlgorithm::Auto;
+    make_engine(space, choice_.algorithm);
+    if (options.selection == Selection::Measure && choice_.candidates.size() > 1) measure(space);
     options_.algorithm = choice_.algorithm;
     options_.backend = choice_.backend;
-    if (choice_.algorithm == SpmvAlgorithm::Dasp) set_up_dasp(space);
     if (options.prepare_transpose) {
       transposed_ = transpose(space, A);
       SpmvOptions inner = options;
@@ -82,7 +94,8 @@ class SpmvPlan {
   SpmvPlan(const SpmvPlan&) = delete;
   SpmvPlan& operator=(const SpmvPlan&) = delete;
 
-  /// Rank-1: x[cols], y[rows]. Rank-2: x(cols, k), y(rows, k), any layout, k >= 0, one launch a column.
+  /// Rank-1: x[cols], y[rows]. Rank-2: x(cols, k), y(rows, k), any layout, k >= 0: one launch a column, or with
+  /// PackedSlices one for eight columns (unless values are in a class or columns are hubs).
   /// alpha and beta are host scalars. beta == 0 overwrites y, NaN included; alpha == 0 does not read x. x and y must
   /// not overlap. Asynchronous on `space`: one kernel launch, no allocation, no wait; can be captured in a graph.
   /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument, DeviceError
@@ -98,6 +111,8 @@ class SpmvPlan {
     Impl::check_extents(csr_, x, y);
     if constexpr (Compat::view_rank<X> == 1) {
       apply_vector(space, alpha, x, beta, y);
+    } else if (packed_ && alpha != 0 && csr_.nnz() > 0 && !mixed<X, Y>()) {
+      packed_->apply(space, alpha, x, beta, y);
     } else {
       for (std::size_t j = 0; j < x.extent(1); ++j) {
         apply_vector(space, alpha, Kokkos::subview(x, Kokkos::ALL(), j), beta, Kokkos::subview(y, Kokkos::ALL(), j));
@@ -110,7 +125,8 @@ class SpmvPlan {
     apply(space, Op::NoTrans, 1.0, x, 0.0, y);
   }
 
-  /// New numbers for the same pattern: one kernel over the stored slots, no analysis, no allocation.
+  /// New numbers for the same pattern: one kernel over the stored slots, no analysis, no allocation. Packed slices with
+  /// a value class look at the numbers first, which waits once; if these leave the class, the packets are made anew.
   /// @param values  nnz numbers in CSR order; with the Csr algorithm the plan keeps this view instead of the old one.
   /// @throw StalePlan  wrong number of values, or options.updatable was false
   void update_values(const execution_space& space, const typename Csr::values_type& values) {
@@ -121,7 +137,9 @@ class SpmvPlan {
     Impl::require<StalePlan>(options_.updatable,
                              [] { return std::string("update_values: the plan was made with updatable = false"); });
     csr_ = Csr(csr_.rows(), csr_.cols(), csr_.row_map(), csr_.entries(), values);
-    if (dasp_) dasp_fill<Csr>(space, *dasp_, values, typename Csr::entries_type());
+    if (dasp_) dasp_->update(space, values);
+    if (packed_) packed_->update(space, values);
+    if (csr5_) csr5_->update(space, values);
     if (transpose_plan_) {
       update_transposed_values(space, *transposed_, values);
       transpose_plan_->update_values(space, transposed_->view().values());
@@ -144,53 +162,91 @@ class SpmvPlan {
 
   /// Scratch an apply needs: 0, or one sum a piece and one counter a row for rows cut into several pieces. A transposed
   /// plan has its own, which is not counted here and not taken from SpmvOptions::workspace.
-  std::size_t workspace_bytes() const { return dasp_ ? dasp_->workspace_bytes() : 0; }
+  std::size_t workspace_bytes() const { return statistics().workspace_bytes; }
   /// Device memory of the format, update map included.
   std::size_t format_bytes() const {
-    return (dasp_ ? dasp_->format_bytes() + dasp_->map_bytes() : 0) +
+    const Statistics s = statistics();
+    return (dasp_ || packed_ || csr5_ ? s.format_bytes + s.map_bytes : 0) +
            (transpose_plan_ ? transpose_plan_->format_bytes() : 0);
   }
   /// With algorithm and backend as decided.
   const SpmvOptions& options() const noexcept { return options_; }
-  /// The converted matrix, for tests and curious users; null unless the algorithm is Dasp.
-  const Dasp<memory_space>* dasp() const noexcept { return dasp_ ? &*dasp_ : nullptr; }
+  /// The converted matrix, for tests and curious users; null unless the algorithm is the format's.
+  const Dasp<memory_space>* dasp() const noexcept { return dasp_ ? &dasp_->format() : nullptr; }
+  const PackedSlices<memory_space>* packed() const noexcept { return packed_ ? &packed_->format() : nullptr; }
+  /// What Auto saw of the matrix; null unless it or the algorithm had to look.
+  const SpmvFeatures* features() const noexcept { return features_ ? &*features_ : nullptr; }
 
   Statistics statistics() const;
 
  private:
-  void set_up_dasp(const execution_space& space) {
-    table_ = &kernel_table(choice_.backend);
-    const DaspGeometry* geometry = table_->dasp_geometry(choice_.precision);
-    dasp_ = to_dasp(space, csr_, *geometry, choice_.precision, options_.dasp, options_.updatable, table_);
-    // A format that stays in the last-level cache is fastest through the ordinary path.
-    DeviceFacts facts;
-    const bool known = table_->device_facts(facts).ok() && facts.cache_bytes > 0;
-    bypass_ = options_.dasp.bypass == CacheBypass::Always ||
-              (options_.dasp.bypass == CacheBypass::Auto &&
-               (!known || static_cast<double>(dasp_->format_bytes()) > 0.75 * static_cast<double>(facts.cache_bytes)));
-    const std::size_t need = dasp_->workspace_bytes();
-    if (need > 0) {
-      Impl::require_workspace(options_.workspace, need);
-      char* scratch = static_cast<char*>(options_.workspace.data);
-      if (options_.workspace.bytes == 0) {
-        scratch_ = Impl::allocate<memory_space>(space, table_, "Tessera::dasp::partials", need, Impl::Lifetime::Plan);
-        scratch = static_cast<char*>(scratch_.get());
-      }
-      using Bytes = Kokkos::View<char*, memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-      Kokkos::deep_copy(space, Bytes(scratch, need), char(0));
-      partials_ = scratch;
-      arrivals_ = reinterpret_cast<std::uint32_t*>(scratch + dasp_->partial_bytes());
+  void make_engine(const execution_space& space, SpmvAlgorithm algorithm) {
+    dasp_.reset();
+    packed_.reset();
+    csr5_.reset();
+    choice_.algorithm = algorithm;
+    if (algorithm == SpmvAlgorithm::Dasp) {
+      dasp_.emplace(space, csr_, choice_.precision, options_, kernel_table(choice_.backend));
+    } else if (algorithm == SpmvAlgorithm::PackedSlices) {
+      const KernelTable* table = choice_.backend == Backend::Kokkos ? nullptr : &kernel_table(choice_.backend);
+      if (!features_) features_ = spmv_features(space, csr_, table);
+      packed_.emplace(space, csr_, choice_.precision, *features_, options_, table);
+    } else if (algorithm == SpmvAlgorithm::Csr5) {
+      csr5_.emplace(space, csr_, options_,
+                    choice_.backend == Backend::Kokkos ? nullptr : &kernel_table(choice_.backend));
     }
+  }
+
+  /// Selection::Measure: times the two best predictions on vectors of its own and keeps the faster.
+  void measure(const execution_space& space) {
+    using Vector = Kokkos::View<value_type*, Kokkos::LayoutLeft, memory_space>;
+    const Vector x("Tessera::spmv::measure x", csr_.cols()), y("Tessera::spmv::measure y", csr_.rows());
+    const Impl::SpmvCandidate first = choice_.candidates[0], second = choice_.candidates[1];
+    const double time_first = time_apply(space, x, y);
+    make_engine(space, second.algorithm);
+    const double time_second = time_apply(space, x, y);
+    if (time_first <= time_second) make_engine(space, first.algorithm);
+    choice_.why = Impl::measured_why(first, time_first, second, time_second);
+  }
+  template <class V>
+  double time_apply(const execution_space& space, const V& x, const V& y) const {
+    double best = 0;
+    for (int repeat = 0; repeat < 4; ++repeat) {  // the first one warms up
+      constexpr int applies = 10;
+      Compat::fence(space, "Tessera::spmv measure");
+      const auto begin = std::chrono::steady_clock::now();
+      for (int i = 0; i < applies; ++i) apply_vector(space, 1.0, x, 0.0, y);
+      Compat::fence(space, "Tessera::spmv measure");
+      const double t = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / applies;
+      if (repeat == 1 || (repeat > 1 && t < best)) best = t;
+    }
+    return best;
+  }
+
+  /// Auto takes every combination of types: those that its format does not serve go straight from CSR.
+  template <class X, class Y>
+  bool mixed() const {
+    return auto_ && (dasp_ || packed_) && Impl::ScalarTraits<value_type>::precision == choice_.precision &&
+           !Impl::fits_backend<X, Y>(choice_.precision);
   }
 
   template <class X, class Y>
   void apply_vector(const execution_space& space, double alpha, const X& x, double beta, const Y& y) const {
-    if (dasp_) Impl::check_dasp_types<X, Y>(choice_.precision);
+    // Also where no kernel of a backend will run: what is accepted must not depend on alpha.
+    if ((dasp_ || packed_) && !mixed<X, Y>()) {
+      Impl::check_backend_types<X, Y>(to_string(choice_.algorithm), choice_.precision);
+    }
     if (alpha == 0 || csr_.nnz() == 0) {
       using Sum = Impl::AccumulatorOf<value_type, typename X::non_const_value_type, typename Y::non_const_value_type>;
       Impl::scale(space, static_cast<Sum>(beta), y);
-    } else if (choice_.algorithm == SpmvAlgorithm::Dasp) {
-      apply_dasp(space, alpha, x, beta, y);
+    } else if (mixed<X, Y>()) {
+      Impl::csr_spmv(space, alpha, csr_, x, beta, y);
+    } else if (dasp_) {
+      dasp_->apply(space, alpha, x, beta, y);
+    } else if (packed_) {
+      packed_->apply(space, alpha, x, beta, y);
+    } else if (csr5_) {
+      csr5_->apply(space, alpha, x, beta, y);
     } else if (choice_.backend == Backend::Reference) {
       Impl::reference_apply(space, csr_, alpha, x, beta, y);
     } else {
@@ -198,43 +254,14 @@ class SpmvPlan {
     }
   }
 
-  template <class X, class Y>
-  void apply_dasp(const execution_space& space, double alpha, const X& x, double beta, const Y& y) const {
-    SpmvDaspArgs args = dasp_->arguments();
-    args.stream = bypass_;
-    args.partials = partials_;
-    args.arrivals = arrivals_;
-    args.x = x.data();
-    args.y = y.data();
-    args.x_stride = static_cast<std::int64_t>(x.stride(0));
-    args.y_stride = static_cast<std::int64_t>(y.stride(0));
-    args.y_type = Impl::ScalarTraits<typename Y::non_const_value_type>::element;
-    args.alpha = alpha;
-    args.beta = beta;
-    if (partials_ != nullptr) order_after_previous(space);
-    if constexpr (Compat::is_host_v<execution_space>) Compat::fence(space, "Tessera::spmv[dasp] emulated");
-    const Status status = table_->spmv_dasp(args, Compat::native_stream(space));
-    if (!status.ok()) throw DeviceError(status.message);
-  }
-
-  /// Scratch is shared by all applies: a change of instance waits for the one before (once).
-  void order_after_previous(const execution_space& space) const {
-    if (previous_ && Compat::native_stream(*previous_) != Compat::native_stream(space)) {
-      Compat::fence(*previous_, "Tessera::spmv: change of execution-space instance");
-    }
-    if (!previous_ || Compat::native_stream(*previous_) != Compat::native_stream(space)) previous_ = space;
-  }
-
   Csr csr_;
   SpmvOptions options_;
   Impl::SpmvChoice choice_;
-  const KernelTable* table_ = nullptr;
-  std::optional<Dasp<memory_space>> dasp_;
-  std::shared_ptr<void> scratch_;
-  bool bypass_ = true;
-  void* partials_ = nullptr;
-  std::uint32_t* arrivals_ = nullptr;
-  mutable std::optional<execution_space> previous_;
+  bool auto_ = false;  ///< nobody asked for the algorithm
+  std::optional<SpmvFeatures> features_;
+  std::optional<Impl::DaspEngine<Csr>> dasp_;
+  std::optional<Impl::PackedEngine<Csr>> packed_;
+  std::optional<Impl::Csr5Engine<Csr>> csr5_;
   std::optional<Transposed<Csr>> transposed_;
   std::unique_ptr<SpmvPlan> transpose_plan_;
   double setup_seconds_ = 0;
@@ -260,26 +287,11 @@ Statistics SpmvPlan<Csr>::statistics() const {
   s.launches = choice_.backend == Backend::Reference ? 0 : 1;
   s.fallback_taken = choice_.fallback;
   s.transpose_prepared = transpose_plan_ != nullptr;
-  if (dasp_) {
-    const Dasp<memory_space>& d = *dasp_;
-    s.atom = d.geometry.atom;
-    s.stored = d.stored();
-    s.padding_ratio = s.nnz > 0 ? static_cast<double>(s.stored) / static_cast<double>(s.nnz) - 1 : 0;
-    s.matrix_unit_share = s.nnz > 0 ? 1 - static_cast<double>(d.irregular) / static_cast<double>(s.nnz) : 0;
-    s.row_max = d.max_length;
-    s.format_bytes = d.format_bytes();
-    s.map_bytes = d.map_bytes();
-    s.workspace_bytes = d.workspace_bytes();
-    const long long medium = d.class_rows[DaspMedium1] + d.class_rows[DaspMedium2] + d.class_rows[DaspMedium4];
-    s.classes = {{"long", d.class_rows[DaspLong], d.class_nnz[DaspLong]},
-                 {"medium", medium, d.class_nnz[DaspMedium4]},
-                 {"short 1&3", d.class_rows[DaspPairs13], d.class_nnz[DaspPairs13]},
-                 {"short 2&2", d.class_rows[DaspPairs22], d.class_nnz[DaspPairs22]},
-                 {"short 3", d.class_rows[DaspThree], d.class_nnz[DaspThree]},
-                 {"short 4", d.class_rows[DaspFour], d.class_nnz[DaspFour]},
-                 {"short 1", d.class_rows[DaspSingle], d.class_nnz[DaspSingle]},
-                 {"empty", d.class_rows[DaspEmpty], 0}};
-  }
+  if (dasp_) dasp_->describe(s);
+  if (packed_) packed_->describe(s);
+  if (csr5_) csr5_->describe(s);
+  s.padding_ratio = s.nnz > 0 ? static_cast<double>(s.stored) / static_cast<double>(s.nnz) - 1 : 0;
+  if (features_) s.row_max = features_->longest;
   return s;
 }
 

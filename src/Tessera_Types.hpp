@@ -23,7 +23,9 @@ enum class Op { NoTrans, Trans, ConjTrans };
 /// set-up; it is never made by `Auto`.
 enum class ComputeType { Auto, FP64, FP32, TF32, FP16_FP32, BF16_FP32 };
 
-enum class SpmvAlgorithm { Auto, Dasp, Csr };
+/// Csr: straight from compressed rows. Dasp [Lu & Liu, SC'23]: matrix units. Csr5 [Liu & Vinter, ICS'15]: tiles of
+/// equal numbers of entries. PackedSlices: slices of one wave with narrow indices.
+enum class SpmvAlgorithm { Auto, Dasp, Csr, Csr5, PackedSlices };
 
 /// Who executes. Kokkos: portable kernels on the execution space. Reference: plain loops on the host in double or
 /// wider. EmulatedNvidia / EmulatedAmd: the matrix-unit kernels lane by lane on the host. Cuda / Hip: the devices.
@@ -41,6 +43,10 @@ inline const char* to_string(SpmvAlgorithm a) {
       return "dasp";
     case SpmvAlgorithm::Csr:
       return "csr";
+    case SpmvAlgorithm::Csr5:
+      return "csr5";
+    case SpmvAlgorithm::PackedSlices:
+      return "packed";
   }
   return "?";
 }
@@ -93,7 +99,8 @@ Enum parse_enum(const std::string& name, const Enum (&all)[N], const char* what)
 
 /// The inverse of to_string. @throw InvalidArgument listing the known names.
 inline SpmvAlgorithm parse_spmv_algorithm(const std::string& name) {
-  constexpr SpmvAlgorithm all[] = {SpmvAlgorithm::Auto, SpmvAlgorithm::Dasp, SpmvAlgorithm::Csr};
+  constexpr SpmvAlgorithm all[] = {SpmvAlgorithm::Auto, SpmvAlgorithm::Dasp, SpmvAlgorithm::Csr, SpmvAlgorithm::Csr5,
+                                   SpmvAlgorithm::PackedSlices};
   return Impl::parse_enum(name, all, "SpMV algorithm");
 }
 inline Backend parse_backend(const std::string& name) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "backends/common/Tessera_KernelArgs.hpp"
+#include "backends/common/Tessera_PackedLayout.hpp"
 
 /// \file
 /// What a backend offers: a struct of function pointers. Backends know neither Kokkos nor exceptions; they answer with
@@ -47,6 +48,8 @@ struct KernelTable {
   const DaspGeometry* (*dasp_geometry)(Precision) noexcept;
   /// Enqueues y := alpha A x + beta y; one launch, no allocation, no synchronisation.
   Status (*spmv_dasp)(const SpmvDaspArgs&, Stream) noexcept;
+  /// The same from packed slices for waves of DeviceFacts::wave lanes, for up to packed_max_columns vectors.
+  Status (*spmv_packed)(const SpmvPackedArgs&, Stream) noexcept;
 
   /// Memory from a pool of the backend, usable on the stream at once; null where there is no pool. An ordinary device
   /// allocation takes as long as dozens of small products.

@@ -78,6 +78,21 @@ Status device_facts(DeviceFacts& facts) noexcept {
   return {};
 }
 
+Status spmv_packed(const SpmvPackedArgs& args, Stream stream) noexcept {
+  switch (args.precision) {
+    case Precision::FP64:
+      return spmv_packed_fp64(args, stream);
+    case Precision::FP32:
+      return spmv_packed_fp32(args, stream);
+    case Precision::FP16:
+      return spmv_packed_fp16(args, stream);
+    case Precision::BF16:
+      return spmv_packed_bf16(args, stream);
+    default:
+      return {"spmv[packed]: the CUDA backend offers FP64, FP32, FP16 and BF16"};
+  }
+}
+
 /// What the pool keeps of released memory for the next plan; more goes back to the device.
 constexpr std::uint64_t kept_bytes = std::uint64_t{256} << 20;
 
@@ -123,11 +138,23 @@ void release(void* memory, Stream stream, bool everywhere) noexcept {
 }
 
 }  // namespace
+
+bool supports_dependent_launch() noexcept {
+  DeviceFacts facts;
+  return device_facts(facts).ok() && facts.major >= 9;
+}
+
+int multiprocessors() noexcept {
+  DeviceFacts facts;
+  return device_facts(facts).ok() ? facts.compute_units : 1;
+}
+
 }  // namespace Cuda
 
 const KernelTable* cuda_table() noexcept {
-  static const KernelTable table{"cuda",          true,           Cuda::device_facts, Cuda::dasp_geometry,
-                                 Cuda::spmv_dasp, Cuda::allocate, Cuda::release};
+  static const KernelTable table{
+      "cuda",         true,         Cuda::device_facts, Cuda::dasp_geometry, Cuda::spmv_dasp, Cuda::spmv_packed,
+      Cuda::allocate, Cuda::release};
   return &table;
 }
 

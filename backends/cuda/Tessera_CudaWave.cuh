@@ -48,6 +48,10 @@ class CudaWave {
     return total;
   }
 
+  template <class T>
+  __device__ __forceinline__ static T first(const Varying<T>& v) {
+    return v.own;
+  }
   template <bool Stream, class T>
   __device__ __forceinline__ static T load(const T* p) {
     if constexpr (!Stream) {
@@ -74,6 +78,80 @@ class CudaWave {
     } else {
       return load_cached(p);
     }
+  }
+
+  // Predicates inside the assembly: the compiler would make branches of conditional loads, and a branch waits.
+  template <bool Stream, int Bytes>
+  __device__ __forceinline__ static void load_if(const void* p, bool on, unsigned fill, unsigned* w) {
+    const int want = on;
+    if constexpr (Bytes == 16 && Stream) {
+      asm volatile(
+          "{.reg .pred q; setp.ne.s32 q, %5, 0; mov.u32 %0, %6; mov.u32 %1, %6; mov.u32 %2, %6; mov.u32 %3, %6; "
+          "@q ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];}"
+          : "=&r"(w[0]), "=&r"(w[1]), "=&r"(w[2]), "=&r"(w[3])
+          : "l"(p), "r"(want), "r"(fill));
+    } else if constexpr (Bytes == 16) {
+      asm volatile(
+          "{.reg .pred q; setp.ne.s32 q, %5, 0; mov.u32 %0, %6; mov.u32 %1, %6; mov.u32 %2, %6; mov.u32 %3, %6; "
+          "@q ld.global.nc.v4.u32 {%0,%1,%2,%3}, [%4];}"
+          : "=&r"(w[0]), "=&r"(w[1]), "=&r"(w[2]), "=&r"(w[3])
+          : "l"(p), "r"(want), "r"(fill));
+    } else if constexpr (Bytes == 8 && Stream) {
+      asm volatile(
+          "{.reg .pred q; setp.ne.s32 q, %3, 0; mov.u32 %0, %4; mov.u32 %1, %4; "
+          "@q ld.global.nc.L1::no_allocate.v2.u32 {%0,%1}, [%2];}"
+          : "=&r"(w[0]), "=&r"(w[1])
+          : "l"(p), "r"(want), "r"(fill));
+    } else if constexpr (Bytes == 8) {
+      asm volatile(
+          "{.reg .pred q; setp.ne.s32 q, %3, 0; mov.u32 %0, %4; mov.u32 %1, %4; "
+          "@q ld.global.nc.v2.u32 {%0,%1}, [%2];}"
+          : "=&r"(w[0]), "=&r"(w[1])
+          : "l"(p), "r"(want), "r"(fill));
+    } else if constexpr (Bytes == 4 && Stream) {
+      asm volatile("{.reg .pred q; setp.ne.s32 q, %2, 0; mov.u32 %0, %3; @q ld.global.nc.L1::no_allocate.u32 %0, [%1];}"
+                   : "=&r"(w[0])
+                   : "l"(p), "r"(want), "r"(fill));
+    } else if constexpr (Bytes == 4) {
+      asm volatile("{.reg .pred q; setp.ne.s32 q, %2, 0; mov.u32 %0, %3; @q ld.global.nc.u32 %0, [%1];}"
+                   : "=&r"(w[0])
+                   : "l"(p), "r"(want), "r"(fill));
+    } else if constexpr (Bytes == 2) {
+      asm volatile("{.reg .pred q; setp.ne.s32 q, %2, 0; mov.u32 %0, %3; @q ld.global.nc.L1::no_allocate.u16 %0, [%1];}"
+                   : "=&r"(w[0])
+                   : "l"(p), "r"(want), "r"(fill));
+    } else {
+      static_assert(Bytes == 1, "loads of 1, 2, 4, 8 or 16 bytes");
+      asm volatile("{.reg .pred q; setp.ne.s32 q, %2, 0; mov.u32 %0, %3; @q ld.global.nc.L1::no_allocate.u8 %0, [%1];}"
+                   : "=&r"(w[0])
+                   : "l"(p), "r"(want), "r"(fill));
+    }
+  }
+  template <class T>
+  __device__ __forceinline__ static T gather_if(const T* p, bool on) {
+    const int want = on;
+    T value;
+    if constexpr (sizeof(T) == 8) {
+      double d;
+      asm volatile("{.reg .pred q; setp.ne.s32 q, %2, 0; mov.f64 %0, 0d0000000000000000; @q ld.global.nc.f64 %0, [%1];}"
+                   : "=&d"(d)
+                   : "l"(p), "r"(want));
+      __builtin_memcpy(&value, &d, 8);
+    } else if constexpr (sizeof(T) == 4) {
+      unsigned bits;
+      asm volatile("{.reg .pred q; setp.ne.s32 q, %2, 0; mov.u32 %0, 0; @q ld.global.nc.u32 %0, [%1];}"
+                   : "=&r"(bits)
+                   : "l"(p), "r"(want));
+      __builtin_memcpy(&value, &bits, 4);
+    } else {
+      unsigned bits;
+      asm volatile("{.reg .pred q; setp.ne.s32 q, %2, 0; mov.u32 %0, 0; @q ld.global.nc.u16 %0, [%1];}"
+                   : "=&r"(bits)
+                   : "l"(p), "r"(want));
+      const unsigned short low = static_cast<unsigned short>(bits);
+      __builtin_memcpy(&value, &low, 2);
+    }
+    return value;
   }
 
   template <class T>

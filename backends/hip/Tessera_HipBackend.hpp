@@ -18,6 +18,10 @@ Status status_of(hipError_t error, const char* label) noexcept;
 
 const DaspGeometry* dasp_geometry(Precision precision) noexcept;
 Status spmv_dasp(const SpmvDaspArgs& args, Stream stream) noexcept;
+Status spmv_packed_fp64(const SpmvPackedArgs& args, Stream stream) noexcept;
+Status spmv_packed_fp32(const SpmvPackedArgs& args, Stream stream) noexcept;
+Status spmv_packed_fp16(const SpmvPackedArgs& args, Stream stream) noexcept;
+Status spmv_packed_bf16(const SpmvPackedArgs& args, Stream stream) noexcept;
 
 }  // namespace Hip
 }  // namespace Tessera

@@ -79,11 +79,26 @@ Status device_facts(DeviceFacts& facts) noexcept {
   return {};
 }
 
+Status spmv_packed(const SpmvPackedArgs& args, Stream stream) noexcept {
+  switch (args.precision) {
+    case Precision::FP64:
+      return spmv_packed_fp64(args, stream);
+    case Precision::FP32:
+      return spmv_packed_fp32(args, stream);
+    case Precision::FP16:
+      return spmv_packed_fp16(args, stream);
+    case Precision::BF16:
+      return spmv_packed_bf16(args, stream);
+    default:
+      return {"spmv[packed]: the HIP backend offers FP64, FP32, FP16 and BF16"};
+  }
+}
+
 }  // namespace
 }  // namespace Hip
 
 const KernelTable* hip_table() noexcept {
-  static const KernelTable table{"hip", true, Hip::device_facts, Hip::dasp_geometry, Hip::spmv_dasp};
+  static const KernelTable table{"hip", true, Hip::device_facts, Hip::dasp_geometry, Hip::spmv_dasp, Hip::spmv_packed};
   return &table;
 }
 

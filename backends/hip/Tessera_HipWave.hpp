@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "backends/matrix_unit/Tessera_Wave.hpp"
 
@@ -50,6 +51,10 @@ class HipWave {
     return total;
   }
 
+  template <class T>
+  __device__ __forceinline__ static T first(const Varying<T>& v) {
+    return v.own;
+  }
   template <bool Stream, class T>
   __device__ __forceinline__ static T load(const T* p) {
     if constexpr (!Stream) {
@@ -66,6 +71,28 @@ class HipWave {
       static_assert(sizeof(T) == 1, "loads of 1, 2, 4, 8 or 16 bytes");
       return from_bits<T>(__builtin_nontemporal_load(reinterpret_cast<const unsigned char*>(p)));
     }
+  }
+
+  template <bool Stream, int Bytes>
+  __device__ __forceinline__ static void load_if(const void* p, bool on, std::uint32_t fill, std::uint32_t* w) {
+    constexpr int words = (Bytes + 3) / 4;
+    using Whole = std::conditional_t<
+        Bytes == 16, Word,
+        std::conditional_t<Bytes == 8, std::uint64_t,
+                           std::conditional_t<Bytes == 4, std::uint32_t,
+                                              std::conditional_t<Bytes == 2, std::uint16_t, std::uint8_t>>>>;
+#pragma unroll
+    for (int i = 0; i < words; ++i) w[i] = fill;
+    if (on) {
+      const Whole whole = load<Stream>(static_cast<const Whole*>(p));
+      __builtin_memcpy(w, &whole, sizeof(Whole));
+    }
+  }
+  template <class T>
+  __device__ __forceinline__ static T gather_if(const T* p, bool on) {
+    T value{};
+    if (on) value = *p;
+    return value;
   }
 
   // What crosses waves goes through relaxed atomics of the device's scope, so that no per-CU cache answers; the fences

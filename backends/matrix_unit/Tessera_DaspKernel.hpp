@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "backends/common/Tessera_KernelArgs.hpp"
+#include "backends/common/Tessera_StoreResult.hpp"
 #include "backends/matrix_unit/Tessera_DaspTile.hpp"
 #include "backends/matrix_unit/Tessera_Wave.hpp"
 
@@ -113,21 +114,7 @@ class DaspKernel {
     for (int i = 0; i < slots_per_lane; ++i) g.x[i] = gather(s.column[i]);
   }
 
-  TESSERA_FUNCTION void store(std::int64_t row, Sum sum) const {
-    const std::int64_t at = row * p_.y_stride;
-    const Sum alpha = static_cast<Sum>(p_.alpha), beta = static_cast<Sum>(p_.beta);
-    if constexpr (sizeof(Sum) == 8) {
-      double* y = static_cast<double*>(p_.y) + at;
-      *y = beta == Sum(0) ? alpha * sum : alpha * sum + beta * *y;
-    } else if (p_.y_type == ElementType::Float) {
-      float* y = static_cast<float*>(p_.y) + at;
-      *y = beta == Sum(0) ? alpha * sum : alpha * sum + beta * *y;
-    } else {
-      Value* y = static_cast<Value*>(p_.y) + at;
-      const Sum result = beta == Sum(0) ? alpha * sum : alpha * sum + beta * static_cast<Sum>(*y);
-      *y = Value(result);
-    }
-  }
+  TESSERA_FUNCTION void store(std::int64_t row, Sum sum) const { store_result<Value>(p_, row * p_.y_stride, sum); }
 
   // ---- matrix products
 

@@ -4,6 +4,7 @@
 #define TESSERA_MATRIX_UNIT_WAVE_HPP
 
 #include <cstdint>
+#include <cstring>
 
 /// \file
 /// A *wave* is who executes a fragment kernel: 32 or 64 lanes in lockstep. The concept, shared by HostWave, CudaWave
@@ -18,7 +19,11 @@
 ///   rank(mask, lane)                   number of set bits below `lane`
 ///   count(mask)                        number of set bits
 ///   sum(v)                             sum over the lanes of v by xor-shuffles, the same in every lane, order fixed
+///   first(v)                           v of the first lane, for values that are the same in all
 ///   load<Stream>(p)                    *p; Stream: data used once, kept out of the first-level cache where possible
+///   load_if<Stream, Bytes>(p, on, fill, w)
+///                                      w = the 1, 2, 4, 8 or 16 bytes at p if on, else words of `fill`; no branch
+///   gather_if(p, on)                   *p if on, else zero; no branch; through the first-level cache
 ///   publish(p, v)                      one lane stores v where other waves will read it
 ///   last_to_arrive(counter, total)     true in the last of `total` waves to come here; everything published before by
 ///                                      the others is then visible to read_published; the counter is left at zero
@@ -81,9 +86,22 @@ class HostWave {
     return total(0);
   }
 
+  template <class T>
+  static T first(const Varying<T>& v) {
+    return v(0);
+  }
   template <bool Stream, class T>
   static T load(const T* p) {
     return *p;
+  }
+  template <bool Stream, int Bytes>
+  static void load_if(const void* p, bool on, std::uint32_t fill, std::uint32_t* w) {
+    for (int i = 0; i < (Bytes + 3) / 4; ++i) w[i] = fill;
+    if (on) std::memcpy(w, p, Bytes);
+  }
+  template <class T>
+  static T gather_if(const T* p, bool on) {
+    return on ? *p : T{};
   }
   template <class T>
   void publish(T* p, T value) const {

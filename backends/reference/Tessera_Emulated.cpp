@@ -5,6 +5,7 @@
 
 #include "backends/common/Tessera_KernelTable.hpp"
 #include "backends/matrix_unit/Tessera_DaspKernel.hpp"
+#include "backends/reference/Tessera_EmulatedPacked.hpp"
 
 /// \file
 /// The matrix-unit kernels on the host: the same text as on devices, with emulated lanes and an emulated matrix
@@ -82,7 +83,8 @@ Status spmv_dasp(const SpmvDaspArgs& args, Stream) noexcept {
 
 template <class Vendor>
 const KernelTable* table(const char* name) noexcept {
-  static const KernelTable t{name, false, facts<Vendor>, geometry<Vendor>, spmv_dasp<Vendor>};
+  static const KernelTable t{
+      name, false, facts<Vendor>, geometry<Vendor>, spmv_dasp<Vendor>, emulated_spmv_packed<Vendor::wave>};
   return &t;
 }
 

@@ -7,6 +7,7 @@
 
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Options.hpp"
+#include "convert/Tessera_TeamSort.hpp"
 #include "formats/Tessera_Dasp.hpp"
 
 /// \file
@@ -102,7 +103,7 @@ struct DaspSortFunctor {
     });
     team.team_barrier();
     summarise(team, base);
-    sort(team, keys);
+    team_sort(team, keys, W);
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, W), [&](const int i) {
       const std::uint32_t key = keys(i);
       if (key == ~0u) return;
@@ -145,27 +146,6 @@ struct DaspSortFunctor {
       Kokkos::atomic_add(&summary(0).nnz, (packed >> 28) & ((std::int64_t{1} << 20) - 1));
       Kokkos::atomic_add(&summary(0).rows, packed >> 48);
     });
-  }
-
-  /// Bitonic sort of the window's keys, ascending. Keys are distinct, so the order is the stable one. Windows whose
-  /// keys are in order already (all rows of one length) are left after one look.
-  KOKKOS_INLINE_FUNCTION void sort(const member& team, const scratch& keys) const {
-    constexpr int W = DaspBins::window;
-    int descents = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, W - 1), [&](const int i, int& d) { d += keys(i) > keys(i + 1); }, descents);
-    if (descents == 0) return;
-    for (int run = 2; run <= W; run *= 2) {
-      for (int distance = run / 2; distance > 0; distance /= 2) {
-        Kokkos::parallel_for(Kokkos::TeamThreadRange(team, W / 2), [&](const int i) {
-          const int low = 2 * i - (i & (distance - 1)), high = low + distance;
-          const bool ascending = (low & run) == 0;
-          const std::uint32_t a = keys(low), b = keys(high);
-          if ((a > b) == ascending) keys(low) = b, keys(high) = a;
-        });
-        team.team_barrier();
-      }
-    }
   }
 };
 

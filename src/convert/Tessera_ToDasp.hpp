@@ -12,6 +12,7 @@
 #include "Tessera_Options.hpp"
 #include "backends/common/Tessera_KernelTable.hpp"
 #include "convert/Tessera_DaspFill.hpp"
+#include "impl/Tessera_Arena.hpp"
 
 /// \file
 /// CSR to DASP on the execution space of the matrix, with two waits for sizes. Bytes moved, ideally: row_map twice,
@@ -226,64 +227,6 @@ void dasp_fill(const Exec& space, const Dasp<typename Csr::memory_space>& d, con
     Impl::dasp_fill_as<bhalf_t, Exec, Csr>(space, d, values, entries);
   }
 }
-
-namespace Impl {
-
-/// How long an allocation lives: until the work enqueued so far is done, or as long as a plan.
-enum class Lifetime { Temporary, Plan };
-
-/// Uninitialised memory, from the backend's pool where it has one, else as a managed View.
-template <class MemorySpace, class Exec>
-std::shared_ptr<void> allocate(const Exec& space, const KernelTable* backend, const char* label, std::size_t bytes,
-                               Lifetime lifetime) {
-  if (backend == nullptr || backend->allocate == nullptr) {
-    using View = Kokkos::View<std::uint64_t*, Kokkos::LayoutLeft, MemorySpace>;
-    const View view = Compat::allocate<View>(space, label, (bytes + 7) / 8);
-    return std::shared_ptr<void>(view.data(), [view](void*) {});
-  }
-  void* memory = nullptr;
-  const Stream stream = Compat::native_stream(space);
-  const Status status = backend->allocate(bytes, stream, &memory);
-  if (!status.ok()) throw DeviceError(std::string(label) + ", " + std::to_string(bytes) + " bytes: " + status.message);
-  // A plan may outlive the stream it was made on, and be in use on others.
-  if (lifetime == Lifetime::Plan) {
-    return std::shared_ptr<void>(memory, [backend](void* p) { backend->release(p, nullptr, true); });
-  }
-  return std::shared_ptr<void>(memory, [backend, stream](void* p) { backend->release(p, stream, false); });
-}
-
-/// Cuts typed arrays out of one allocation; a first pass without memory counts the bytes.
-template <class MemorySpace>
-class Arena {
- public:
-  template <class T>
-  using View = typename Dasp<MemorySpace>::template View<T>;
-
-  /// Calls layout(arena) twice: to count, and with an allocation of that size.
-  template <class Exec, class Layout>
-  static std::shared_ptr<void> make(const Exec& space, const KernelTable* backend, const char* label, Lifetime lifetime,
-                                    Layout&& layout) {
-    Arena count;
-    layout(count);
-    const auto storage = Impl::allocate<MemorySpace>(space, backend, label, count.bytes_, lifetime);
-    Arena arena;
-    arena.base_ = static_cast<char*>(storage.get());
-    layout(arena);
-    return storage;
-  }
-  template <class T>
-  View<T> take(std::size_t n) {
-    const std::size_t at = bytes_;
-    bytes_ += (n * sizeof(T) + 255) / 256 * 256;
-    return base_ == nullptr ? View<T>() : View<T>(reinterpret_cast<T*>(base_ + at), n);
-  }
-
- private:
-  char* base_ = nullptr;
-  std::size_t bytes_ = 0;
-};
-
-}  // namespace Impl
 
 /// Converts A for the block geometry of a backend. Deterministic; columns keep their order inside a row. Three
 /// allocations, of which one is released again; two waits.

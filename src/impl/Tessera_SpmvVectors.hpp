@@ -59,21 +59,30 @@ void check_extents(const Csr& A, const X& x, const Y& y) {
                            [] { return std::string("spmv: x and y must not overlap"); });
 }
 
+/// Whether the kernels of the backends take these vectors.
 template <class X, class Y>
-void check_dasp_types(Precision precision) {
+bool fits_backend(Precision precision) {
   using XT = typename X::non_const_value_type;
   using YT = typename Y::non_const_value_type;
-  const bool fits = precision == Precision::FP64
-                        ? std::is_same_v<XT, double> && std::is_same_v<YT, double>
-                        : ScalarTraits<XT>::precision == precision &&
-                              (std::is_same_v<YT, float> || ScalarTraits<YT>::precision == precision);
-  require<NotSupported>(fits, [&] {
+  if (precision == Precision::FP64 || precision == Precision::FP32) {
+    return ScalarTraits<XT>::precision == precision && std::is_same_v<XT, YT>;
+  }
+  return ScalarTraits<XT>::precision == precision &&
+         (std::is_same_v<YT, float> || ScalarTraits<YT>::precision == precision);
+}
+
+template <class X, class Y>
+void check_backend_types(const char* algorithm, Precision precision) {
+  require<NotSupported>(fits_backend<X, Y>(precision), [&] {
+    const bool wide = precision == Precision::FP64 || precision == Precision::FP32;
     const std::string operand = precision == Precision::FP64   ? "double"
+                                : precision == Precision::FP32 ? "float"
                                 : precision == Precision::FP16 ? "half_t"
                                                                : "bhalf_t";
-    return "spmv[dasp] in " + std::string(to_string(precision)) + " takes x of " + operand + " and y of " +
-           (precision == Precision::FP64 ? "double" : "float or " + operand) + ", not x of " +
-           to_string(ScalarTraits<XT>::element) + " and y of " + to_string(ScalarTraits<YT>::element) +
+    return "spmv[" + std::string(algorithm) + "] in " + to_string(precision) + " takes x of " + operand + " and y of " +
+           (wide ? operand : "float or " + operand) + ", not x of " +
+           to_string(ScalarTraits<typename X::non_const_value_type>::element) + " and y of " +
+           to_string(ScalarTraits<typename Y::non_const_value_type>::element) +
            "; SpmvAlgorithm::Csr takes every combination";
   });
 }

@@ -3,6 +3,7 @@
 #ifndef TESSERA_KOKKOS_CSR_SPMV_HPP
 #define TESSERA_KOKKOS_CSR_SPMV_HPP
 
+#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
@@ -10,7 +11,8 @@
 
 /// \file
 /// y := alpha A x + beta y straight from CSR, in Kokkos, on every back end. No set-up. A team takes a group of
-/// consecutive rows, a vector of lanes a row (devices), or a thread a range of rows (hosts).
+/// consecutive rows, a vector of lanes a row (devices), or a thread a range of rows with as many entries as others
+/// (hosts).
 ///
 /// Bytes: nnz (v + 4) + rows (offset + y) + x once if it stays in cache; one launch; deterministic (the reduction over
 /// a row's lanes has a fixed order).
@@ -54,18 +56,6 @@ struct CsrSpmvFunctor {
     y(row) = Result(result);
   }
 
-  /// Hosts: one thread, a row, in four sums that do not wait for each other.
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row) const {
-    const offset begin = A.row_map()(row), end = A.row_map()(row + 1);
-    const offset whole = begin + (end - begin) / 4 * 4;
-    Sum sum[4] = {Sum(0), Sum(0), Sum(0), Sum(0)};
-    for (offset i = begin; i < whole; i += 4) {
-      for (int j = 0; j < 4; ++j) sum[j] += entry(i + static_cast<offset>(j));
-    }
-    for (offset i = whole; i < end; ++i) sum[0] += entry(i);
-    store(row, (sum[0] + sum[1]) + (sum[2] + sum[3]));
-  }
-
   /// Devices: a team, rows_per_team rows.
   KOKKOS_INLINE_FUNCTION void operator()(const typename Kokkos::TeamPolicy<exec>::member_type& team) const {
     const std::int64_t first = team.league_rank() * rows_per_team, rows = A.rows();
@@ -77,6 +67,60 @@ struct CsrSpmvFunctor {
           [&](const offset i, Sum& s) { s += entry(i); }, sum);
       Kokkos::single(Kokkos::PerThread(team), [&]() { store(row, sum); });
     });
+  }
+};
+
+/// Hosts: a share of the rows. Shares have equal work: the entries, and one more a row.
+template <class Csr, class X, class Y>
+struct CsrHostFunctor {
+  using Base = CsrSpmvFunctor<Csr, X, Y>;
+  using Sum = typename Base::Sum;
+  using offset = typename Csr::size_type;
+
+  Base f;
+  std::int64_t shares;
+  bool long_rows;  ///< sums of their own pay: one sum waits four cycles for each addition, but short rows overlap
+
+  std::int64_t begin_of(std::int64_t share) const {
+    const std::int64_t rows = f.A.rows(), work = static_cast<std::int64_t>(f.A.nnz()) + rows;
+    if (share == shares) return rows;
+    const std::int64_t until = work / shares * share + work % shares * share / shares;
+    std::int64_t low = 0, high = rows;
+    while (low < high) {
+      const std::int64_t middle = low + (high - low) / 2;
+      if (static_cast<std::int64_t>(f.A.row_map()(middle)) + middle < until) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+  void operator()(const std::int64_t share) const {
+    const std::int64_t begin = begin_of(share), end = begin_of(share + 1);
+    return long_rows ? run<true>(begin, end) : run<false>(begin, end);
+  }
+  template <bool Long>
+  void run(std::int64_t begin, std::int64_t end) const {
+    const auto* const values = f.A.values().data();
+    const auto* const entries = f.A.entries().data();
+    const auto* const map = f.A.row_map().data();
+    const auto entry = [&](offset i) { return widen<Sum>(values[i]) * widen<Sum>(f.x(entries[i])); };
+    for (std::int64_t row = begin; row < end; ++row) {
+      offset i = map[row];
+      const offset last = map[row + 1];
+      Sum sum[4] = {Sum(0), Sum(0), Sum(0), Sum(0)};
+      if constexpr (Long) {
+        for (const offset whole = i + (last - i) / 4 * 4; i < whole; i += 4) {
+          sum[0] += entry(i);
+          sum[1] += entry(i + 1);
+          sum[2] += entry(i + 2);
+          sum[3] += entry(i + 3);
+        }
+      }
+      for (; i < last; ++i) sum[0] += entry(i);
+      f.store(row, Long ? (sum[0] + sum[1]) + (sum[2] + sum[3]) : sum[0]);
+    }
   }
 };
 
@@ -107,10 +151,21 @@ void csr_spmv(const Exec& space, double alpha, const Csr& A, const X& x, double 
   if (rows == 0) return;
   Functor f{A, x, y, static_cast<Sum>(alpha), static_cast<Sum>(beta), 0};
   if constexpr (Compat::is_host_v<Exec>) {
-    // Small dynamic chunks: rows differ in length.
-    Kokkos::parallel_for(
-        "Tessera::spmv[csr]",
-        Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Dynamic>>(space, 0, rows, Kokkos::ChunkSize(256)), f);
+    // A share a thread where the matrix stays in the caches between products: a thread then meets its own part again.
+    // More and smaller ones for large matrices, so that a thread which is held up delays the others less.
+    const std::int64_t threads = std::max(1, static_cast<int>(space.concurrency()));
+    const std::int64_t work = static_cast<std::int64_t>(A.nnz()) + rows;
+    const std::int64_t each = std::min<std::int64_t>(1 + work / (threads * 100000), 16);
+    const std::int64_t shares = std::min(threads * each, 1 + work / 256);
+    const CsrHostFunctor<Csr, X, Y> host{f, shares, static_cast<std::int64_t>(A.nnz()) >= 16 * rows};
+    if (each == 1) {
+      Kokkos::parallel_for("Tessera::spmv[csr]",
+                           Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Static>>(space, 0, shares), host);
+    } else {
+      Kokkos::parallel_for(
+          "Tessera::spmv[csr]",
+          Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Dynamic>>(space, 0, shares, Kokkos::ChunkSize(1)), host);
+    }
   } else {
     // As many lanes a row as the mean row has entries, a power of two; 256 threads a team.
     const std::int64_t mean = static_cast<std::int64_t>(A.nnz()) / rows;

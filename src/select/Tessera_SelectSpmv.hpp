@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Device.hpp"
@@ -17,11 +18,19 @@
 namespace Tessera {
 namespace Impl {
 
+/// An algorithm that could be taken, and the bytes an apply is predicted to move.
+struct SpmvCandidate {
+  SpmvAlgorithm algorithm;
+  double bytes;
+};
+
 struct SpmvChoice {
   SpmvAlgorithm algorithm = SpmvAlgorithm::Csr;
   Backend backend = Backend::Kokkos;
   Precision precision = Precision::FP64;
   bool fallback = false;
+  bool predict = false;  ///< the matrix decides: see Tessera_SpmvRules.hpp
+  std::vector<SpmvCandidate> candidates;
   std::string why, device;
 };
 
@@ -57,7 +66,7 @@ Backend natural_backend() {
 
 /// @throw NotSupported  a combination that exists nowhere; NotCompiled  an explicitly chosen backend that is not built
 template <class Csr>
-SpmvChoice select_spmv(const SpmvOptions& options, std::int64_t rows, std::int64_t nnz) {
+SpmvChoice select_spmv(const SpmvOptions& options) {
   using Exec = typename Csr::execution_space;
   const Precision natural = ScalarTraits<typename Csr::value_type>::precision;
   SpmvChoice c;
@@ -84,7 +93,7 @@ SpmvChoice select_spmv(const SpmvOptions& options, std::int64_t rows, std::int64
     require<NotSupported>(!fallback || options.fallback, [&] { return why + " (fallback = false)"; });
     require<NotSupported>(c.precision == natural, [&] {
       return std::string(why) + "; and the CSR kernels do not round a matrix of " + to_string(natural) + " to " +
-             to_string(c.precision) + ": convert the values, or use SpmvAlgorithm::Dasp with fp64, fp16 or bf16";
+             to_string(c.precision) + ": convert the values, or use SpmvAlgorithm::PackedSlices";
     });
     c.algorithm = SpmvAlgorithm::Csr;
     c.backend = forced == Backend::Reference ? Backend::Reference : Backend::Kokkos;
@@ -92,12 +101,21 @@ SpmvChoice select_spmv(const SpmvOptions& options, std::int64_t rows, std::int64
     c.why = std::move(why);
     return c;
   };
-  const auto dasp = [&](std::string why) {
-    c.algorithm = SpmvAlgorithm::Dasp;
+  const auto on_backend = [&](SpmvAlgorithm algorithm, std::string why) {
+    c.algorithm = algorithm;
     c.backend = emulated || device ? forced : natural_backend<Exec>();
     c.device = kernel_table(c.backend).name;
     DeviceFacts facts;
     if (kernel_table(c.backend).device_facts(facts).ok()) c.device = facts.name;
+    c.why = std::move(why);
+    return c;
+  };
+  const auto dasp = [&](std::string why) { return on_backend(SpmvAlgorithm::Dasp, std::move(why)); };
+  // Packed slices: the wave kernel of a backend, on hosts a portable one.
+  const auto packed = [&](std::string why) {
+    if (!Compat::is_host_v<Exec> || emulated) return on_backend(SpmvAlgorithm::PackedSlices, std::move(why));
+    c.algorithm = SpmvAlgorithm::PackedSlices;
+    c.backend = Backend::Kokkos;
     c.why = std::move(why);
     return c;
   };
@@ -106,9 +124,23 @@ SpmvChoice select_spmv(const SpmvOptions& options, std::int64_t rows, std::int64
     require<NotSupported>(Compat::is_host_v<Exec>, [] {
       return std::string("backend 'reference' runs on host execution spaces; mirror the matrix first");
     });
-    return csr("plain loops were asked for", asked == SpmvAlgorithm::Dasp);
+    return csr("plain loops were asked for", asked != SpmvAlgorithm::Csr && asked != SpmvAlgorithm::Auto);
   }
   if (asked == SpmvAlgorithm::Csr) return csr("the CSR kernel was asked for", false);
+  if (asked == SpmvAlgorithm::Csr5) {
+    csr("CSR5 was asked for", false);
+    c.algorithm = SpmvAlgorithm::Csr5;
+    return c;
+  }
+  if (asked == SpmvAlgorithm::PackedSlices) {
+    require<NotSupported>(c.precision != Precision::TF32, [] {
+      return std::string("packed slices multiply in fp64, fp32, fp16 or bf16; tf32 is for matrix products");
+    });
+    if (!Compat::is_host_v<Exec> && forced == Backend::Kokkos) {
+      return csr("packed slices on a device need its backend, Kokkos was asked for; CSR instead", true);
+    }
+    return packed("packed slices were asked for");
+  }
   if (asked == SpmvAlgorithm::Dasp) {
     if (!on_matrix_units(c.precision)) {
       return csr("DASP has no " + std::string(to_string(c.precision)) + " matrix instruction to use; CSR instead",
@@ -123,29 +155,27 @@ SpmvChoice select_spmv(const SpmvOptions& options, std::int64_t rows, std::int64
   if (options.reuse == Reuse::Once && c.precision == natural) {
     return csr("set-up would not be amortised (Reuse::Once), CSR needs none", false);
   }
-  if (emulated || c.precision != natural) return dasp("only DASP serves the backend or precision asked for");
-  if (forced == Backend::Kokkos) return csr("the Kokkos backend was asked for, its SpMV is the CSR kernel", false);
-  if (Compat::is_host_v<Exec>) return csr("on hosts CSR moves the fewest bytes and needs no set-up", false);
-  if (!on_matrix_units(c.precision)) {
-    return csr("there is no matrix instruction for " + std::string(to_string(c.precision)) + " sums of full precision",
-               false);
+  if (c.precision == Precision::TF32) return csr("SpMV has no tf32 kernels", false);
+  if (emulated || (c.precision != natural && Compat::is_host_v<Exec>)) {
+    return packed("packed slices serve every backend and precision asked for");
+  }
+  if (forced == Backend::Kokkos && !Compat::is_host_v<Exec>) {
+    return csr("the Kokkos backend was asked for, its SpMV on devices is the CSR kernel", false);
+  }
+  if (Compat::is_host_v<Exec>) {
+    packed("");
+    c.predict = true;
+    return c;
   }
   const Backend backend = natural_backend<Exec>();
   for (const BackendInfo& info : available_backends()) {
     if (info.backend != backend) continue;
     if (!info.usable) return csr("backend '" + info.name + "' cannot be used: " + info.reason, true);
-    // DASP multiplies whole tiles for their diagonal: 8 x 2 flop an entry must cost less than the entry's bytes.
-    const double unit = 16.0 * static_cast<double>(nnz) / info.facts.fp64_matrix_rate;
-    const double bytes = 12.0 * static_cast<double>(nnz) / info.facts.bandwidth;
-    if (c.precision == Precision::FP64 && info.facts.fp64_matrix_rate > 0 && unit > bytes) {
-      return csr("the FP64 matrix unit would need " + std::to_string(1e6 * unit) + " us, the bytes " +
-                     std::to_string(1e6 * bytes) + " us",
-                 false);
-    }
-    return dasp("device with matrix units, plan to be reused, " + std::to_string(nnz) + " entries in " +
-                std::to_string(rows) + " rows");
+    on_backend(SpmvAlgorithm::PackedSlices, "");
+    c.predict = true;
+    return c;
   }
-  return csr("no matrix-unit backend for " + std::string(Exec::name()), true);
+  return csr("no backend for " + std::string(Exec::name()), true);
 }
 
 }  // namespace Impl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-// The benchmark's operands and its summary.
+// The benchmark's operands and how it writes numbers and names.
 
 #include <gtest/gtest.h>
 
@@ -17,60 +17,23 @@ namespace {
 using namespace Tessera;
 using namespace Tessera::Bench;
 
-Record record(const char* role, const char* algorithm, const char* matrix, double seconds) {
-  Record r;
-  r.role = role;
-  r.algorithm = algorithm;
-  r.matrix = matrix;
-  r.precision = "fp64";
-  r.seconds_median = seconds;
-  r.verified = true;
-  return r;
-}
-
-const Comparison* find(const std::vector<Comparison>& all, const std::string& label, const std::string& against) {
-  for (const Comparison& c : all) {
-    if (c.label == label && c.against == against) return &c;
-  }
-  return nullptr;
-}
-
-TEST(BenchReport, ComparesGeometricMeansAndWins) {
-  const auto all = compare({record("baseline", "cusparse-alg1", "a", 4), record("baseline", "cusparse-alg2", "a", 9),
-                            record("baseline", "kokkos-kernels", "a", 2), record("tessera", "dasp", "a", 1),
-                            record("baseline", "cusparse-alg1", "b", 9), record("baseline", "cusparse-alg2", "b", 1),
-                            record("baseline", "kokkos-kernels", "b", 8), record("tessera", "dasp", "b", 4)});
-  const Comparison* cusparse = find(all, "dasp", "cusparse");
-  ASSERT_NE(cusparse, nullptr);
-  EXPECT_DOUBLE_EQ(cusparse->geometric_mean, 1);  // 4 and 1/4
-  EXPECT_EQ(cusparse->wins, 1);
-  EXPECT_EQ(cusparse->matrices, 2);
-  const Comparison* kernels = find(all, "dasp", "kokkos-kernels");
-  ASSERT_NE(kernels, nullptr);
-  EXPECT_DOUBLE_EQ(kernels->geometric_mean, 2);
-  EXPECT_EQ(kernels->wins, 2);
-  const Comparison* best = find(all, "dasp", "best baseline");
-  ASSERT_NE(best, nullptr);
-  EXPECT_DOUBLE_EQ(best->geometric_mean, std::sqrt(0.5));  // 2 and 1/4
-}
-
-TEST(BenchReport, LeavesOutEmulatedAndWrongResults) {
-  Record emulated = record("tessera", "dasp", "a", 1), wrong = record("tessera", "csr", "a", 1);
-  emulated.emulated = true;
-  wrong.verified = false;
-  EXPECT_TRUE(compare({record("baseline", "kokkos-kernels", "a", 2), emulated, wrong}).empty());
-}
-
-TEST(BenchReport, NeverMixesPrecisions) {
-  Record half = record("tessera", "dasp", "a", 1);
-  half.precision = "fp16";
-  EXPECT_TRUE(compare({record("baseline", "kokkos-kernels", "a", 2), half}).empty());
-}
-
 TEST(BenchReport, FormatsSeconds) {
   EXPECT_EQ(format_seconds(1.2345e-6), "1.234 us");
   EXPECT_EQ(format_seconds(0.01234), "12.34 ms");
   EXPECT_EQ(format_seconds(Record::unknown), "-");
+}
+
+TEST(BenchReport, NamesWhatAutoTook) {
+  Record r;
+  r.asked = r.algorithm = "dasp";
+  r.variant = "adaptive=1";
+  EXPECT_EQ(r.label(), "dasp[adaptive=1]");
+  EXPECT_EQ(r.system(), "dasp[adaptive=1]");
+  r.asked = "auto";
+  r.algorithm = "packed";
+  r.variant.clear();
+  EXPECT_EQ(r.label(), "auto->packed");
+  EXPECT_EQ(r.system(), "auto");
 }
 
 TEST(BenchMatrix, SeededVectorsAreExactInEveryPrecision) {

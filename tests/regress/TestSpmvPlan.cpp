@@ -25,8 +25,14 @@ SpmvOptions with(SpmvAlgorithm algorithm, Backend backend) {
   return o;
 }
 std::vector<SpmvOptions> every_way() {
-  return {with(SpmvAlgorithm::Csr, Backend::Auto), with(SpmvAlgorithm::Auto, Backend::Reference),
-          with(SpmvAlgorithm::Dasp, Backend::EmulatedNvidia), with(SpmvAlgorithm::Dasp, Backend::EmulatedAmd)};
+  return {with(SpmvAlgorithm::Csr, Backend::Auto),
+          with(SpmvAlgorithm::Auto, Backend::Reference),
+          with(SpmvAlgorithm::Dasp, Backend::EmulatedNvidia),
+          with(SpmvAlgorithm::Dasp, Backend::EmulatedAmd),
+          with(SpmvAlgorithm::PackedSlices, Backend::EmulatedNvidia),
+          with(SpmvAlgorithm::PackedSlices, Backend::EmulatedAmd),
+          with(SpmvAlgorithm::PackedSlices, Backend::Auto),
+          with(SpmvAlgorithm::Csr5, Backend::Auto)};
 }
 
 // A 16-bit sum would stop at 2048 (half_t) or 256 (bhalf_t).
@@ -138,11 +144,12 @@ TEST(Environment, ChoosesWhatTheOptionsLeaveOpen) {
   const auto A = make_matrix<double>(all_classes(600, 50), Data::Integers, 1);
   const DeviceMatrix<Exec, double> device(A);
   const auto chosen = [&](const SpmvOptions& o) { return PlanOf<double>(Exec(), device.view(), o).options(); };
-  EXPECT_EQ(chosen({}).algorithm, SpmvAlgorithm::Csr);  // on hosts
+  EXPECT_EQ(chosen({}).algorithm, SpmvAlgorithm::PackedSlices);
+  EXPECT_EQ(chosen({}).backend, Backend::Kokkos);
   {
     const Environment e("TESSERA_FORCE_BACKEND", "emulated-amd");
     EXPECT_EQ(chosen({}).backend, Backend::EmulatedAmd);
-    EXPECT_EQ(chosen({}).algorithm, SpmvAlgorithm::Dasp);
+    EXPECT_EQ(chosen({}).algorithm, SpmvAlgorithm::PackedSlices);
     EXPECT_EQ(chosen(with(SpmvAlgorithm::Dasp, Backend::EmulatedNvidia)).backend, Backend::EmulatedNvidia);
     const Environment both("TESSERA_FORCE_ALGORITHM", "csr");
     EXPECT_EQ(chosen({}).algorithm, SpmvAlgorithm::Csr);
@@ -157,7 +164,7 @@ TEST(Environment, ChoosesWhatTheOptionsLeaveOpen) {
     const Environment e("TESSERA_FORCE_BACKEND", "reference");
     EXPECT_EQ(chosen({}).backend, Backend::Reference);
   }
-  EXPECT_EQ(chosen({}).algorithm, SpmvAlgorithm::Csr);
+  EXPECT_EQ(chosen({}).algorithm, SpmvAlgorithm::PackedSlices);
 }
 
 // What cannot run on matrix units runs as CSR and says so, unless that is forbidden (see the table of bad calls).

@@ -45,8 +45,11 @@ void expect_refused(const std::vector<std::pair<Enum, std::string>>& names, Pars
 }
 
 TEST(Names, SpmvAlgorithm) {
-  const std::vector<std::pair<SpmvAlgorithm, std::string>> names = {
-      {SpmvAlgorithm::Auto, "auto"}, {SpmvAlgorithm::Dasp, "dasp"}, {SpmvAlgorithm::Csr, "csr"}};
+  const std::vector<std::pair<SpmvAlgorithm, std::string>> names = {{SpmvAlgorithm::Auto, "auto"},
+                                                                    {SpmvAlgorithm::Dasp, "dasp"},
+                                                                    {SpmvAlgorithm::Csr, "csr"},
+                                                                    {SpmvAlgorithm::Csr5, "csr5"},
+                                                                    {SpmvAlgorithm::PackedSlices, "packed"}};
   expect_names(names, parse_spmv_algorithm);
   expect_refused(names, parse_spmv_algorithm, "SpMV algorithm");
 }

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_CUDA_PACKED_CUH
+#define TESSERA_CUDA_PACKED_CUH
+
+#include <cuda_runtime.h>
+
+#include "backends/cuda/Tessera_CudaBackend.hpp"
+#include "backends/cuda/Tessera_CudaWave.cuh"
+#include "backends/matrix_unit/Tessera_PackedKernel.hpp"
+
+/// \file
+/// Launchers of packed-slices SpMV: one slice a warp, four warps a block; with hub columns one block a multiprocessor.
+/// The kernels of one precision are compiled in a file of their own.
+
+namespace Tessera {
+namespace Cuda {
+
+constexpr int packed_warps = 4, wide_warps = 16, hub_threads = 1024;
+
+/// Chunks in flight, blocks a multiprocessor must hold (which bounds the registers) and warps a block, by
+/// PackedVariant; measured: perf_test/NOTES.md.
+template <class Types>
+struct PackedTuning {
+  static constexpr bool pairs = Types::value_bytes == 8;                      // two steps a chunk, else four
+  static constexpr bool wide_x = !pairs && sizeof(typename Types::Sum) == 8;  // doubles stored in fewer bytes
+  static constexpr int batch = pairs ? 4 : 2, blocks = pairs || wide_x ? 8 : 10;
+  static constexpr int short_batch = pairs ? 2 : 1, short_blocks = Types::value_bytes == 2 ? 12 : 10;
+  static constexpr int free_batch = pairs ? 3 : short_batch, free_blocks = pairs ? 8 : short_blocks;
+  static constexpr int wide_batch = batch, wide_blocks = 2;
+};
+
+/// Lets the next launch of the stream begin, and waits until the one before is complete: the pattern never changes, so
+/// that the slice's record can be read before the wait; x, y and the values can not.
+__device__ __forceinline__ void overlap_with_previous_launch() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+template <class Value, bool Strides>
+struct PlainX {
+  using Gather = GatherPlain<Value, CudaWave, Strides>;
+  __device__ __forceinline__ static Gather make(const SpmvPackedArgs& args) {
+    return {static_cast<const Value*>(args.x), args.x_stride, args.x_column_stride};
+  }
+};
+template <class Value>
+struct CopiedX {
+  using Gather = GatherCopied<Value, CudaWave>;
+  __device__ __forceinline__ static Gather make(const SpmvPackedArgs& args) {
+    return {static_cast<const Value*>(args.x), static_cast<const Value*>(args.hub_copy), args.hubs};
+  }
+};
+template <class Value>
+struct RenumberedX {
+  using Gather = GatherRenumbered<Value, CudaWave>;
+  __device__ __forceinline__ static Gather make(const SpmvPackedArgs& args) {
+    return {PlainX<Value, true>::make(args), args.hub_columns, args.hubs};
+  }
+};
+
+template <class Types, class X, int Batch, int Blocks, bool Stream, int Columns, bool Groups, int Warps>
+__global__ __launch_bounds__(Warps * 32, Blocks) void packed_kernel(const __grid_constant__ SpmvPackedArgs args) {
+  using Kernel = PackedKernel<Types, CudaWave, typename X::Gather, Batch, Stream, Columns, Groups>;
+  const unsigned index = blockIdx.x * Warps + threadIdx.x / 32;
+  if (index >= args.slice_count) return;
+  const CudaWave wave;
+  const typename X::Gather gather = X::make(args);
+  const PackedSlice slice = Kernel::load_slice(args, index);
+  overlap_with_previous_launch();
+  Kernel::run(wave, args, gather, slice);
+}
+
+template <class Types, int Batch>
+__global__ __launch_bounds__(hub_threads, 1) void packed_hub_kernel(const __grid_constant__ SpmvPackedArgs args) {
+  using Value = typename Types::Value;
+  using Gather = GatherHubs<Value, CudaWave>;
+  using Kernel = PackedKernel<Types, CudaWave, Gather, Batch, true, 1, false>;
+  extern __shared__ double hub_memory[];
+  Value* const table = reinterpret_cast<Value*>(hub_memory);
+  const Value* const x = static_cast<const Value*>(args.x);
+  overlap_with_previous_launch();
+  for (unsigned i = threadIdx.x; i < args.hubs; i += hub_threads) table[i] = x[args.hub_columns[i]];
+  __syncthreads();
+  const CudaWave wave;
+  const Gather gather{x, table, args.hubs};
+  const unsigned stride = gridDim.x * (hub_threads / 32);
+  for (unsigned index = blockIdx.x * (hub_threads / 32) + threadIdx.x / 32; index < args.slice_count; index += stride) {
+    const PackedSlice slice = Kernel::load_slice(args, index);
+    Kernel::run(wave, args, gather, slice);
+  }
+}
+
+template <class Kernel>
+Status launch_packed(Kernel kernel, unsigned blocks, unsigned threads, std::size_t shared, const SpmvPackedArgs& args,
+                     Stream stream) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = shared;
+  config.stream = static_cast<cudaStream_t>(stream);
+  cudaLaunchAttribute dependent{};
+  dependent.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  dependent.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &dependent;
+  config.numAttrs = supports_dependent_launch() ? 1 : 0;
+  const cudaError_t error = cudaLaunchKernelEx(&config, kernel, args);
+  if (error != cudaSuccess) cudaGetLastError();
+  return status_of(error, "Tessera::spmv[packed]");
+}
+
+template <class Types, class X, int Batch, int Blocks, bool Streaming, int Columns, bool Groups = true,
+          int Warps = packed_warps>
+Status launch_slices(const SpmvPackedArgs& args, Stream stream) {
+  const unsigned blocks = (args.slice_count + Warps - 1) / Warps;
+  return launch_packed(packed_kernel<Types, X, Batch, Blocks, Streaming, Columns, Groups, Warps>, blocks, Warps * 32, 0,
+                       args, stream);
+}
+
+template <class Value>
+__global__ __launch_bounds__(256) void copy_hubs_kernel(const __grid_constant__ SpmvPackedArgs args) {
+  overlap_with_previous_launch();
+  const unsigned i = blockIdx.x * 256 + threadIdx.x;
+  if (i < args.hubs) static_cast<Value*>(args.hub_copy)[i] = static_cast<const Value*>(args.x)[args.hub_columns[i]];
+}
+
+template <class Types>
+Status launch_hubs(const SpmvPackedArgs& args, Stream stream) {
+  using Value = typename Types::Value;
+  using Tuning = PackedTuning<Types>;
+  if (args.hub_copy != nullptr) {
+    const Status status = launch_packed(copy_hubs_kernel<Value>, (args.hubs + 255) / 256, 256, 0, args, stream);
+    if (!status.ok()) return status;
+    return launch_slices<Types, CopiedX<Value>, Tuning::batch, Tuning::blocks, true, 1, false>(args, stream);
+  }
+  const auto kernel = packed_hub_kernel<Types, PackedTuning<Types>::batch>;
+  const std::size_t shared = args.hubs * sizeof(Value);
+  const cudaError_t error =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
+  if (error != cudaSuccess) {
+    cudaGetLastError();
+    return status_of(error, "Tessera::spmv[packed] hub table");
+  }
+  return launch_packed(kernel, static_cast<unsigned>(multiprocessors()), hub_threads, shared, args, stream);
+}
+
+/// Storage other than in full: one vector a launch.
+template <class Value, PackedStorage Storage>
+Status spmv_packed_stored(const SpmvPackedArgs& args, bool plain, Stream stream) {
+  using Types = PackedTypes<Value, Storage>;
+  using Tuning = PackedTuning<Types>;
+  if (plain) return launch_slices<Types, PlainX<Value, false>, Tuning::batch, Tuning::blocks, true, 1>(args, stream);
+  return launch_slices<Types, PlainX<Value, true>, 1, Tuning::blocks, true, 1>(args, stream);
+}
+
+template <class Types, bool Streaming>
+Status launch_variant(const SpmvPackedArgs& args, Stream stream) {
+  using X = PlainX<typename Types::Value, false>;
+  using T = PackedTuning<Types>;
+  switch (args.variant) {
+    case PackedVariant::ShortSlices:
+      return launch_slices<Types, X, T::short_batch, T::short_blocks, Streaming, 1, false>(args, stream);
+    case PackedVariant::IndexFree:
+      return launch_slices<Types, X, T::free_batch, T::free_blocks, Streaming, 1, false>(args, stream);
+    case PackedVariant::WideBlocks:
+      return launch_slices<Types, X, T::wide_batch, T::wide_blocks, true, 1, false, wide_warps>(args, stream);
+    default:
+      return launch_slices<Types, X, T::batch, T::blocks, Streaming, 1>(args, stream);
+  }
+}
+
+template <class Value>
+Status spmv_packed_in(const SpmvPackedArgs& args, Stream stream) {
+  using Full = PackedTypes<Value, PackedStorage::Full>;
+  using Strided = PlainX<Value, true>;
+  if (args.slice_count == 0) return {};
+  const bool plain = args.columns == 1 && args.x_stride == 1;
+  switch (args.storage) {
+    case PackedStorage::Float:
+      if constexpr (sizeof(Value) == 8) return spmv_packed_stored<Value, PackedStorage::Float>(args, plain, stream);
+      return {"spmv[packed]: only doubles are stored as float"};
+    case PackedStorage::Integer:
+      return spmv_packed_stored<Value, PackedStorage::Integer>(args, plain, stream);
+    case PackedStorage::Dictionary:
+      return spmv_packed_stored<Value, PackedStorage::Dictionary>(args, plain, stream);
+    case PackedStorage::Constant:
+      return spmv_packed_stored<Value, PackedStorage::Constant>(args, plain, stream);
+    case PackedStorage::Full:
+      break;
+  }
+  if (args.hubs > 0) {
+    return plain ? launch_hubs<Full>(args, stream)
+                 : launch_slices<Full, RenumberedX<Value>, 1, 8, true, 1>(args, stream);
+  }
+  if (args.columns > 4) return launch_slices<Full, Strided, 1, 4, true, packed_max_columns>(args, stream);
+  if (args.columns > 1) return launch_slices<Full, Strided, 2, 4, true, 4>(args, stream);
+  if (!plain) return launch_slices<Full, Strided, 2, 8, true, 1>(args, stream);
+  return args.stream ? launch_variant<Full, true>(args, stream) : launch_variant<Full, false>(args, stream);
+}
+
+}  // namespace Cuda
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+#include "backends/cuda/Tessera_CudaPacked.cuh"
+
+namespace Tessera {
+namespace Cuda {
+
+Status spmv_packed_fp32(const SpmvPackedArgs& args, Stream stream) noexcept {
+  return spmv_packed_in<float>(args, stream);
+}
+
+}  // namespace Cuda
+}  // namespace Tessera

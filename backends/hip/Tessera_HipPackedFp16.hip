@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+#include "backends/hip/Tessera_HipPacked.hpp"
+
+namespace Tessera {
+namespace Hip {
+
+Status spmv_packed_fp16(const SpmvPackedArgs& args, Stream stream) noexcept {
+  return spmv_packed_in<half_t>(args, stream);
+}
+
+}  // namespace Hip
+}  // namespace Tessera

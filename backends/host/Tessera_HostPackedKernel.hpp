@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_HOST_PACKED_KERNEL_HPP
+#define TESSERA_HOST_PACKED_KERNEL_HPP
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "backends/common/Tessera_Half.hpp"
+#include "backends/common/Tessera_PackedLayout.hpp"
+#include "backends/common/Tessera_StoreResult.hpp"
+
+/// \file
+/// One vector times packed slices on a host thread. A chunk of a lane fills a register of 16 bytes (two doubles, four
+/// floats), which every x86-64 and ARMv8 has, so values are loaded as they lie and lanes need no shuffles before the
+/// end of a slice. Neighbouring slices of one kind are done in one loop: short rows leave a slice only some forty
+/// entries, over which a call and a dispatch would not pay.
+
+#if !defined(__CUDACC__) && !defined(__HIPCC__) && (defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12))
+#define TESSERA_HOST_VECTORS 1
+#else
+#define TESSERA_HOST_VECTORS 0
+#endif
+#if defined(__GNUC__)
+#define TESSERA_HOST_INLINE inline __attribute__((always_inline))
+#define TESSERA_HOST_LAMBDA __attribute__((always_inline))
+#else
+#define TESSERA_HOST_INLINE inline
+#define TESSERA_HOST_LAMBDA
+#endif
+
+namespace Tessera {
+namespace Impl {
+
+/// 16 bytes of float or double.
+template <class T>
+struct HostVector {
+  static constexpr int width = 16 / static_cast<int>(sizeof(T));
+#if TESSERA_HOST_VECTORS
+  typedef T Native __attribute__((vector_size(16)));
+  Native v;
+
+  TESSERA_HOST_INLINE static HostVector load(const T* p) {
+    HostVector r;
+    std::memcpy(&r.v, p, 16);
+    return r;
+  }
+  template <class F>
+  TESSERA_HOST_INLINE static HostVector make(F&& f) {
+    if constexpr (width == 2) {
+      return {Native{f(0), f(1)}};
+    } else {
+      return {Native{f(0), f(1), f(2), f(3)}};
+    }
+  }
+  TESSERA_HOST_INLINE HostVector times(T factor) const { return {v * factor}; }
+  TESSERA_HOST_INLINE void add_product(HostVector a, HostVector b) { v += a.v * b.v; }
+  TESSERA_HOST_INLINE void add(HostVector a) { v += a.v; }
+  /// Sums of neighbours: those of a, then those of b.
+  TESSERA_HOST_INLINE static HostVector pairs(HostVector a, HostVector b) {
+    if constexpr (width == 2) {
+      return {__builtin_shufflevector(a.v, b.v, 0, 2) + __builtin_shufflevector(a.v, b.v, 1, 3)};
+    } else {
+      return {__builtin_shufflevector(a.v, b.v, 0, 2, 4, 6) + __builtin_shufflevector(a.v, b.v, 1, 3, 5, 7)};
+    }
+  }
+#else
+  T v[width];
+
+  TESSERA_HOST_INLINE static HostVector load(const T* p) {
+    HostVector r;
+    for (int i = 0; i < width; ++i) r.v[i] = p[i];
+    return r;
+  }
+  template <class F>
+  TESSERA_HOST_INLINE static HostVector make(F&& f) {
+    HostVector r;
+    for (int i = 0; i < width; ++i) r.v[i] = f(i);
+    return r;
+  }
+  TESSERA_HOST_INLINE HostVector times(T factor) const {
+    return make([&](int i) TESSERA_HOST_LAMBDA { return v[i] * factor; });
+  }
+  TESSERA_HOST_INLINE void add_product(HostVector a, HostVector b) {
+    for (int i = 0; i < width; ++i) v[i] += a.v[i] * b.v[i];
+  }
+  TESSERA_HOST_INLINE void add(HostVector a) {
+    for (int i = 0; i < width; ++i) v[i] += a.v[i];
+  }
+  TESSERA_HOST_INLINE static HostVector pairs(HostVector a, HostVector b) {
+    HostVector r;
+    for (int i = 0; i < width / 2; ++i) {
+      r.v[i] = a.v[2 * i] + a.v[2 * i + 1];
+      r.v[width / 2 + i] = b.v[2 * i] + b.v[2 * i + 1];
+    }
+    return r;
+  }
+#endif
+  TESSERA_HOST_INLINE static HostVector zero() {
+    return make([](int) TESSERA_HOST_LAMBDA { return T(0); });
+  }
+};
+
+/// Numbers as a kernel adds them. Half without branches: those would be mispredicted, and vectorised by nobody.
+template <class Sum, class T>
+TESSERA_HOST_INLINE Sum host_number(const T& value) {
+  if constexpr (std::is_same_v<T, half_t>) {
+    const std::uint32_t magnitude = (value.bits & 0x7fffu) << 13u;
+    const float small = float_from_bits(magnitude + 0x38800000u) - float_from_bits(0x38800000u);
+    const std::uint32_t top = magnitude >= 0x0f800000u ? 0x70000000u : 0x38000000u;
+    const std::uint32_t bits = magnitude < 0x00800000u ? float_bits(small) : magnitude + top;
+    return static_cast<Sum>(float_from_bits(bits | static_cast<std::uint32_t>(value.bits & 0x8000u) << 16u));
+  } else if constexpr (std::is_same_v<T, bhalf_t>) {
+    return static_cast<Sum>(float_from_bhalf_bits(value.bits));
+  } else {
+    return static_cast<Sum>(value);
+  }
+}
+
+/// x[i], or a zero for !on. No branch, as that would be mispredicted, and no use of x[i], which may be infinite or lie
+/// outside x.
+template <class Sum, class Value>
+TESSERA_HOST_INLINE Sum host_select(const Value* x, std::ptrdiff_t i, bool on) {
+  static constexpr Value zero{};
+  const auto mask = std::uintptr_t{0} - static_cast<std::uintptr_t>(on);
+  const auto here = reinterpret_cast<std::uintptr_t>(x) + static_cast<std::uintptr_t>(i) * sizeof(Value);
+  const auto there = reinterpret_cast<std::uintptr_t>(&zero);
+  return host_number<Sum>(*reinterpret_cast<const Value*>((here & mask) | (there & ~mask)));
+}
+
+/// The whole numbers that one byte holds: loading one costs less than converting it.
+template <class Sum>
+struct HostIntegers {
+  Sum of[256];
+  constexpr HostIntegers() : of() {
+    for (int i = 0; i < 256; ++i) of[i] = static_cast<Sum>(i < 128 ? i : i - 256);
+  }
+};
+template <class Sum>
+inline constexpr HostIntegers<Sum> host_integers{};
+
+/// How a packet's numbers are read.
+template <class Types>
+struct PackedHostValues {
+  using Value = typename Types::Value;
+  using Sum = typename Types::Sum;
+  using Stored = std::conditional_t<Types::value_bytes == 0, std::uint8_t, typename Types::Stored>;
+  using Vector = HostVector<Sum>;
+  const Value* dictionary;
+
+  TESSERA_HOST_INLINE Sum one(const Stored* v, int k) const {
+    if constexpr (Types::storage == PackedStorage::Constant) {
+      return host_number<Sum>(dictionary[0]);
+    } else if constexpr (Types::storage == PackedStorage::Dictionary) {
+      return host_number<Sum>(dictionary[v[k]]);
+    } else if constexpr (Types::storage == PackedStorage::Integer) {
+      return host_integers<Sum>.of[static_cast<std::uint8_t>(v[k])];
+    } else {
+      return host_number<Sum>(v[k]);
+    }
+  }
+  TESSERA_HOST_INLINE Vector vector(const Stored* v, int k) const {
+    if constexpr (std::is_same_v<Stored, Sum>) {
+      return Vector::load(v + k);
+    } else {
+      return Vector::make([&](int i) TESSERA_HOST_LAMBDA { return one(v, k + i); });
+    }
+  }
+};
+
+template <int Index>
+struct PackedHostIndices {
+  using Low = std::conditional_t<
+      Index == PackedIndex8, std::uint8_t,
+      std::conditional_t<Index == PackedIndex16 || Index == PackedIndex24, std::uint16_t, std::uint32_t>>;
+  static constexpr int bytes = Index + 1;
+  static constexpr std::uint32_t padding = Index == PackedIndex32 ? ~0u : (1u << (8 * bytes)) - 1;
+  const Low* low;
+  const std::uint8_t* high;
+
+  TESSERA_HOST_INLINE std::uint32_t get(int k) const {
+    if constexpr (Index == PackedIndex24) return low[k] | static_cast<std::uint32_t>(high[k]) << 16;
+    return low[k];
+  }
+  TESSERA_HOST_INLINE void skip(int n) { low += n, high += n; }
+};
+
+/// x and y of one column, x of stride 1, no hub columns.
+template <class Types, class Y, int Lanes>
+class PackedHostKernel {
+ public:
+  using Value = typename Types::Value;
+  using Sum = typename Types::Sum;
+
+  explicit PackedHostKernel(const SpmvPackedArgs& args)
+      : p_(args),
+        x_(static_cast<const Value*>(args.x)),
+        alpha_(static_cast<Sum>(args.alpha)),
+        beta_(static_cast<Sum>(args.beta)),
+        values_{static_cast<const Value*>(args.dictionary)} {}
+
+  void run(std::uint32_t begin, std::uint32_t end) const {
+    while (begin < end) {
+      const PackedSlice s = p_.slices[begin];
+      switch (s.group()) {
+        case 1:
+          begin = s.index() == PackedIndexFree ? free_run(begin, end) : run_of<1>(s.index(), begin, end);
+          break;
+        case 2:
+          begin = run_of<2>(s.index(), begin, end);
+          break;
+        default:
+          begin = run_of<3>(s.index(), begin, end);
+      }
+    }
+  }
+
+ private:
+  using Values = PackedHostValues<Types>;
+  using Stored = typename Values::Stored;
+  using Vector = HostVector<Sum>;
+  template <int N>
+  using Int = std::integral_constant<int, N>;
+  static constexpr int value_bytes = Types::value_bytes, chunk = value_bytes == 8 ? 2 : 4, width = Vector::width;
+  static constexpr int lane_vectors = Lanes / width;
+  static constexpr std::uint32_t kind_mask = 7u << 13 | 3u << 19;
+  /// Values and indices of a packet are two streams in the same pages, which hardware prefetchers follow badly.
+  static constexpr int ahead = 4096;  // bytes
+
+  template <int N, class F>
+  TESSERA_HOST_INLINE static void unrolled(F&& f) {
+    unrolled(std::forward<F>(f), std::make_integer_sequence<int, N>());
+  }
+  template <class F, int... I>
+  TESSERA_HOST_INLINE static void unrolled(F&& f, std::integer_sequence<int, I...>) {
+    (f(Int<I>{}), ...);
+  }
+  TESSERA_HOST_INLINE static void prefetch(const unsigned char* p) {
+#if defined(__GNUC__)
+    __builtin_prefetch(p);
+#endif
+  }
+
+  template <int Group>
+  std::uint32_t run_of(int index, std::uint32_t begin, std::uint32_t end) const {
+    switch (index) {
+      case PackedIndex8:
+        return indexed_run<PackedIndex8, Group>(begin, end);
+      case PackedIndex16:
+        return indexed_run<PackedIndex16, Group>(begin, end);
+      case PackedIndex24:
+        return indexed_run<PackedIndex24, Group>(begin, end);
+      default:
+        return indexed_run<PackedIndex32, Group>(begin, end);
+    }
+  }
+
+  /// The slices from `begin` on that are of its kind.
+  template <int Index, int Group>
+  std::uint32_t indexed_run(std::uint32_t begin, std::uint32_t end) const {
+    using Indices = PackedHostIndices<Index>;
+    constexpr int block = Group > 1 ? 4 : Lanes < 8 ? Lanes : 8;  // lanes whose sums stay in registers
+    const std::uint32_t kind = p_.slices[begin].packed & kind_mask;
+    const PackedPacket packet(Lanes, value_bytes);
+    do {
+      const PackedSlice s = p_.slices[begin];
+      const unsigned char* const base = p_.packets + static_cast<std::size_t>(s.packet) * packed_unit;
+      const int steps = s.steps(), known = s.full_steps(), full = known / chunk, whole = steps / chunk;
+      const int rest = steps % chunk;
+      const unsigned char* const low = base + static_cast<std::size_t>(steps) * (Group * Lanes * value_bytes);
+      const Value* const x = x_ + s.column;
+      Vector lanes[Group][lane_vectors];
+      unrolled<Lanes / block>([&](auto pass) TESSERA_HOST_LAMBDA {
+        constexpr int first = decltype(pass)::value * block;
+        const Stored* v = reinterpret_cast<const Stored*>(base);
+        Indices index{reinterpret_cast<const typename Indices::Low*>(low),
+                      low + static_cast<std::size_t>(steps) * (Lanes * 2)};
+        const unsigned char* fetch = base + ahead;
+        const auto skip = [&](auto size) TESSERA_HOST_LAMBDA {
+          constexpr int n = decltype(size)::value * Lanes, bytes = n * (value_bytes * Group + Index + 1);
+          if constexpr (first == 0) {
+            for (int i = 0; i < bytes; i += 64) prefetch(fetch + i);
+            fetch += bytes;
+          }
+          if constexpr (value_bytes > 0) v += Group * n;
+          index.skip(n);
+        };
+        const auto trusted = [&](int k) TESSERA_HOST_LAMBDA { return host_number<Sum>(x[index.get(k)]); };
+        const auto tested = [&](int k) TESSERA_HOST_LAMBDA {
+          const std::uint32_t i = index.get(k);
+          return host_select<Sum>(x, i, i != Indices::padding);
+        };
+        Vector sum[Group][block];
+        unrolled<Group * block>([&](auto i) TESSERA_HOST_LAMBDA {
+          sum[decltype(i)::value / block][decltype(i)::value % block] = Vector::zero();
+        });
+        int c = 0;
+        for (; c < full; ++c) {
+          add<first, block>(v, sum, trusted);
+          skip(Int<chunk>{});
+        }
+        for (; c < whole; ++c) {
+          add<first, block>(v, sum, tested);
+          skip(Int<chunk>{});
+        }
+        to_lanes<first, block>(sum, lanes);
+        if (rest != 0) {
+          if (known == steps) {
+            if (chunk == 4 && (rest & 2)) add_tail<2, first, block>(v, lanes, trusted), skip(Int<2>{});
+            if (rest & 1) add_tail<1, first, block>(v, lanes, trusted);
+          } else {
+            if (chunk == 4 && (rest & 2)) add_tail<2, first, block>(v, lanes, tested), skip(Int<2>{});
+            if (rest & 1) add_tail<1, first, block>(v, lanes, tested);
+          }
+        }
+      });
+      finish(s, base, lanes);
+      ++begin;
+    } while (begin < end && (p_.slices[begin].packed & kind_mask) == kind);
+    return begin;
+  }
+
+  std::uint32_t free_run(std::uint32_t begin, std::uint32_t end) const {
+    const PackedPacket packet(Lanes, value_bytes);
+    do {
+      const PackedSlice s = p_.slices[begin];
+      const unsigned char* const base = p_.packets + static_cast<std::size_t>(s.packet) * packed_unit;
+      const Stored* v = reinterpret_cast<const Stored*>(base);
+      const int steps = s.steps(), whole = steps / chunk, rest = steps % chunk;
+      const auto* offsets =
+          reinterpret_cast<const std::uint32_t*>(base + static_cast<std::size_t>(steps) * (Lanes * value_bytes));
+      const Value* const x = x_ + s.row;
+      const auto offset = [&](int k) TESSERA_HOST_LAMBDA {
+        return static_cast<std::ptrdiff_t>(static_cast<std::int32_t>(offsets[k] ^ 0x80000000u));
+      };
+      const unsigned char* fetch = base + ahead;
+      Vector lanes[1][lane_vectors], sum[1][Lanes];
+      unrolled<Lanes>([&](auto i) TESSERA_HOST_LAMBDA { sum[0][decltype(i)::value] = Vector::zero(); });
+      const auto skip = [&](auto size) TESSERA_HOST_LAMBDA {
+        constexpr int n = decltype(size)::value, bytes = n * Lanes * value_bytes;
+        for (int i = 0; i < bytes; i += 64) prefetch(fetch + i);
+        fetch += bytes;
+        if constexpr (value_bytes > 0) v += n * Lanes;
+        offsets += n;
+      };
+      if (s.rows() == Lanes && !s.masked()) {
+        const auto at = [&](auto size) TESSERA_HOST_LAMBDA {
+          constexpr int n = decltype(size)::value;
+          return [x, o = Offsets<n>(offset)](int k)
+                     TESSERA_HOST_LAMBDA { return host_number<Sum>(x[o.at[k % n] + k / n]); };
+        };
+        for (int c = 0; c < whole; ++c) add<0, Lanes>(v, sum, at(Int<chunk>{})), skip(Int<chunk>{});
+        to_lanes<0, Lanes>(sum, lanes);
+        if (chunk == 4 && (rest & 2)) add_tail<2, 0, Lanes>(v, lanes, at(Int<2>{})), skip(Int<2>{});
+        if (rest & 1) add_tail<1, 0, Lanes>(v, lanes, at(Int<1>{}));
+      } else {
+        const auto* const masks = reinterpret_cast<const std::uint32_t*>(base + packet.high(s));
+        std::uint32_t mask[Lanes];
+        for (int l = 0; l < Lanes; ++l) mask[l] = l >= s.rows() ? 0 : s.masked() ? masks[l] : ~0u;
+        int step = 0;
+        const auto at = [&](auto size) TESSERA_HOST_LAMBDA {
+          constexpr int n = decltype(size)::value;
+          return [&](int k) TESSERA_HOST_LAMBDA {
+            return host_select<Sum>(x, offset(k % n) + k / n, (mask[k / n] >> (step + k % n) & 1u) != 0);
+          };
+        };
+        for (int c = 0; c < whole; ++c) add<0, Lanes>(v, sum, at(Int<chunk>{})), skip(Int<chunk>{}), step += chunk;
+        to_lanes<0, Lanes>(sum, lanes);
+        if (chunk == 4 && (rest & 2)) add_tail<2, 0, Lanes>(v, lanes, at(Int<2>{})), skip(Int<2>{}), step += 2;
+        if (rest & 1) add_tail<1, 0, Lanes>(v, lanes, at(Int<1>{}));
+      }
+      finish(s, base, lanes);
+      ++begin;
+    } while (begin < end && (p_.slices[begin].packed & kind_mask) == PackedIndexFree << 13);
+    return begin;
+  }
+  template <int N>
+  struct Offsets {
+    std::ptrdiff_t at[N];
+    template <class F>
+    TESSERA_HOST_INLINE explicit Offsets(F&& f) {
+      for (int i = 0; i < N; ++i) at[i] = f(i);
+    }
+  };
+
+  /// A chunk of the lanes from First on. x(k): what the entry at place k of the chunk is multiplied with.
+  template <int First, int Block, int Group, class X>
+  TESSERA_HOST_INLINE void add(const Stored* v, Vector (&sum)[Group][Block], X&& x) const {
+    unrolled<Block*(chunk / width)>([&](auto i) TESSERA_HOST_LAMBDA {
+      constexpr int n = decltype(i)::value, l = n / (chunk / width), k = First * chunk + n * width;
+      const Vector xs = Vector::make([&](int j) TESSERA_HOST_LAMBDA { return x(k + j); });
+      unrolled<Group>([&](auto r) TESSERA_HOST_LAMBDA {
+        sum[decltype(r)::value][l].add_product(values_.vector(v + decltype(r)::value * Lanes * chunk, k), xs);
+      });
+    });
+  }
+  /// Sums of the lanes, a vector for `width` of them.
+  template <int First, int Block, int Group>
+  TESSERA_HOST_INLINE static void to_lanes(const Vector (&sum)[Group][Block], Vector (&lanes)[Group][lane_vectors]) {
+    unrolled<Group*(Block / width)>([&](auto i) TESSERA_HOST_LAMBDA {
+      constexpr int r = decltype(i)::value / (Block / width), j = decltype(i)::value % (Block / width);
+      if constexpr (width == 2) {
+        lanes[r][First / width + j] = Vector::pairs(sum[r][2 * j], sum[r][2 * j + 1]);
+      } else {
+        lanes[r][First / width + j] = Vector::pairs(Vector::pairs(sum[r][4 * j], sum[r][4 * j + 1]),
+                                                    Vector::pairs(sum[r][4 * j + 2], sum[r][4 * j + 3]));
+      }
+    });
+  }
+  /// The last steps, fewer than a chunk.
+  template <int Size, int First, int Block, int Group, class X>
+  TESSERA_HOST_INLINE void add_tail(const Stored* v, Vector (&lanes)[Group][lane_vectors], X&& x) const {
+    const auto product = [&](int r, int k, Vector xs) TESSERA_HOST_LAMBDA {
+      Vector p = Vector::zero();
+      p.add_product(values_.vector(v + r * Lanes * Size, k), xs);
+      return p;
+    };
+    unrolled<Block / width>([&](auto i) TESSERA_HOST_LAMBDA {
+      constexpr int j = First / width + decltype(i)::value;
+      if constexpr (Size == 1) {
+        const Vector xs = Vector::make([&](int n) TESSERA_HOST_LAMBDA { return x(j * width + n); });
+        unrolled<Group>([&](auto r) TESSERA_HOST_LAMBDA {
+          lanes[decltype(r)::value][j].add_product(values_.vector(v + decltype(r)::value * Lanes, j * width), xs);
+        });
+      } else {
+        const Vector a = Vector::make([&](int n) TESSERA_HOST_LAMBDA { return x(2 * j * width + n); });
+        const Vector b = Vector::make([&](int n) TESSERA_HOST_LAMBDA { return x((2 * j + 1) * width + n); });
+        unrolled<Group>([&](auto r) TESSERA_HOST_LAMBDA {
+          constexpr int at = decltype(r)::value;
+          lanes[at][j].add(Vector::pairs(product(at, 2 * j * width, a), product(at, (2 * j + 1) * width, b)));
+        });
+      }
+    });
+  }
+
+  template <int Group>
+  TESSERA_HOST_INLINE void finish(const PackedSlice& s, const unsigned char* base,
+                                  Vector (&lanes)[Group][lane_vectors]) const {
+    const int log = s.log_lanes(), rows = s.rows();
+    const auto* const ids = reinterpret_cast<const std::uint16_t*>(base + PackedPacket(Lanes, value_bytes).row_ids(s));
+    if (log == 0 && rows == Lanes && beta_ == Sum(0)) {
+      unrolled<Group * lane_vectors>([&](auto i) TESSERA_HOST_LAMBDA {
+        constexpr int at = decltype(i)::value / lane_vectors, j = decltype(i)::value % lane_vectors;
+        const Vector scaled = lanes[at][j].times(alpha_);
+        Y* const y = static_cast<Y*>(p_.y) + (s.row + at) * p_.y_stride;
+        if (s.contiguous()) {
+          for (int n = 0; n < width; ++n) y[(j * width + n) * Group * p_.y_stride] = static_cast<Y>(scaled.v[n]);
+        } else {
+          for (int n = 0; n < width; ++n) y[ids[j * width + n] * p_.y_stride] = static_cast<Y>(scaled.v[n]);
+        }
+      });
+      return;
+    }
+    unrolled<Group>([&](auto r) TESSERA_HOST_LAMBDA {
+      constexpr int at = decltype(r)::value;
+      Sum sums[Lanes];
+      std::memcpy(sums, lanes[at], sizeof(sums));
+      if (log > 0) {
+        for (int t = 0, n = Lanes / 2; t < log; ++t, n /= 2) {
+          for (int l = 0; l < n; ++l) sums[l] = sums[2 * l] + sums[2 * l + 1];
+        }
+        if (Group == 1 && s.part()) {
+          static_cast<Sum*>(p_.partials)[s.row] = sums[0];
+          return;
+        }
+      }
+      Y* const y = static_cast<Y*>(p_.y) + (s.row + at) * p_.y_stride;
+      if (s.contiguous()) {
+        if (rows == Lanes) {
+          for (int q = 0; q < Lanes; ++q) store(y + q * Group * p_.y_stride, sums[q]);
+        } else {
+          for (int q = 0; q < rows; ++q) store(y + q * Group * p_.y_stride, sums[q]);
+        }
+      } else if (rows == Lanes) {
+        for (int q = 0; q < Lanes; ++q) store(y + ids[q] * p_.y_stride, sums[q]);
+      } else {
+        for (int q = 0; q < rows; ++q) store(y + ids[q] * p_.y_stride, sums[q]);
+      }
+    });
+  }
+  TESSERA_HOST_INLINE void store(Y* y, Sum sum) const {
+    const Sum result = beta_ == Sum(0) ? alpha_ * sum : alpha_ * sum + beta_ * host_number<Sum>(*y);
+    *y = static_cast<Y>(result);
+  }
+
+  const SpmvPackedArgs& p_;
+  const Value* x_;
+  Sum alpha_, beta_;
+  Values values_;
+};
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_REFERENCE_EMULATED_PACKED_HPP
+#define TESSERA_REFERENCE_EMULATED_PACKED_HPP
+
+#include <vector>
+
+#include "backends/common/Tessera_KernelTable.hpp"
+#include "backends/matrix_unit/Tessera_PackedKernel.hpp"
+
+/// \file
+/// Packed slices on emulated waves. Each precision is compiled in a file of its own.
+
+namespace Tessera {
+
+/// Any stride, any number of vectors, hub columns through a table or not: what devices have several policies for.
+template <class Value, class Wave>
+struct GatherEmulated {
+  GatherPlain<Value, Wave, true> plain;
+  const Value* table;
+  const std::uint32_t* hub_columns;
+  std::int64_t hubs;
+
+  Value operator()(std::int64_t column, int vector, bool on) const {
+    if (table != nullptr) return GatherHubs<Value, Wave>{plain.x, table, hubs}(column, vector, on);
+    if (hubs > 0) return GatherRenumbered<Value, Wave>{plain, hub_columns, hubs}(column, vector, on);
+    return plain(column, vector, on);
+  }
+};
+
+template <class Value, PackedStorage Storage, int Lanes, int Columns>
+void emulate_packed(const SpmvPackedArgs& args) {
+  using Wave = HostWave<Lanes>;
+  using Gather = GatherEmulated<Value, Wave>;
+  using Kernel = PackedKernel<PackedTypes<Value, Storage>, Wave, Gather, 2, true, Columns>;
+  const Value* const x = static_cast<const Value*>(args.x);
+  std::vector<Value> table;
+  if (args.hubs > 0 && args.columns == 1 && args.x_stride == 1) {
+    for (std::uint32_t i = 0; i < args.hubs; ++i) table.push_back(x[args.hub_columns[i]]);
+  }
+  const Gather gather{
+      {x, args.x_stride, args.x_column_stride}, table.empty() ? nullptr : table.data(), args.hub_columns, args.hubs};
+  const Wave wave;
+  for (std::uint32_t i = 0; i < args.slice_count; ++i) Kernel::run(wave, args, gather, Kernel::load_slice(args, i));
+}
+
+template <class Value, int Lanes>
+void emulate_packed(const SpmvPackedArgs& args) {
+  switch (args.storage) {
+    case PackedStorage::Full:
+      if (args.columns == 1) return emulate_packed<Value, PackedStorage::Full, Lanes, 1>(args);
+      return emulate_packed<Value, PackedStorage::Full, Lanes, packed_max_columns>(args);
+    case PackedStorage::Float:
+      if constexpr (sizeof(Value) == 8) emulate_packed<Value, PackedStorage::Float, Lanes, 1>(args);
+      return;
+    case PackedStorage::Integer:
+      return emulate_packed<Value, PackedStorage::Integer, Lanes, 1>(args);
+    case PackedStorage::Dictionary:
+      return emulate_packed<Value, PackedStorage::Dictionary, Lanes, 1>(args);
+    case PackedStorage::Constant:
+      return emulate_packed<Value, PackedStorage::Constant, Lanes, 1>(args);
+  }
+}
+
+// In the files Tessera_EmulatedPacked*.cpp.
+void emulate_packed_fp64(const SpmvPackedArgs& args, int lanes);
+void emulate_packed_fp32(const SpmvPackedArgs& args, int lanes);
+void emulate_packed_fp16(const SpmvPackedArgs& args, int lanes);
+void emulate_packed_bf16(const SpmvPackedArgs& args, int lanes);
+
+template <int Lanes>
+Status emulated_spmv_packed(const SpmvPackedArgs& args, Stream) noexcept {
+  if (args.columns > 1 && args.storage != PackedStorage::Full) {
+    return {"spmv[packed]: several vectors at once need values in full"};
+  }
+  switch (args.precision) {
+    case Precision::FP64:
+      emulate_packed_fp64(args, Lanes);
+      return {};
+    case Precision::FP32:
+      emulate_packed_fp32(args, Lanes);
+      return {};
+    case Precision::FP16:
+      emulate_packed_fp16(args, Lanes);
+      return {};
+    case Precision::BF16:
+      emulate_packed_bf16(args, Lanes);
+      return {};
+    default:
+      return {"spmv[packed]: the emulated units offer FP64, FP32, FP16 and BF16"};
+  }
+}
+
+}  // namespace Tessera
+
+#endif
