@@ -64,6 +64,8 @@ class SpmvPlan {
     const auto begin = std::chrono::steady_clock::now();
     const Compat::ScopedRegion region("Tessera::spmv setup");
     choice_ = Impl::select_spmv<Csr>(options);
+    format_backend_ = choice_.backend;
+    if (choice_.predict || choice_.algorithm == SpmvAlgorithm::PackedSlices) Impl::check(options.packed);
     if (choice_.predict) {
       const KernelTable* table = choice_.backend == Backend::Kokkos ? nullptr : &kernel_table(choice_.backend);
       features_ = spmv_features(space, A, table);
@@ -72,7 +74,10 @@ class SpmvPlan {
     }
     auto_ = options.algorithm == SpmvAlgorithm::Auto;
     make_engine(space, choice_.algorithm);
-    if (options.selection == Selection::Measure && choice_.candidates.size() > 1) measure(space);
+    // The plan's own vectors have the matrix's type, and a caller's workspace is sized for one algorithm.
+    const bool can_measure = choice_.candidates.size() > 1 && options.workspace.bytes == 0 &&
+                             Impl::ScalarTraits<value_type>::precision == choice_.precision;
+    if (options.selection == Selection::Measure && can_measure) measure(space);
     options_.algorithm = choice_.algorithm;
     options_.backend = choice_.backend;
     if (options.prepare_transpose) {
@@ -185,6 +190,8 @@ class SpmvPlan {
     packed_.reset();
     csr5_.reset();
     choice_.algorithm = algorithm;
+    const bool portable = algorithm == SpmvAlgorithm::Csr || algorithm == SpmvAlgorithm::Csr5;
+    choice_.backend = portable && format_backend_ != Backend::Reference ? Backend::Kokkos : format_backend_;
     if (algorithm == SpmvAlgorithm::Dasp) {
       dasp_.emplace(space, csr_, choice_.precision, options_, kernel_table(choice_.backend));
     } else if (algorithm == SpmvAlgorithm::PackedSlices) {
@@ -193,7 +200,7 @@ class SpmvPlan {
       packed_.emplace(space, csr_, choice_.precision, *features_, options_, table);
     } else if (algorithm == SpmvAlgorithm::Csr5) {
       csr5_.emplace(space, csr_, options_,
-                    choice_.backend == Backend::Kokkos ? nullptr : &kernel_table(choice_.backend));
+                    format_backend_ == Backend::Kokkos ? nullptr : &kernel_table(format_backend_));
     }
   }
 
@@ -257,7 +264,8 @@ class SpmvPlan {
   Csr csr_;
   SpmvOptions options_;
   Impl::SpmvChoice choice_;
-  bool auto_ = false;  ///< nobody asked for the algorithm
+  Backend format_backend_ = Backend::Kokkos;  ///< of DASP and packed slices, and whose memory pool is used
+  bool auto_ = false;                         ///< nobody asked for the algorithm
   std::optional<SpmvFeatures> features_;
   std::optional<Impl::DaspEngine<Csr>> dasp_;
   std::optional<Impl::PackedEngine<Csr>> packed_;

@@ -16,7 +16,7 @@ namespace Tessera {
 constexpr int packed_host_lanes = 8;
 
 /// Multiplies the slices [begin, end). Slices write different elements of y, and of partials, so that any threads may
-/// share the slices out. Values in full have fast kernels for one vector; everything else takes a general one.
+/// share the slices out. FP64 and FP32 in full have fast kernels for one vector; everything else takes a general one.
 using PackedHostRun = void (*)(const SpmvPackedArgs& args, std::uint32_t begin, std::uint32_t end);
 void host_packed_fp64(const SpmvPackedArgs& args, std::uint32_t begin, std::uint32_t end);
 void host_packed_fp32(const SpmvPackedArgs& args, std::uint32_t begin, std::uint32_t end);

@@ -41,22 +41,55 @@ class PackedHostVectors {
     const unsigned char* const base = p_.packets + static_cast<std::size_t>(s.packet) * packed_unit;
     const auto* const v = reinterpret_cast<const Stored*>(base);
     const int steps = s.steps(), group = s.group(), columns = p_.columns;
-    Sum sum[3][Lanes][most] = {};
-    for (int step = 0; step < steps; ++step) {
-      std::int64_t place[Lanes];
-      places(s, packet, base, step, place);
-      int first, size;
-      packet.find_chunk(steps, step, first, size);
+    // The same order of additions as in PackedHostKernel, so that strides and the number of vectors change no bit: in
+    // whole chunks a sum for each place of a vector register, the last steps by pairs.
+    constexpr int width = 16 / static_cast<int>(sizeof(Sum));
+    Sum part[3][Lanes][width][most], sum[3][Lanes][most];
+    for (int r = 0; r < group; ++r) {
       for (int l = 0; l < Lanes; ++l) {
-        if (place[l] < 0) continue;  // padding reads no x
-        const Value* const x = x_ + place[l] * p_.x_stride;
-        const int k = (first * group) * Lanes + l * size + (step - first);
-        for (int r = 0; r < group; ++r) {
-          const Sum a = values_.one(v, k + r * size * Lanes);
-          for (int j = 0; j < columns; ++j) sum[r][l][j] += a * host_number<Sum>(x[j * p_.x_column_stride]);
+        for (int w = 0; w < width; ++w) {
+          for (int j = 0; j < columns; ++j) part[r][l][w][j] = Sum(0);
         }
       }
     }
+    const auto fold = [&](int r, int l, int j, int size) {
+      Sum(&p)[width][most] = part[r][l];
+      if (size <= 2 || width == 2) return p[0][j] + p[1][j];
+      return (p[0][j] + p[1][j]) + (p[2 % width][j] + p[3 % width][j]);
+    };
+    bool folded = false;
+    for (int first = 0; first < steps;) {
+      int begin, size;
+      packet.find_chunk(steps, first, begin, size);
+      const bool whole = size == packet.chunk;
+      if (!whole && !folded) {
+        each(group, columns, [&](int r, int l, int j) { sum[r][l][j] = fold(r, l, j, width); });
+        folded = true;
+      }
+      if (!whole) {
+        each(group, columns, [&](int r, int l, int j) {
+          for (int w = 0; w < width; ++w) part[r][l][w][j] = Sum(0);
+        });
+      }
+      for (int n = 0; n < size; ++n) {
+        std::int64_t place[Lanes];
+        places(s, packet, base, first + n, place);
+        for (int l = 0; l < Lanes; ++l) {
+          if (place[l] < 0) continue;  // padding reads no x
+          const Value* const x = x_ + place[l] * p_.x_stride;
+          const int k = first * group * Lanes + l * size + n;
+          for (int r = 0; r < group; ++r) {
+            const Sum a = values_.one(v, k + r * size * Lanes);
+            for (int j = 0; j < columns; ++j) {
+              part[r][l][n % width][j] += a * host_number<Sum>(x[j * p_.x_column_stride]);
+            }
+          }
+        }
+      }
+      if (!whole) each(group, columns, [&](int r, int l, int j) { sum[r][l][j] += fold(r, l, j, size); });
+      first += size;
+    }
+    if (!folded) each(group, columns, [&](int r, int l, int j) { sum[r][l][j] = fold(r, l, j, width); });
     const int log = s.log_lanes();
     const auto* const ids = reinterpret_cast<const std::uint16_t*>(base + packet.row_ids(s));
     for (int r = 0; r < group; ++r) {
@@ -77,6 +110,15 @@ class PackedHostVectors {
           const Sum scaled = alpha_ * sum[r][q][j];
           *y = static_cast<Y>(beta_ == Sum(0) ? scaled : scaled + beta_ * host_number<Sum>(*y));
         }
+      }
+    }
+  }
+
+  template <class F>
+  static void each(int group, int columns, F&& f) {
+    for (int r = 0; r < group; ++r) {
+      for (int l = 0; l < Lanes; ++l) {
+        for (int j = 0; j < columns; ++j) f(r, l, j);
       }
     }
   }

@@ -157,7 +157,7 @@ void csr_spmv(const Exec& space, double alpha, const Csr& A, const X& x, double 
     const std::int64_t work = static_cast<std::int64_t>(A.nnz()) + rows;
     const std::int64_t each = std::min<std::int64_t>(1 + work / (threads * 100000), 16);
     const std::int64_t shares = std::min(threads * each, 1 + work / 256);
-    const CsrHostFunctor<Csr, X, Y> host{f, shares, static_cast<std::int64_t>(A.nnz()) >= 16 * rows};
+    const CsrHostFunctor<Csr, X, Y> host{f, shares, static_cast<std::int64_t>(A.nnz()) >= 20 * rows};
     if (each == 1) {
       Kokkos::parallel_for("Tessera::spmv[csr]",
                            Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Static>>(space, 0, shares), host);

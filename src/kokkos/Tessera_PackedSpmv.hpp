@@ -25,11 +25,15 @@ namespace Tessera {
 namespace Impl {
 
 /// What a conversion for hosts takes. Few lanes need many steps: a row gets several lanes only beyond 63 entries, and
-/// several slices beyond 504. There is no shared memory for hub columns.
+/// several slices beyond 504. Larger windows pad less, but of a small matrix the threads then share windows, and with
+/// them lines of y. Sharing indices always pays: slices are short, and there is no device to fill with them. There is
+/// no shared memory for hub columns.
 inline PackedOptions packed_host_options(PackedOptions o) {
   if (o.max_steps == 0) o.max_steps = 63;
   if (o.split_steps == 0) o.split_steps = 63;
+  if (o.window == 0) o.window = 1020;
   if (o.hubs < 0) o.hubs = 0;
+  o.least_shared = 0;
   o.value_classes = false;  // decoding costs a core more than the bytes it saves
   return o;
 }

@@ -33,8 +33,10 @@ struct SpmvRule {
   /// Matrix bytes and sectors come over the same path; DASP, CSR5 and CSR wait more often than packed slices do.
   /// Factors are the geometric means of measured time over predicted bytes, packed slices = 1.
   static constexpr double dasp_wait = 1.15, csr5_wait = 1.35, csr_wait = 2.5;
-  /// Hosts: rows this short and uneven leave slices half empty (see NOTES); x out of cache makes all the same.
-  static constexpr double host_least_mean = 3, host_largest_cv = 2;
+  /// Hosts: 16-bit numbers are widened one by one, which costs more than their bytes; in matrices this small with rows
+  /// this short, threads share lines of y. Everything else was at least as fast in packed slices.
+  static constexpr std::int64_t host_least_entries = 8192;
+  static constexpr double host_least_mean = 8;
 };
 
 /// Predicted bytes of an apply: matrix, x (by the sampled sectors), y.
@@ -66,7 +68,8 @@ inline void predict_spmv(SpmvChoice& c, const SpmvFeatures& f, bool host, bool n
   if (natural) add(SpmvAlgorithm::Csr);
   if (natural && !host) add(SpmvAlgorithm::Csr5);
   if (!host && on_matrix_units(c.precision)) add(SpmvAlgorithm::Dasp);
-  if (host && natural && (f.mean < SpmvRule::host_least_mean || f.cv > SpmvRule::host_largest_cv)) {
+  const bool tiny = f.nnz < SpmvRule::host_least_entries && f.mean < SpmvRule::host_least_mean;
+  if (host && natural && (bytes == 2 || tiny)) {
     std::swap(c.candidates[0], c.candidates[1]);
   } else {
     std::stable_sort(c.candidates.begin(), c.candidates.end(),

@@ -65,6 +65,11 @@ class BadCalls : public ::testing::Test {
     o.backend = Backend::EmulatedNvidia;
     return o;
   }
+  static SpmvOptions packed() {
+    SpmvOptions o = dasp();
+    o.algorithm = SpmvAlgorithm::PackedSlices;
+    return o;
+  }
   template <class T>
   void add_plan(const std::string& name, ErrorCode code, std::vector<std::string> parts, const Matrix<T>& A,
                 const std::function<void(SpmvOptions&)>& change) {
@@ -95,6 +100,7 @@ class BadCalls : public ::testing::Test {
   Vector<half_t> xh = to_device<Exec>(std::vector<half_t>(cols, half_t(1.0f)));
   Vector<double> square = to_device<Exec>(std::vector<double>(4, 77));
   Plan<double> plan{Exec(), A.view(), dasp()};
+  Plan<double> packed_plan{Exec(), A.view(), packed()};
   Plan<half_t> half_plan{Exec(), H.view(), dasp()};
   Matrix<double> small{make_matrix<double>("dense:rows=4:cols=4", Data::Integers, 1)};
   Plan<double> small_plan{Exec(), small.view(), dasp()};
@@ -174,6 +180,22 @@ void BadCalls::add_plans() {
            [](SpmvOptions& o) { o.dasp.threshold = 0; });
   add_plan("plan(dasp.min_pairs = -1)", ErrorCode::InvalidArgument, {"min_pairs", "-1"}, A,
            [](SpmvOptions& o) { o.dasp.min_pairs = -1; });
+  const auto add_packed = [&](const std::string& what, std::vector<std::string> parts, const auto& change) {
+    add_plan("plan(packed." + what + ")", ErrorCode::InvalidArgument, std::move(parts), A, [=](SpmvOptions& o) {
+      o = packed();
+      change(o.packed);
+    });
+  };
+  add_packed("max_steps = 64", {"[0, 63]", "64"}, [](PackedOptions& o) { o.max_steps = 64; });
+  add_packed("split_steps = -1", {"[0, 63]", "-1"}, [](PackedOptions& o) { o.split_steps = -1; });
+  add_packed("window = 5", {"[12, 4092]", "5"}, [](PackedOptions& o) { o.window = 5; });
+  add_packed("hubs = 65537", {"[-1, 65536]", "65537"}, [](PackedOptions& o) { o.hubs = 65537; });
+  add_packed("natural_padding = -1", {"negative", "-1"}, [](PackedOptions& o) { o.natural_padding = -1; });
+  add_plan("plan(float, PackedSlices, compute = TF32)", ErrorCode::NotSupported, {"packed slices", "tf32"}, F,
+           [](SpmvOptions& o) { o = packed(), o.compute = ComputeType::TF32; });
+  add_plan("plan(double, Csr5, compute = FP32)", ErrorCode::NotSupported, {"fp64", "fp32"}, A, [](SpmvOptions& o) {
+    o.algorithm = SpmvAlgorithm::Csr5, o.compute = ComputeType::FP32, o.backend = Backend::Auto;
+  });
   const std::size_t need = plan.workspace_bytes();
   add_plan("plan(workspace of workspace_bytes() - 1)", ErrorCode::WorkspaceTooSmall,
            {std::to_string(need), std::to_string(need - 1)}, A, [this, need](SpmvOptions& o) {
@@ -200,6 +222,10 @@ void BadCalls::add_applies() {
       [this] { small_plan.apply(Exec(), square, square); });
   add("apply, Dasp in fp64 with x of float", ErrorCode::NotSupported, {"fp64", "float", "SpmvAlgorithm::Csr"},
       [this] { plan.apply(Exec(), xf, y); });
+  add("apply, PackedSlices in fp64 with x of float", ErrorCode::NotSupported, {"packed", "fp64", "float"},
+      [this] { packed_plan.apply(Exec(), xf, y); });
+  add("apply, PackedSlices, alpha = 0, with x of float", ErrorCode::NotSupported, {"packed", "fp64", "float"},
+      [this] { packed_plan.apply(Exec(), Op::NoTrans, 0, xf, 1, y); });
   add("apply, Dasp in fp16 with y of double", ErrorCode::NotSupported, {"fp16", "double", "SpmvAlgorithm::Csr"},
       [this] { half_plan.apply(Exec(), xh, y); });
   add("apply, Op::Trans without prepare_transpose", ErrorCode::NotSupported, {"prepare_transpose"},
@@ -212,6 +238,9 @@ void BadCalls::add_updates() {
   const std::size_t nnz = A.values.extent(0);
   add("update_values, one number short", ErrorCode::StalePlan, {std::to_string(nnz), std::to_string(nnz - 1)},
       [=] { plan.update_values(Exec(), Kokkos::subview(A.values, std::make_pair(std::size_t{0}, nnz - 1))); });
+  add("update_values, PackedSlices, one number short", ErrorCode::StalePlan,
+      {std::to_string(nnz), std::to_string(nnz - 1)},
+      [=] { packed_plan.update_values(Exec(), Kokkos::subview(A.values, std::make_pair(std::size_t{0}, nnz - 1))); });
   add("update_values, matrix with another graph", ErrorCode::StalePlan, {"pattern"},
       [this] { plan.update_values(Exec(), other.view()); });
   add("update_values, updatable = false", ErrorCode::StalePlan, {"updatable = false"}, [this] {

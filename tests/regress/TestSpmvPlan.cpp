@@ -234,6 +234,7 @@ TEST(Determinism, ThreeAppliesGiveTheSameBits) {
   const DeviceMatrix<Exec, double> device(A);
   const auto x = numbers<double>(A.cols, Data::Real, 2), y = numbers<double>(A.rows, Data::Real, 3);
   for (const SpmvOptions& o : every_way()) {
+    SCOPED_TRACE(std::string(to_string(o.algorithm)) + " on " + to_string(o.backend));
     const PlanOf<double> plan(Exec(), device.view(), o);
     const auto first = product(plan, Scaling{2.5, -1}, x, y);
     EXPECT_TRUE(same_bits(first, product(plan, Scaling{2.5, -1}, x, y)));

@@ -195,7 +195,7 @@ class PackedSuite {
   // ---- numbers that are none
 
   /// No row uses the even columns of x, column 0 among them: nothing that stands there may reach a result, through
-  /// padding, masked steps, or lanes without a row.
+  /// padding or lanes without a row (masked steps: below).
   void unused_columns() const {
     for (Pattern p : {all_classes(600, 100), generate(three_dof), stencil_with_gaps()}) {
       for (int& column : p.entries) column = 2 * column + 1;
