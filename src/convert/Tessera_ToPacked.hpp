@@ -480,6 +480,7 @@ PackedSlices<typename Csr::memory_space> to_packed(const Exec& space, const Csr&
   if (p.rows == 0) return p;
   const std::int64_t hubs = p.cols > 0 ? std::min(Impl::packed_hubs(o, features, device, p.value_bytes()), p.cols) : 0;
   Impl::PackedConversion<Csr, Exec>(space, A, features, o, backend, p).run(hubs, updatable);
+  p.copies_hubs = p.hub_bytes() <= 65536 || p.hub_bytes() > device.shared_bytes;
   return p;
 }
 

@@ -53,6 +53,9 @@ struct PackedSlices {
   int dictionary_words = 0;
   PackedVariant variant = PackedVariant::General;
   bool updatable = false;
+  /// x at the hub columns is copied before each product, for the first-level cache to hold; else it is kept in shared
+  /// memory, which is better for what the cache cannot hold (more than 64 kB) and shared memory can.
+  bool copies_hubs = false;
 
   int value_bytes() const {
     if (storage == PackedStorage::Constant) return 0;
@@ -66,12 +69,8 @@ struct PackedSlices {
   }
   /// What update_values needs besides.
   std::size_t map_bytes() const { return 8 * row_map.extent(0); }
-  /// Hub columns of narrow types fit the first-level cache as a copy; those of wide ones are better off in shared
-  /// memory.
-  std::size_t hub_copy_bytes() const {
-    const std::size_t bytes = hub_columns.extent(0) * static_cast<std::size_t>(value_bytes());
-    return bytes <= 65536 ? bytes : 0;
-  }
+  std::size_t hub_bytes() const { return hub_columns.extent(0) * static_cast<std::size_t>(value_bytes()); }
+  std::size_t hub_copy_bytes() const { return copies_hubs ? hub_bytes() : 0; }
   std::size_t partial_bytes() const { return 8 * packed_max_columns * parts.extent(0); }
   std::size_t arrival_bytes() const { return (4 * parts.extent(0) + 15) / 16 * 16; }
   std::size_t workspace_bytes() const { return partial_bytes() + arrival_bytes() + hub_copy_bytes(); }
