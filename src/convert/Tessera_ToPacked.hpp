@@ -50,7 +50,7 @@ inline void packed_steps(PackedShape& s, const SpmvFeatures& f, int value_bytes,
     s.max_steps = s.split_steps = f.nnz < 16000000 ? 16 : value_bytes == 2 ? 48 : 24;
   } else if (f.mean >= 300) {
     s.max_steps = s.split_steps = f.nnz < 1000000 ? 24 : f.nnz < 10000000 ? 32 : 63;
-  } else if (s.group > 1 && std::max(f.same3, f.same2) > 0.9) {  // a step of a group has two or three values
+  } else if (s.group > 1 && (s.group == 3 ? f.same3 : f.same2) > 0.9) {  // a step of a group has two or three values
     s.max_steps = f.nnz < 2500000 ? 8 : f.nnz < 4000000 ? 12 : f.nnz < 10000000 ? 16 : value_bytes == 2 ? 32 : 12;
     s.split_steps = std::max(16, s.max_steps);
   } else if (f.nnz >= 10000000 && f.mean >= 80) {
