@@ -48,7 +48,7 @@ struct KernelTable {
   const DaspGeometry* (*dasp_geometry)(Precision) noexcept;
   /// Enqueues y := alpha A x + beta y; one launch, no allocation, no synchronisation.
   Status (*spmv_dasp)(const SpmvDaspArgs&, Stream) noexcept;
-  /// The same from packed slices for waves of DeviceFacts::wave lanes, for up to packed_max_columns vectors.
+  /// The same from packed slices for waves of DeviceFacts::wave lanes. Refuses what check_packed_waves does.
   Status (*spmv_packed)(const SpmvPackedArgs&, Stream) noexcept;
 
   /// Memory from a pool of the backend, usable on the stream at once; null where there is no pool. An ordinary device

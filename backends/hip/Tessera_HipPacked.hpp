@@ -5,6 +5,7 @@
 
 #include <hip/hip_runtime.h>
 
+#include "backends/common/Tessera_PackedCheck.hpp"
 #include "backends/hip/Tessera_HipBackend.hpp"
 #include "backends/hip/Tessera_HipWave.hpp"
 #include "backends/matrix_unit/Tessera_PackedKernel.hpp"
@@ -79,12 +80,13 @@ template <class Value>
 Status spmv_packed_in(const SpmvPackedArgs& args, Stream stream) {
   using Full = PackedTypes<Value, PackedStorage::Full>;
   constexpr int batch = sizeof(Value) == 8 ? 4 : 2;
-  if (args.slice_count == 0) return {};
+  const Status status = check_packed_waves(args);
+  if (!status.ok() || args.slice_count == 0) return status;
   const bool plain = args.columns == 1 && args.x_stride == 1;
   switch (args.storage) {
     case PackedStorage::Float:
       if constexpr (sizeof(Value) == 8) return spmv_packed_stored<Value, PackedStorage::Float>(args, plain, stream);
-      return {"spmv[packed]: only doubles are stored as float"};
+      break;  // refused above
     case PackedStorage::Integer:
       return spmv_packed_stored<Value, PackedStorage::Integer>(args, plain, stream);
     case PackedStorage::Dictionary:

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "backends/common/Tessera_KernelTable.hpp"
+#include "backends/common/Tessera_PackedCheck.hpp"
 #include "backends/matrix_unit/Tessera_PackedKernel.hpp"
 
 /// \file
@@ -70,9 +70,8 @@ void emulate_packed_bf16(const SpmvPackedArgs& args, int lanes);
 
 template <int Lanes>
 Status emulated_spmv_packed(const SpmvPackedArgs& args, Stream) noexcept {
-  if (args.columns > 1 && args.storage != PackedStorage::Full) {
-    return {"spmv[packed]: several vectors at once need values in full"};
-  }
+  const Status status = check_packed_waves(args);
+  if (!status.ok() || args.slice_count == 0) return status;
   switch (args.precision) {
     case Precision::FP64:
       emulate_packed_fp64(args, Lanes);

@@ -11,6 +11,7 @@
 #include "Tessera_Compat.hpp"
 #include "Tessera_Error.hpp"
 #include "Tessera_Options.hpp"
+#include "backends/common/Tessera_PackedCheck.hpp"
 #include "backends/common/Tessera_StoreResult.hpp"
 #include "backends/host/Tessera_HostPacked.hpp"
 
@@ -92,13 +93,15 @@ struct PackedHostParts {
 /// y := alpha A x + beta y.
 /// @param args  as a device kernel takes them; `arrivals` is not used
 /// @param lanes  those of the conversion
-/// @throw NotSupported  lanes is not packed_host_lanes
+/// @throw NotSupported  lanes is not packed_host_lanes, or check_packed refuses the call
 template <class Exec>
 void packed_spmv_host(const Exec& space, const SpmvPackedArgs& a, int lanes) {
   static_assert(Compat::is_host_v<Exec>, "packed_spmv_host runs on host execution spaces");
   require<NotSupported>(lanes == packed_host_lanes, [&] {
     return "packed slices on a host take " + std::to_string(packed_host_lanes) + " lanes, not " + std::to_string(lanes);
   });
+  const Status status = check_packed(a);
+  require<NotSupported>(status.ok(), [&] { return std::string(status.message); });
   if (a.slice_count == 0) return;
   const PackedHostRun run = a.precision == Precision::FP64   ? host_packed_fp64
                             : a.precision == Precision::FP16 ? host_packed_fp16
