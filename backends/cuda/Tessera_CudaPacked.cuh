@@ -40,35 +40,13 @@ __device__ __forceinline__ void overlap_with_previous_launch() {
 #endif
 }
 
-template <class Value, bool Strides>
-struct PlainX {
-  using Gather = GatherPlain<Value, CudaWave, Strides>;
-  __device__ __forceinline__ static Gather make(const SpmvPackedArgs& args) {
-    return {static_cast<const Value*>(args.x), args.x_stride, args.x_column_stride};
-  }
-};
-template <class Value>
-struct CopiedX {
-  using Gather = GatherCopied<Value, CudaWave>;
-  __device__ __forceinline__ static Gather make(const SpmvPackedArgs& args) {
-    return {static_cast<const Value*>(args.x), static_cast<const Value*>(args.hub_copy), args.hubs};
-  }
-};
-template <class Value>
-struct RenumberedX {
-  using Gather = GatherRenumbered<Value, CudaWave>;
-  __device__ __forceinline__ static Gather make(const SpmvPackedArgs& args) {
-    return {PlainX<Value, true>::make(args), args.hub_columns, args.hubs};
-  }
-};
-
-template <class Types, class X, int Batch, int Blocks, bool Stream, int Columns, bool Groups, int Warps>
+template <class Types, class Gather, int Batch, int Blocks, bool Stream, int Columns, bool Groups, int Warps>
 __global__ __launch_bounds__(Warps * 32, Blocks) void packed_kernel(const __grid_constant__ SpmvPackedArgs args) {
-  using Kernel = PackedKernel<Types, CudaWave, typename X::Gather, Batch, Stream, Columns, Groups>;
+  using Kernel = PackedKernel<Types, CudaWave, Gather, Batch, Stream, Columns, Groups>;
   const unsigned index = blockIdx.x * Warps + threadIdx.x / 32;
   if (index >= args.slice_count) return;
   const CudaWave wave;
-  const typename X::Gather gather = X::make(args);
+  const Gather gather = Gather::make(args);
   const PackedSlice slice = Kernel::load_slice(args, index);
   overlap_with_previous_launch();
   Kernel::run(wave, args, gather, slice);
@@ -112,12 +90,12 @@ Status launch_packed(Kernel kernel, unsigned blocks, unsigned threads, std::size
   return status_of(error, "Tessera::spmv[packed]");
 }
 
-template <class Types, class X, int Batch, int Blocks, bool Streaming, int Columns, bool Groups = true,
+template <class Types, class Gather, int Batch, int Blocks, bool Streaming, int Columns, bool Groups = true,
           int Warps = packed_warps>
 Status launch_slices(const SpmvPackedArgs& args, Stream stream) {
   const unsigned blocks = (args.slice_count + Warps - 1) / Warps;
-  return launch_packed(packed_kernel<Types, X, Batch, Blocks, Streaming, Columns, Groups, Warps>, blocks, Warps * 32, 0,
-                       args, stream);
+  return launch_packed(packed_kernel<Types, Gather, Batch, Blocks, Streaming, Columns, Groups, Warps>, blocks,
+                       Warps * 32, 0, args, stream);
 }
 
 template <class Value>
@@ -134,7 +112,8 @@ Status launch_hubs(const SpmvPackedArgs& args, Stream stream) {
   if (args.hub_copy != nullptr) {
     const Status status = launch_packed(copy_hubs_kernel<Value>, (args.hubs + 255) / 256, 256, 0, args, stream);
     if (!status.ok()) return status;
-    return launch_slices<Types, CopiedX<Value>, Tuning::batch, Tuning::blocks, true, 1, false>(args, stream);
+    using Gather = GatherCopied<Value, CudaWave>;
+    return launch_slices<Types, Gather, Tuning::batch, Tuning::blocks, true, 1, false>(args, stream);
   }
   const auto kernel = packed_hub_kernel<Types, PackedTuning<Types>::batch>;
   const std::size_t shared = args.hubs * sizeof(Value);
@@ -152,30 +131,32 @@ template <class Value, PackedStorage Storage>
 Status spmv_packed_stored(const SpmvPackedArgs& args, bool plain, Stream stream) {
   using Types = PackedTypes<Value, Storage>;
   using Tuning = PackedTuning<Types>;
-  if (plain) return launch_slices<Types, PlainX<Value, false>, Tuning::batch, Tuning::blocks, true, 1>(args, stream);
-  return launch_slices<Types, PlainX<Value, true>, 1, Tuning::blocks, true, 1>(args, stream);
+  using Plain = GatherPlain<Value, CudaWave, false>;
+  using Strided = GatherPlain<Value, CudaWave, true>;
+  return plain ? launch_slices<Types, Plain, Tuning::batch, Tuning::blocks, true, 1>(args, stream)
+               : launch_slices<Types, Strided, 1, Tuning::blocks, true, 1>(args, stream);
 }
 
 template <class Types, bool Streaming>
 Status launch_variant(const SpmvPackedArgs& args, Stream stream) {
-  using X = PlainX<typename Types::Value, false>;
+  using Gather = GatherPlain<typename Types::Value, CudaWave, false>;
   using T = PackedTuning<Types>;
   switch (args.variant) {
     case PackedVariant::ShortSlices:
-      return launch_slices<Types, X, T::short_batch, T::short_blocks, Streaming, 1, false>(args, stream);
+      return launch_slices<Types, Gather, T::short_batch, T::short_blocks, Streaming, 1, false>(args, stream);
     case PackedVariant::IndexFree:
-      return launch_slices<Types, X, T::free_batch, T::free_blocks, Streaming, 1, false>(args, stream);
+      return launch_slices<Types, Gather, T::free_batch, T::free_blocks, Streaming, 1, false>(args, stream);
     case PackedVariant::WideBlocks:
-      return launch_slices<Types, X, T::wide_batch, T::wide_blocks, true, 1, false, wide_warps>(args, stream);
+      return launch_slices<Types, Gather, T::wide_batch, T::wide_blocks, true, 1, false, wide_warps>(args, stream);
     default:
-      return launch_slices<Types, X, T::batch, T::blocks, Streaming, 1>(args, stream);
+      return launch_slices<Types, Gather, T::batch, T::blocks, Streaming, 1>(args, stream);
   }
 }
 
 template <class Value>
 Status spmv_packed_in(const SpmvPackedArgs& args, Stream stream) {
   using Full = PackedTypes<Value, PackedStorage::Full>;
-  using Strided = PlainX<Value, true>;
+  using Strided = GatherPlain<Value, CudaWave, true>;
   const Status status = check_packed_waves(args);
   if (!status.ok() || args.slice_count == 0) return status;
   const bool plain = args.columns == 1 && args.x_stride == 1;
@@ -194,7 +175,7 @@ Status spmv_packed_in(const SpmvPackedArgs& args, Stream stream) {
   }
   if (args.hubs > 0) {
     return plain ? launch_hubs<Full>(args, stream)
-                 : launch_slices<Full, RenumberedX<Value>, 1, 8, true, 1>(args, stream);
+                 : launch_slices<Full, GatherRenumbered<Value, CudaWave>, 1, 8, true, 1>(args, stream);
   }
   if (args.columns > 4) return launch_slices<Full, Strided, 1, 4, true, packed_max_columns>(args, stream);
   if (args.columns > 1) return launch_slices<Full, Strided, 2, 4, true, 4>(args, stream);

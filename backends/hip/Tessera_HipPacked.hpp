@@ -21,37 +21,15 @@ constexpr int packed_waves = 4;
 /// hipcc reads the second launch bound as waves a SIMD: with 4 a lane may have 128 registers.
 constexpr int packed_waves_per_simd = 4;
 
-template <class Value, bool Strides>
-struct PlainX {
-  using Gather = GatherPlain<Value, HipWave, Strides>;
-  __device__ __forceinline__ static Gather make(const SpmvPackedArgs& args) {
-    return {static_cast<const Value*>(args.x), args.x_stride, args.x_column_stride};
-  }
-};
-template <class Value>
-struct CopiedX {
-  using Gather = GatherCopied<Value, HipWave>;
-  __device__ __forceinline__ static Gather make(const SpmvPackedArgs& args) {
-    return {static_cast<const Value*>(args.x), static_cast<const Value*>(args.hub_copy), args.hubs};
-  }
-};
-template <class Value>
-struct RenumberedX {
-  using Gather = GatherRenumbered<Value, HipWave>;
-  __device__ __forceinline__ static Gather make(const SpmvPackedArgs& args) {
-    return {PlainX<Value, true>::make(args), args.hub_columns, args.hubs};
-  }
-};
-
-template <class Types, class X, int Batch, int Columns>
+template <class Types, class Gather, int Batch, int Columns>
 __global__ __launch_bounds__(packed_waves * 64, packed_waves_per_simd) void packed_kernel(const SpmvPackedArgs args) {
-  using Kernel = PackedKernel<Types, HipWave, typename X::Gather, Batch, true, Columns>;
+  using Kernel = PackedKernel<Types, HipWave, Gather, Batch, true, Columns>;
   // The same in all lanes: told so, the compiler keeps what follows from the wave's index in scalar registers.
   const int in_block = __builtin_amdgcn_readfirstlane(static_cast<int>(threadIdx.x) / 64);
   const unsigned index = blockIdx.x * packed_waves + static_cast<unsigned>(in_block);
   if (index >= args.slice_count) return;
   const HipWave wave;
-  const typename X::Gather gather = X::make(args);
+  const Gather gather = Gather::make(args);
   const PackedSlice slice = Kernel::load_slice(args, index);
   Kernel::run(wave, args, gather, slice);
 }
@@ -62,23 +40,27 @@ __global__ __launch_bounds__(256) void copy_hubs_kernel(const SpmvPackedArgs arg
   if (i < args.hubs) static_cast<Value*>(args.hub_copy)[i] = static_cast<const Value*>(args.x)[args.hub_columns[i]];
 }
 
-template <class Types, class X, int Batch, int Columns>
+template <class Types, class Gather, int Batch, int Columns>
 Status launch_slices(const SpmvPackedArgs& args, Stream stream) {
   const unsigned blocks = (args.slice_count + packed_waves - 1) / packed_waves;
-  packed_kernel<Types, X, Batch, Columns><<<blocks, packed_waves * 64, 0, static_cast<hipStream_t>(stream)>>>(args);
+  packed_kernel<Types, Gather, Batch, Columns>
+      <<<blocks, packed_waves * 64, 0, static_cast<hipStream_t>(stream)>>>(args);
   return status_of(hipGetLastError(), "Tessera::spmv[packed]");
 }
 
 template <class Value, PackedStorage Storage>
 Status spmv_packed_stored(const SpmvPackedArgs& args, bool plain, Stream stream) {
   using Types = PackedTypes<Value, Storage>;
-  return plain ? launch_slices<Types, PlainX<Value, false>, 2, 1>(args, stream)
-               : launch_slices<Types, PlainX<Value, true>, 1, 1>(args, stream);
+  using Plain = GatherPlain<Value, HipWave, false>;
+  using Strided = GatherPlain<Value, HipWave, true>;
+  return plain ? launch_slices<Types, Plain, 2, 1>(args, stream) : launch_slices<Types, Strided, 1, 1>(args, stream);
 }
 
 template <class Value>
 Status spmv_packed_in(const SpmvPackedArgs& args, Stream stream) {
   using Full = PackedTypes<Value, PackedStorage::Full>;
+  using Plain = GatherPlain<Value, HipWave, false>;
+  using Strided = GatherPlain<Value, HipWave, true>;
   constexpr int batch = sizeof(Value) == 8 ? 4 : 2;
   const Status status = check_packed_waves(args);
   if (!status.ok() || args.slice_count == 0) return status;
@@ -98,12 +80,11 @@ Status spmv_packed_in(const SpmvPackedArgs& args, Stream stream) {
   }
   if (args.hubs > 0 && plain && args.hub_copy != nullptr) {
     copy_hubs_kernel<Value><<<(args.hubs + 255) / 256, 256, 0, static_cast<hipStream_t>(stream)>>>(args);
-    return launch_slices<Full, CopiedX<Value>, batch, 1>(args, stream);
+    return launch_slices<Full, GatherCopied<Value, HipWave>, batch, 1>(args, stream);
   }
-  if (args.hubs > 0) return launch_slices<Full, RenumberedX<Value>, 1, 1>(args, stream);
-  if (args.columns > 1) return launch_slices<Full, PlainX<Value, true>, 1, packed_max_columns>(args, stream);
-  return plain ? launch_slices<Full, PlainX<Value, false>, batch, 1>(args, stream)
-               : launch_slices<Full, PlainX<Value, true>, 1, 1>(args, stream);
+  if (args.hubs > 0) return launch_slices<Full, GatherRenumbered<Value, HipWave>, 1, 1>(args, stream);
+  if (args.columns > 1) return launch_slices<Full, Strided, 1, packed_max_columns>(args, stream);
+  return plain ? launch_slices<Full, Plain, batch, 1>(args, stream) : launch_slices<Full, Strided, 1, 1>(args, stream);
 }
 
 }  // namespace Hip

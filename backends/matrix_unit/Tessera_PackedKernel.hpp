@@ -46,12 +46,17 @@ struct Packed {
   }
 };
 
+// Policies of reading x; `make` fills them from the arguments of a product.
+
 /// x in memory; Strides: whether it has any stride but 1.
 template <class Value, class Wave, bool Strides>
 struct GatherPlain {
   const Value* x;
   std::int64_t stride, column_stride;  // read with Strides and for several vectors only
 
+  TESSERA_FUNCTION static GatherPlain make(const SpmvPackedArgs& args) {
+    return {static_cast<const Value*>(args.x), args.x_stride, args.x_column_stride};
+  }
   TESSERA_FUNCTION Value operator()(std::int64_t column, int vector, bool on) const {
     return Wave::gather_if(x + (Strides ? column * stride + vector * column_stride : column), on);
   }
@@ -79,6 +84,9 @@ struct GatherCopied {
   const Value* table;
   std::int64_t hubs;
 
+  TESSERA_FUNCTION static GatherCopied make(const SpmvPackedArgs& args) {
+    return {static_cast<const Value*>(args.x), static_cast<const Value*>(args.hub_copy), args.hubs};
+  }
   TESSERA_FUNCTION Value operator()(std::int64_t column, int, bool on) const {
     return Wave::gather_if(column < hubs ? table + column : x + (column - hubs), on);
   }
@@ -91,6 +99,9 @@ struct GatherRenumbered {
   const std::uint32_t* hub_columns;
   std::int64_t hubs;
 
+  TESSERA_FUNCTION static GatherRenumbered make(const SpmvPackedArgs& args) {
+    return {GatherPlain<Value, Wave, true>::make(args), args.hub_columns, args.hubs};
+  }
   TESSERA_FUNCTION Value operator()(std::int64_t column, int vector, bool on) const {
     std::int64_t place = column - hubs;
     if (on && column < hubs) place = hub_columns[column];

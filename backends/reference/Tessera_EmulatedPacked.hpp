@@ -16,15 +16,13 @@ namespace Tessera {
 /// Any stride, any number of vectors, hub columns through a table or not: what devices have several policies for.
 template <class Value, class Wave>
 struct GatherEmulated {
-  GatherPlain<Value, Wave, true> plain;
+  GatherRenumbered<Value, Wave> renumbered;
   const Value* table;
-  const std::uint32_t* hub_columns;
-  std::int64_t hubs;
 
   Value operator()(std::int64_t column, int vector, bool on) const {
-    if (table != nullptr) return GatherHubs<Value, Wave>{plain.x, table, hubs}(column, vector, on);
-    if (hubs > 0) return GatherRenumbered<Value, Wave>{plain, hub_columns, hubs}(column, vector, on);
-    return plain(column, vector, on);
+    const auto& plain = renumbered.plain;
+    if (table != nullptr) return GatherHubs<Value, Wave>{plain.x, table, renumbered.hubs}(column, vector, on);
+    return renumbered.hubs > 0 ? renumbered(column, vector, on) : plain(column, vector, on);
   }
 };
 
@@ -33,13 +31,12 @@ void emulate_packed(const SpmvPackedArgs& args) {
   using Wave = HostWave<Lanes>;
   using Gather = GatherEmulated<Value, Wave>;
   using Kernel = PackedKernel<PackedTypes<Value, Storage>, Wave, Gather, 2, true, Columns>;
-  const Value* const x = static_cast<const Value*>(args.x);
+  const auto renumbered = GatherRenumbered<Value, Wave>::make(args);
   std::vector<Value> table;
   if (args.hubs > 0 && args.columns == 1 && args.x_stride == 1) {
-    for (std::uint32_t i = 0; i < args.hubs; ++i) table.push_back(x[args.hub_columns[i]]);
+    for (std::uint32_t i = 0; i < args.hubs; ++i) table.push_back(renumbered.plain.x[args.hub_columns[i]]);
   }
-  const Gather gather{
-      {x, args.x_stride, args.x_column_stride}, table.empty() ? nullptr : table.data(), args.hub_columns, args.hubs};
+  const Gather gather{renumbered, table.empty() ? nullptr : table.data()};
   const Wave wave;
   for (std::uint32_t i = 0; i < args.slice_count; ++i) Kernel::run(wave, args, gather, Kernel::load_slice(args, i));
 }
