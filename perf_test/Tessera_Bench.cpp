@@ -4,18 +4,16 @@
 /// \file
 /// tessera_bench: times operations on matrices, beside other libraries, and verifies every result.
 
-#include <cstdio>
-#include <cstring>
-#include <exception>
+#include <new>
 #include <vector>
 
 #include "Tessera_BenchCli.hpp"
 #include "Tessera_BenchContext.hpp"
+#include "Tessera_BenchMain.hpp"
 #include "Tessera_BenchMatrix.hpp"
 #include "Tessera_BenchRead.hpp"
 #include "Tessera_BenchReport.hpp"
 #include "Tessera_BenchSpmv.hpp"
-#include "Tessera_Compat.hpp"
 
 namespace Tessera {
 namespace Bench {
@@ -48,40 +46,18 @@ Exit bench_matrices(const BenchOptions& options) {
   return report.finish();
 }
 
-/// Kokkos may know options with its prefix only; others have the same names as ours.
-Exit run(int argc, char** argv) {
-  std::vector<char*> ours, theirs = {argv[0]};
-  for (int i = 0; i < argc; ++i) (std::strncmp(argv[i], "--kokkos", 8) == 0 ? theirs : ours).push_back(argv[i]);
-  int our_count = static_cast<int>(ours.size()), their_count = static_cast<int>(theirs.size());
-  ours.push_back(nullptr);
-  theirs.push_back(nullptr);
-  try {
-    const auto options = parse_command_line(our_count, ours.data());
-    if (!options) return ExitVerified;
-    if (options->op == "read") return bench_read(*options);
-    const std::string missing = missing_device();
-    if (!missing.empty()) throw BenchError(ExitNotSupported, missing);
-    Kokkos::initialize(their_count, theirs.data());
-    Exit status = ExitFailure;
-    try {
-      status = bench_matrices(*options);
-    } catch (...) {
-      Kokkos::finalize();
-      throw;
-    }
-    Kokkos::finalize();
-    return status;
-  } catch (const BenchError& e) {
-    std::fprintf(stderr, "tessera_bench: %s\n", e.what());
-    return e.status();
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "tessera_bench: %s\n", e.what());
-    return ExitFailure;
-  }
+Exit run(CommandLine& line) {
+  const auto options = parse_command_line(line.argc(), line.argv());
+  if (!options) return ExitVerified;
+  if (options->op == "read") return bench_read(*options);
+  const auto kokkos = line.start_kokkos();
+  return bench_matrices(*options);
 }
 
 }  // namespace
 }  // namespace Bench
 }  // namespace Tessera
 
-int main(int argc, char** argv) { return Tessera::Bench::run(argc, argv); }
+int main(int argc, char** argv) {
+  return Tessera::Bench::run_program("tessera_bench", argc, argv, Tessera::Bench::run);
+}

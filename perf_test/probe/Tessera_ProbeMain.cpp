@@ -6,12 +6,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
-#include <exception>
 #include <optional>
-#include <utility>
 
+#include "Tessera_BenchMain.hpp"
 #include "probe/Tessera_Probe.hpp"
 
 namespace Tessera {
@@ -77,38 +74,18 @@ void measure(const ProbeOptions& options) {
   }
 }
 
-Exit run(int argc, char** argv) {
-  // Kokkos may know options with its prefix only, as in tessera_bench.
-  std::vector<char*> ours, theirs = {argv[0]};
-  for (int i = 0; i < argc; ++i) (std::strncmp(argv[i], "--kokkos", 8) == 0 ? theirs : ours).push_back(argv[i]);
-  int our_count = static_cast<int>(ours.size()), their_count = static_cast<int>(theirs.size());
-  ours.push_back(nullptr);
-  theirs.push_back(nullptr);
-  try {
-    const auto options = parse(our_count, ours.data());
-    if (!options) return ExitVerified;
-    const std::string missing = missing_device();
-    if (!missing.empty()) throw BenchError(ExitNotSupported, missing);
-    Kokkos::initialize(their_count, theirs.data());
-    try {
-      measure(*options);
-    } catch (...) {
-      Kokkos::finalize();
-      throw;
-    }
-    Kokkos::finalize();
-    return ExitVerified;
-  } catch (const BenchError& e) {
-    std::fprintf(stderr, "tessera_probe: %s\n", e.what());
-    return e.status();
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "tessera_probe: %s\n", e.what());
-    return ExitFailure;
-  }
+Exit run(CommandLine& line) {
+  const auto options = parse(line.argc(), line.argv());
+  if (!options) return ExitVerified;
+  const auto kokkos = line.start_kokkos();
+  measure(*options);
+  return ExitVerified;
 }
 
 }  // namespace
 }  // namespace Bench
 }  // namespace Tessera
 
-int main(int argc, char** argv) { return Tessera::Bench::run(argc, argv); }
+int main(int argc, char** argv) {
+  return Tessera::Bench::run_program("tessera_probe", argc, argv, Tessera::Bench::run);
+}
