@@ -11,6 +11,7 @@
 
 #include "convert/Tessera_FromCsr5.hpp"
 #include "convert/Tessera_ToCsr5.hpp"
+#include "support/Tessera_Csr5Cases.hpp"
 #include "support/Tessera_TestCheck.hpp"
 #include "support/Tessera_TestShapes.hpp"
 
@@ -74,42 +75,12 @@ TEST(Csr5RoundTrip, Types) {
   }
 }
 
-/// A matrix from row lengths, for what is about borders: rows that end, begin, or are missing there.
-std::vector<std::vector<int>> border_cases(int tile) {
-  std::vector<std::vector<int>> all = {
-      {tile},
-      {tile, tile, tile},
-      {tile - 1, 1},
-      {tile - 1, 2, tile},
-      {2 * tile},
-      {3 * tile + 1},
-      {1, 3 * tile, 1},
-      {0, tile},
-      {tile, 0},
-      {0, 0, tile, 0, 0, tile, 0, 0},
-      {tile, 0, 0, 0, 1},
-      {tile - 1, 0, 0, 1, 0, tile, 0},
-      {0, 2 * tile + 1, 0, tile - 1, 0, 0, 5 * tile, 0},
-      {1, 0, tile - 2, 0, 1, 0, tile, 0, 0, 2},
-      {0, 0, 0, 1},
-      {1, 0, 0, 0},
-      {0, 0, 0},
-      {100 * tile, 0, 1},
-      {tile / 2, 100 * tile, 0, tile / 2, 66 * tile, 1, 65 * tile, tile - 1, 64 * tile, 1},
-  };
-  std::vector<int> single(static_cast<std::size_t>(3 * tile + 1), 1), gaps;
-  for (int i = 0; i < 4 * tile; ++i) gaps.push_back(i % 3 == 0 ? 2 : 0);
-  all.push_back(single);
-  all.push_back(gaps);
-  return all;
-}
-
 TEST(Csr5RoundTrip, RowsAtBorders) {
   for (const TileSize& size : tile_sizes()) {
     int index = 0;
-    for (const std::vector<int>& lengths : border_cases(size.omega * size.sigma)) {
+    for (const Pattern& p : csr5_border_cases(size.omega, size.sigma)) {
       SCOPED_TRACE("case " + std::to_string(index++));
-      expect_round_trip<float, int>(pattern_of_lengths(lengths, 97), size);
+      expect_round_trip<float, int>(p, size);
     }
   }
 }
@@ -220,9 +191,9 @@ void expect_definition(const Pattern& p, TileSize size) {
 TEST(Csr5Format, FollowsItsDefinition) {
   for (const TileSize& size : tile_sizes()) {
     int index = 0;
-    for (const std::vector<int>& lengths : border_cases(size.omega * size.sigma)) {
+    for (const Pattern& p : csr5_border_cases(size.omega, size.sigma)) {
       SCOPED_TRACE("case " + std::to_string(index++));
-      expect_definition(pattern_of_lengths(lengths, 97), size);
+      expect_definition(p, size);
     }
     for (const std::string spec : {"duplicates", "random:rows=1501:cols=997:lengths=uniform:mean=4", "empty",
                                    "random:rows=1501:cols=1999:lengths=power:mean=6:tail=1.3", "web:n=3001:longest=900",

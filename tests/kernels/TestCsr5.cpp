@@ -5,12 +5,13 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "convert/Tessera_ToCsr5.hpp"
 #include "kokkos/Tessera_Csr5Spmv.hpp"
+#include "support/Tessera_BadNumbers.hpp"
+#include "support/Tessera_Csr5Cases.hpp"
 #include "support/Tessera_TestCheck.hpp"
 #include "support/Tessera_TestShapes.hpp"
 #include "support/Tessera_TestTools.hpp"
@@ -91,24 +92,10 @@ TYPED_TEST(Csr5Spmv, RowsAtBorders) {
   for (const auto size : this->sizes()) {
     if (size.omega == 0) continue;
     const int tile = size.omega * size.sigma, lane = size.sigma;
-    const std::vector<std::vector<int>> cases = {{tile},
-                                                 {tile, tile, tile},
-                                                 {tile - 1, 1, tile + 1, tile - 1},
-                                                 {1, tile, tile, tile},
-                                                 {3 * tile},
-                                                 {3 * tile, 1},
-                                                 {1, 3 * tile - 1, tile},
-                                                 {0, 0, tile, 0, 0, tile, 0, 0},
-                                                 {tile - 1, 0, 0, 1, 0, tile, 0},
-                                                 {0, 2 * tile + 1, 0, tile - 1, 0, 0, 5 * tile, 0},
-                                                 {0, 0, 0, 1},
-                                                 {1, 0, 0, 0},
-                                                 {lane, lane, 0, lane, 2 * lane, 0, tile, lane + 1, 0, tile - 1},
-                                                 {tile / 2, 100 * tile, 0, tile / 2, 66 * tile, 1, 65 * tile, 7},
-                                                 {65 * tile, 65 * tile + 1, 64 * tile, 64 * tile - 1}};
-    for (std::size_t i = 0; i < cases.size(); ++i) {
-      SCOPED_TRACE("case " + std::to_string(i));
-      this->expect_pattern(pattern_of_lengths(cases[i], 97), size);
+    int index = 0;
+    for (const Pattern& p : csr5_border_cases(size.omega, size.sigma)) {
+      SCOPED_TRACE("case " + std::to_string(index++));
+      this->expect_pattern(p, size);
     }
     // Every pair of remainders: a first row of each length up to two tiles, then rows that drift against the lanes.
     if (tile > 64) continue;
@@ -168,24 +155,13 @@ TYPED_TEST(Csr5Spmv, UndefinedVectors) {
 TYPED_TEST(Csr5Spmv, BadNeighbours) {
   using Scalar = typename TypeParam::Scalar;
   using Sum = typename TestFixture::Sum;
-  const double bad[] = {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
-                        std::nan("")};
   for (const auto size : this->sizes()) {
     SCOPED_TRACE(this->name(size));
     for (int shift = 0; shift < 7; ++shift) {
-      Pattern p = all_classes(100, 150);
-      for (int& column : p.entries) column = 2 * column + 1;
-      p.cols = 2 * p.cols + 1;
-      auto A = make_matrix<Scalar, typename TypeParam::Offset>(p, Data::Integers, 5);
-      auto x = numbers<Scalar>(A.cols, Data::Integers, 6);
-      for (std::size_t j = 0; j < x.size(); j += 2) x[j] = as<Scalar>(bad[j / 2 % 3]);
-      for (int i = 0; i < A.rows; ++i) {
-        if (A.length(i) == 0) continue;
-        const auto at = static_cast<std::size_t>(A.row_map[static_cast<std::size_t>(i)]) +
-                        static_cast<std::size_t>(i % A.length(i));
-        if ((i + shift) % 7 == 0) A.values[at] = as<Scalar>(bad[i % 3]);
-        if ((i + shift) % 7 == 3) --A.entries[at];
-      }
+      auto A =
+          make_matrix<Scalar, typename TypeParam::Offset>(on_odd_columns(all_classes(100, 150)), Data::Integers, 5);
+      add_bad_rows(A, shift);
+      const auto x = bad_at_even_columns<Scalar>(A.cols);
       const typename TestFixture::Device device(A);
       const auto y = numbers<Scalar>(A.rows, Data::Integers, 7);
       const auto got = this->template product<Strided>(this->format(device, size), {-1, 2.5}, x, y);

@@ -5,11 +5,10 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "backends/host/Tessera_HostPackedKernel.hpp"
 #include "convert/Tessera_PackedUpdate.hpp"
 #include "kokkos/Tessera_PackedSpmv.hpp"
+#include "support/Tessera_BadNumbers.hpp"
 #include "support/Tessera_TestCheck.hpp"
 #include "support/Tessera_TestShapes.hpp"
 
@@ -120,11 +119,6 @@ Pattern spanning(int span) {
   }
   p.rows = 150;
   return p;
-}
-
-double bad_number(std::size_t i) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  return i % 3 == 0 ? infinity : i % 3 == 1 ? -infinity : std::nan("");
 }
 
 }  // namespace
@@ -309,13 +303,10 @@ TYPED_TEST(PackedOnHost, SeveralVectorsAndStrides) {
 // No row uses the even columns of x, column 0 among them.
 TYPED_TEST(PackedOnHost, PaddingReadsNothing) {
   for (const NamedPackedOptions& o : packed_option_sets()) {
-    for (Pattern p : {all_classes(600, 200), grouped_rows(3), generate("stencil2d:nx=37:ny=29")}) {
+    for (const Pattern& p : {all_classes(600, 200), grouped_rows(3), generate("stencil2d:nx=37:ny=29")}) {
       SCOPED_TRACE(o.name);
-      for (int& column : p.entries) column = 2 * column + 1;
-      p.cols = 2 * p.cols + 1;
-      const auto A = make_matrix<TypeParam>(p, Data::Integers, 5);
-      auto x = numbers<TypeParam>(A.cols, Data::Integers, 6);
-      for (std::size_t j = 0; j < x.size(); j += 2) x[j] = as<TypeParam>(bad_number(j / 2));
+      const auto A = make_matrix<TypeParam>(on_odd_columns(p), Data::Integers, 5);
+      const auto x = bad_at_even_columns<TypeParam>(A.cols);
       const auto y = numbers<TypeParam>(A.rows, Data::Integers, 7);
       const PackedHost<TypeParam> P(A, o.options);
       EXPECT_TRUE(agrees<typename PackedHost<TypeParam>::Sum>(A, {}, x, y, P.product({}, x, y), true));

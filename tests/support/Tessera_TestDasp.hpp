@@ -11,6 +11,7 @@
 
 #include "Tessera_Spmv.hpp"
 #include "io/Tessera_MatrixMarket.hpp"
+#include "support/Tessera_BadNumbers.hpp"
 #include "support/Tessera_TestCheck.hpp"
 #include "support/Tessera_TestShapes.hpp"
 #include "support/Tessera_TestTools.hpp"
@@ -153,12 +154,8 @@ class DaspSuite {
 
   /// No row uses the even columns of x, column 0 among them: nothing that stands there may reach a result.
   void unused_columns() const {
-    Pattern p = all_classes(600, 200);
-    for (int& column : p.entries) column = 2 * column + 1;
-    p.cols = 2 * p.cols + 1;
-    const Matrix A = make_matrix<Scalar>(p, Data::Integers, 5);
-    auto x = numbers<Scalar>(A.cols, Data::Integers, 6);
-    for (std::size_t j = 0; j < x.size(); j += 2) x[j] = as<Scalar>(bad(j / 2));
+    const Matrix A = make_matrix<Scalar>(on_odd_columns(all_classes(600, 200)), Data::Integers, 5);
+    const auto x = bad_at_even_columns<Scalar>(A.cols);
     each_option(A, [&](const Plan& plan) {
       expect_with<Sum, Contiguous>(plan, A, x, numbers<Sum>(A.rows, Data::Integers, 7), true);
       expect_with<Scalar, Strided>(plan, A, x, numbers<Scalar>(A.rows, Data::Integers, 7), true, {-1, 2.5});
@@ -168,18 +165,9 @@ class DaspSuite {
   /// tile's row or a slice with them (pairs of 1 & 3, pairs of 2) must not notice.
   void bad_neighbours() const {
     for (int shift = 0; shift < 7; ++shift) {
-      Pattern p = all_classes(400, 150);
-      for (int& column : p.entries) column = 2 * column + 1;
-      p.cols = 2 * p.cols + 1;
-      Matrix A = make_matrix<Scalar>(p, Data::Integers, 5);
-      auto x = numbers<Scalar>(A.cols, Data::Integers, 6);
-      for (std::size_t j = 0; j < x.size(); j += 2) x[j] = as<Scalar>(bad(j / 2));
-      for (int i = 0; i < A.rows; ++i) {
-        if (A.length(i) == 0) continue;
-        const auto at = static_cast<std::size_t>(A.row_map[i] + i % A.length(i));
-        if ((i + shift) % 7 == 0) A.values[at] = as<Scalar>(bad(static_cast<std::size_t>(i / 7)));
-        if ((i + shift) % 7 == 3) --A.entries[at];
-      }
+      Matrix A = make_matrix<Scalar>(on_odd_columns(all_classes(400, 150)), Data::Integers, 5);
+      add_bad_rows(A, shift);
+      const auto x = bad_at_even_columns<Scalar>(A.cols);
       each_option(A, [&](const Plan& plan) {
         expect_with<Sum, Contiguous>(plan, A, x, numbers<Sum>(A.rows, Data::Integers, 7), true);
       });
@@ -350,10 +338,6 @@ class DaspSuite {
       }
     }
     return p;
-  }
-  static double bad(std::size_t i) {
-    const double infinity = std::numeric_limits<double>::infinity();
-    return i % 3 == 0 ? std::nan("") : i % 3 == 1 ? infinity : -infinity;
   }
   template <class Check>
   void each_option(const Matrix& A, const Check& check) const {

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "Tessera_Spmv.hpp"
+#include "support/Tessera_BadNumbers.hpp"
 #include "support/Tessera_PackedCases.hpp"
 #include "support/Tessera_TestCheck.hpp"
 #include "support/Tessera_TestTools.hpp"
@@ -197,13 +198,10 @@ class PackedSuite {
   /// No row uses the even columns of x, column 0 among them: nothing that stands there may reach a result, through
   /// padding or lanes without a row (masked steps: below).
   void unused_columns() const {
-    for (Pattern p : {all_classes(600, 100), generate(three_dof), stencil_with_gaps()}) {
-      for (int& column : p.entries) column = 2 * column + 1;
-      p.cols = 2 * p.cols + 1;
-      Matrix A = make_matrix<Scalar>(p, Data::Integers, 5);
+    for (const Pattern& p : {all_classes(600, 100), generate(three_dof), stencil_with_gaps()}) {
+      Matrix A = make_matrix<Scalar>(on_odd_columns(p), Data::Integers, 5);
+      const auto x = bad_at_even_columns<Scalar>(A.cols);
       each_class_and_option(A, [&](const Plan& plan, bool exact) {
-        auto x = numbers<Scalar>(A.cols, Data::Integers, 6);
-        for (std::size_t j = 0; j < x.size(); j += 2) x[j] = as<Scalar>(bad(j / 2));
         expect_with<Sum, Contiguous>(plan, A, x, numbers<Sum>(A.rows, Data::Integers, 7), exact);
         expect_with<Scalar, Strided>(plan, A, x, numbers<Scalar>(A.rows, Data::Integers, 7), exact, {-1, 2});
       });
@@ -216,7 +214,7 @@ class PackedSuite {
     each_class_and_option(A, [&](const Plan& plan, bool exact) {
       for (int shift = 0; shift < 5; ++shift) {
         auto x = numbers<Scalar>(A.cols, Data::Integers, 6);
-        for (std::size_t j = static_cast<std::size_t>(shift); j < x.size(); j += 13) x[j] = as<Scalar>(bad(j));
+        for (std::size_t j = static_cast<std::size_t>(shift); j < x.size(); j += 13) x[j] = as<Scalar>(bad_number(j));
         expect_with<Sum, Contiguous>(plan, A, x, numbers<Sum>(A.rows, Data::Integers, 7), exact);
       }
     });
@@ -224,19 +222,11 @@ class PackedSuite {
   /// Every seventh row has an infinite or undefined value, another seventh meets one in x. Rows that share a slice or a
   /// group with them must not notice.
   void bad_neighbours() const {
-    for (Pattern p : {all_classes(300, 60), generate(three_dof), stencil_with_gaps()}) {
-      for (int& column : p.entries) column = 2 * column + 1;
-      p.cols = 2 * p.cols + 1;
+    for (const Pattern& p : {all_classes(300, 60), generate(three_dof), stencil_with_gaps()}) {
       for (int shift = 0; shift < 7; shift += 2) {
-        Matrix A = make_matrix<Scalar>(p, Data::Integers, 5);
-        auto x = numbers<Scalar>(A.cols, Data::Integers, 6);
-        for (std::size_t j = 0; j < x.size(); j += 2) x[j] = as<Scalar>(bad(j / 2));
-        for (int i = 0; i < A.rows; ++i) {
-          if (A.length(i) == 0) continue;
-          const auto at = static_cast<std::size_t>(A.row_map[i] + i % A.length(i));
-          if ((i + shift) % 7 == 0) A.values[at] = as<Scalar>(bad(static_cast<std::size_t>(i / 7)));
-          if ((i + shift) % 7 == 3) --A.entries[at];
-        }
+        Matrix A = make_matrix<Scalar>(on_odd_columns(p), Data::Integers, 5);
+        add_bad_rows(A, shift);
+        const auto x = bad_at_even_columns<Scalar>(A.cols);
         const Device device(A);
         for (const PackedOptions& o : {sharing(), short_parts()}) {
           const Plan plan(Exec(), device.view(), options(o));
@@ -343,13 +333,9 @@ class PackedSuite {
       }
     }
     // What stands beside the hubs in x, and padding, must not reach the others.
-    Pattern p = generate("rmat:scale=9:degree=8");
-    for (int& column : p.entries) column = 2 * column + 1;
-    p.cols = 2 * p.cols + 1;
-    const Matrix A = make_matrix<Scalar>(p, Data::Integers, 5);
+    const Matrix A = make_matrix<Scalar>(on_odd_columns(generate("rmat:scale=9:degree=8")), Data::Integers, 5);
     const Device device(A);
-    auto x = numbers<Scalar>(A.cols, Data::Integers, 6);
-    for (std::size_t j = 0; j < x.size(); j += 2) x[j] = as<Scalar>(bad(j / 2));
+    const auto x = bad_at_even_columns<Scalar>(A.cols);
     PackedOptions o;
     o.hubs = 50;
     const Plan plan(Exec(), device.view(), options(o));
@@ -465,10 +451,6 @@ class PackedSuite {
  private:
   static constexpr const char* long_rows = "lp:rows=40:cols=30011:per_col=2:skew=0.7";
 
-  static double bad(std::size_t i) {
-    const double infinity = std::numeric_limits<double>::infinity();
-    return i % 3 == 0 ? std::nan("") : i % 3 == 1 ? infinity : -infinity;
-  }
   /// What stands in y before a product of several vectors.
   template <class Y>
   static Y old_element(Scaling s, bool guard, int j, int i) {
