@@ -4,12 +4,12 @@
 #define TESSERA_CONVERT_FROM_CSR5_HPP
 
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "Tessera_Error.hpp"
 #include "formats/Tessera_Csr5.hpp"
+#include "impl/Tessera_HostVector.hpp"
 
 /// \file
 /// CSR5 back to CSR, on the host. Reads the format as a kernel does and shares no code with the conversion, so that
@@ -35,17 +35,17 @@ class Csr5Decoder {
   explicit Csr5Decoder(const Csr5<Scalar, MemorySpace>& f)
       : f_(f),
         s_(f.shape),
-        values_(copy(f.values)),
-        columns_(copy(f.columns)),
-        tile_ptr_(copy(f.tile_ptr)),
-        tile_desc_(copy(f.tile_desc)),
-        empty_ptr_(copy(f.empty_ptr)),
-        empty_offset_(copy(f.empty_offset)),
-        carry_end_(copy(f.carry_end)),
-        long_spans_(copy(f.long_spans)),
-        tail_row_(copy(f.tail_row)),
-        tail_begin_(copy(f.tail_begin)),
-        empty_row_(copy(f.empty_row)) {}
+        values_(host_vector(f.values)),
+        columns_(host_vector(f.columns)),
+        tile_ptr_(host_vector(f.tile_ptr)),
+        tile_desc_(host_vector(f.tile_desc)),
+        empty_ptr_(host_vector(f.empty_ptr)),
+        empty_offset_(host_vector(f.empty_offset)),
+        carry_end_(host_vector(f.carry_end)),
+        long_spans_(host_vector(f.long_spans)),
+        tail_row_(host_vector(f.tail_row)),
+        tail_begin_(host_vector(f.tail_begin)),
+        empty_row_(host_vector(f.empty_row)) {}
 
   Csr5Csr<Scalar> decode() {
     Csr5Csr<Scalar> A;
@@ -83,13 +83,6 @@ class Csr5Decoder {
   }
 
  private:
-  template <class View>
-  static std::vector<typename View::non_const_value_type> copy(const View& view) {
-    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
-    std::vector<typename View::non_const_value_type> out(host.extent(0));
-    if (!out.empty()) std::memcpy(out.data(), host.data(), out.size() * sizeof(out[0]));
-    return out;
-  }
   static void sound(bool condition, const char* fault) {
     require<InvalidArgument>(condition, [&] { return std::string("CSR5 format: ") + fault; });
   }

@@ -13,6 +13,7 @@
 #include "Tessera_Error.hpp"
 #include "Tessera_Types.hpp"
 #include "formats/Tessera_Dasp.hpp"
+#include "impl/Tessera_HostVector.hpp"
 
 /// \file
 /// DASP back to CSR, on the host. Reads the format as a kernel does and shares no code with the conversion, so that
@@ -37,15 +38,15 @@ class DaspDecoder {
   explicit DaspDecoder(const Dasp<MemorySpace>& d)
       : d_(d),
         g_(d.geometry),
-        values_(copy(d.values)),
-        irregular_values_(copy(d.irregular_values)),
-        columns_(copy(d.columns)),
-        irregular_columns_(copy(d.irregular_columns)),
-        row_order_(copy(d.row_order)),
-        runs_(copy(d.runs)),
-        blocks_(copy(d.blocks)),
-        remainder_(copy(d.remainder)),
-        long_pieces_(copy(d.long_pieces)),
+        values_(host_vector(d.values)),
+        irregular_values_(host_vector(d.irregular_values)),
+        columns_(host_vector(d.columns)),
+        irregular_columns_(host_vector(d.irregular_columns)),
+        row_order_(host_vector(d.row_order)),
+        runs_(host_vector(d.runs)),
+        blocks_(host_vector(d.blocks)),
+        remainder_(host_vector(d.remainder)),
+        long_pieces_(host_vector(d.long_pieces)),
         rows_(static_cast<std::size_t>(d.rows)),
         seen_(rows_.size(), false) {}
 
@@ -81,13 +82,6 @@ class DaspDecoder {
   using Entry = std::pair<std::int32_t, double>;
   using Row = std::vector<Entry>;
 
-  template <class View>
-  static std::vector<typename View::non_const_value_type> copy(const View& view) {
-    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
-    std::vector<typename View::non_const_value_type> out(host.extent(0));
-    if (!out.empty()) std::memcpy(out.data(), host.data(), out.size() * sizeof(out[0]));
-    return out;
-  }
   static void sound(bool condition, const char* fault) {
     require<InvalidArgument>(condition, [&] { return std::string("DASP format: ") + fault; });
   }

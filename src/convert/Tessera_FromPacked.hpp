@@ -13,6 +13,7 @@
 #include "Tessera_Error.hpp"
 #include "Tessera_Types.hpp"
 #include "formats/Tessera_PackedSlices.hpp"
+#include "impl/Tessera_HostVector.hpp"
 
 /// \file
 /// Packed slices back to CSR, on the host. Walks each packet from its first byte to its last and shares no code with
@@ -44,12 +45,12 @@ class PackedDecoder {
  public:
   explicit PackedDecoder(const PackedSlices<MemorySpace>& p)
       : p_(p),
-        slices_(copy(p.slices)),
-        packets_(copy(p.packets)),
-        parts_(copy(p.parts)),
-        dictionary_(copy(p.dictionary)),
-        hub_columns_(copy(p.hub_columns)),
-        row_map_(copy(p.row_map)),
+        slices_(host_vector(p.slices)),
+        packets_(host_vector(p.packets)),
+        parts_(host_vector(p.parts)),
+        dictionary_(host_vector(p.dictionary)),
+        hub_columns_(host_vector(p.hub_columns)),
+        row_map_(host_vector(p.row_map)),
         rows_(static_cast<std::size_t>(p.rows)),
         seen_(rows_.size(), false),
         value_bytes_(stored_bytes()) {}
@@ -85,15 +86,6 @@ class PackedDecoder {
   using Entry = std::pair<std::int32_t, std::uint64_t>;
   using Row = std::vector<Entry>;
 
-  template <class View>
-  static auto copy(const View& view) {
-    std::vector<typename View::non_const_value_type> to(view.extent(0));
-    Kokkos::View<typename View::non_const_value_type*, Kokkos::LayoutLeft, Kokkos::HostSpace,
-                 Kokkos::MemoryTraits<Kokkos::Unmanaged>>
-        target(to.data(), to.size());
-    Kokkos::deep_copy(target, view);
-    return to;
-  }
   static void sound(bool condition, const char* fault) {
     require<InvalidArgument>(condition, [&] { return std::string("packed slices: ") + fault; });
   }
@@ -183,7 +175,7 @@ class PackedDecoder {
     const auto hubs = static_cast<std::uint32_t>(hub_columns_.size());
     hub_.assign(static_cast<std::size_t>(p_.cols), false);
     if (hubs == 0) return;
-    const std::vector<std::uint32_t> place = copy(p_.hub_place);
+    const std::vector<std::uint32_t> place = host_vector(p_.hub_place);
     sound(static_cast<std::int64_t>(place.size()) == p_.cols, "a numbering of other columns");
     std::uint32_t rank = 0;
     for (std::size_t c = 0; c < place.size(); ++c) {
