@@ -15,10 +15,15 @@
 namespace Tessera {
 namespace Testing {
 
-/// Empty if the default execution space is a device whose matrix-unit backend can be used.
+/// Empty if the default execution space is a device.
+inline std::string why_no_device() {
+  using Exec = Kokkos::DefaultExecutionSpace;
+  return Compat::is_host_v<Exec> ? std::string(Exec::name()) + " is no device" : "";
+}
+/// Empty if it is one whose matrix-unit backend can be used.
 inline std::string why_no_matrix_unit() {
   using Exec = Kokkos::DefaultExecutionSpace;
-  if (Compat::is_host_v<Exec>) return std::string(Exec::name()) + " is no device";
+  if (Compat::is_host_v<Exec>) return why_no_device();
   const Backend wanted = Compat::is_cuda_v<Exec> ? Backend::Cuda : Backend::Hip;
   for (const BackendInfo& info : available_backends()) {
     if (info.backend == wanted) return info.usable ? "" : info.name + ": " + info.reason;
