@@ -53,10 +53,13 @@ struct PackedOptions {
   long long least_shared = 1000000;  ///< ... in matrices of at least so many entries
   bool value_classes = true;         ///< store values in fewer bytes where that loses nothing
   int hubs = -1;                     ///< columns whose x stays in shared memory; -1: by size and skew, 0: none
+  int column_blocks = -1;            ///< blocks of columns whose x fits there (at most 64); -1: by size, 0 or 1: none
   CacheBypass bypass = CacheBypass::Auto;
 };
 
 /// How Auto decides: from features of the matrix and predicted bytes, or by timing the two best predictions as well.
+/// These are timed on vectors of the matrix's type, so that Measure is Predict where compute asks for another
+/// precision, and with a caller's workspace, which is sized for one algorithm.
 enum class Selection { Predict, Measure };
 
 struct Csr5Options {
@@ -72,7 +75,6 @@ struct SpmvOptions {
   bool prepare_transpose = false;  ///< also build op(A) = A^T (doubles the memory)
   bool updatable = true;           ///< keep what update_values needs: 12 bytes a row
   bool fallback = true;            ///< false: NotSupported instead of another algorithm
-  double max_padding = 4.0;        ///< Auto rejects a format that stores more than max_padding * nnz slots
   Workspace workspace{};
   DaspOptions dasp{};
   PackedOptions packed{};

@@ -29,15 +29,14 @@ namespace Tessera {
 ///
 ///     FP64        A double            x double     sums double   y double              m8n8k4 / 16x16x4 f64
 ///     FP32        A float             x float      sums float    y float               packed slices, CSR5, Csr
-///     mixed       A float or 16 bits  x, y double  sums double   portable kernel (Csr; also under Auto, which then
-///     needs
-///                                                                 the arrays of A as long as the plan)
+///     mixed       A float or 16 bits  x, y double  sums double   Csr, also under Auto (needs A's arrays from then on)
 ///     FP16_FP32   A rounded to half_t x half_t     sums float    y float or half_t     m16n8k8 / 16x16x16 f16
 ///     BF16_FP32   as FP16 with bhalf_t
 ///
 /// A 16-bit y is rounded once, at the store.
 ///
-/// Set-up: O(nnz) work on the execution space, two waits for sizes; statistics() reports time, memory and padding.
+/// Set-up: O(nnz) work on the execution space. Waits: one for the features of the matrix, two for sizes, one more where
+/// hub columns or column blocks are considered; statistics() reports time, memory, padding and launches an apply.
 /// Deterministic: bitwise the same result for the same plan options, device and inputs; no floating-point atomics.
 /// Thread safety: applies of one plan whose workspace_bytes() is not 0 share scratch. A change of the execution-space
 /// instance then waits for the previous one, which must still exist; two host threads must not apply the plan at once;
@@ -72,9 +71,9 @@ class SpmvPlan {
       Impl::predict_spmv(choice_, *features_, Compat::is_host_v<execution_space>,
                          Impl::ScalarTraits<value_type>::precision == choice_.precision);
     }
-    auto_ = options.algorithm == SpmvAlgorithm::Auto;
+    auto_ = options.algorithm == SpmvAlgorithm::Auto && forced_spmv_algorithm() == SpmvAlgorithm::Auto;
     make_engine(space, choice_.algorithm);
-    // The plan's own vectors have the matrix's type, and a caller's workspace is sized for one algorithm.
+    // As Selection says.
     const bool can_measure = choice_.candidates.size() > 1 && options.workspace.bytes == 0 &&
                              Impl::ScalarTraits<value_type>::precision == choice_.precision;
     if (options.selection == Selection::Measure && can_measure) measure(space);
@@ -100,9 +99,10 @@ class SpmvPlan {
   SpmvPlan& operator=(const SpmvPlan&) = delete;
 
   /// Rank-1: x[cols], y[rows]. Rank-2: x(cols, k), y(rows, k), any layout, k >= 0: one launch a column, or with
-  /// PackedSlices one for eight columns (unless values are in a class or columns are hubs).
+  /// PackedSlices one for eight columns (unless values are in a class, columns are hubs or in blocks).
   /// alpha and beta are host scalars. beta == 0 overwrites y, NaN included; alpha == 0 does not read x. x and y must
-  /// not overlap. Asynchronous on `space`: one kernel launch, no allocation, no wait; can be captured in a graph.
+  /// not overlap. Asynchronous on `space`: one kernel launch (two with CSR5, column blocks, or a copy of x at hub
+  /// columns), no allocation, no wait; can be captured in a graph.
   /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument, DeviceError
   template <class X, class Y>
   void apply(const execution_space& space, Op op, double alpha, const X& x, double beta, const Y& y) const {
@@ -114,13 +114,19 @@ class SpmvPlan {
       return transpose_plan_->apply(space, Op::NoTrans, alpha, x, beta, y);
     }
     Impl::check_extents(csr_, x, y);
-    if constexpr (Compat::view_rank<X> == 1) {
-      apply_vector(space, alpha, x, beta, y);
-    } else if (packed_ && alpha != 0 && csr_.nnz() > 0 && !mixed<X, Y>()) {
-      packed_->apply(space, alpha, x, beta, y);
-    } else {
-      for (std::size_t j = 0; j < x.extent(1); ++j) {
-        apply_vector(space, alpha, Kokkos::subview(x, Kokkos::ALL(), j), beta, Kokkos::subview(y, Kokkos::ALL(), j));
+    if constexpr (Compat::view_rank<X> == 2) {
+      if (packed_ && alpha != 0 && csr_.nnz() > 0 && !mixed<X, Y>()) return packed_->apply(space, alpha, x, beta, y);
+    }
+    std::size_t columns = 1;
+    if constexpr (Compat::view_rank<X> == 2) columns = x.extent(1);
+    typename X::const_type const_x = x;
+    for (std::size_t j = 0; j < columns; ++j) {
+      if (Impl::strided(x) || Impl::strided(y)) {
+        apply_vector(space, alpha, Impl::vector_of<false, memory_space>(const_x, j), beta,
+                     Impl::vector_of<false, memory_space>(y, j));
+      } else {
+        apply_vector(space, alpha, Impl::vector_of<true, memory_space>(const_x, j), beta,
+                     Impl::vector_of<true, memory_space>(y, j));
       }
     }
   }
@@ -165,14 +171,21 @@ class SpmvPlan {
            A.row_map().data() == csr_.row_map().data() && A.entries().data() == csr_.entries().data();
   }
 
-  /// Scratch an apply needs: 0, or one sum a piece and one counter a row for rows cut into several pieces. A transposed
-  /// plan has its own, which is not counted here and not taken from SpmvOptions::workspace.
-  std::size_t workspace_bytes() const { return statistics().workspace_bytes; }
+  /// Scratch an apply needs: 0, or sums and counters for rows cut into several pieces, x at hub columns, sums of column
+  /// blocks. A transposed plan has its own, which is not counted here and not taken from SpmvOptions::workspace.
+  std::size_t workspace_bytes() const {
+    return dasp_     ? dasp_->workspace_bytes()
+           : packed_ ? packed_->workspace_bytes()
+           : csr5_   ? csr5_->workspace_bytes()
+                     : 0;
+  }
   /// Device memory of the format, update map included.
   std::size_t format_bytes() const {
-    const Statistics s = statistics();
-    return (dasp_ || packed_ || csr5_ ? s.format_bytes + s.map_bytes : 0) +
-           (transpose_plan_ ? transpose_plan_->format_bytes() : 0);
+    const std::size_t own = dasp_     ? dasp_->format_bytes()
+                            : packed_ ? packed_->format_bytes()
+                            : csr5_   ? csr5_->format_bytes()
+                                      : 0;
+    return own + (transpose_plan_ ? transpose_plan_->format_bytes() : 0);
   }
   /// With algorithm and backend as decided.
   const SpmvOptions& options() const noexcept { return options_; }
@@ -207,7 +220,9 @@ class SpmvPlan {
   /// Selection::Measure: times the two best predictions on vectors of its own and keeps the faster.
   void measure(const execution_space& space) {
     using Vector = Kokkos::View<value_type*, Kokkos::LayoutLeft, memory_space>;
-    const Vector x("Tessera::spmv::measure x", csr_.cols()), y("Tessera::spmv::measure y", csr_.rows());
+    const Vector x_storage("Tessera::spmv::measure x", csr_.cols()), y_storage("Tessera::spmv::measure y", csr_.rows());
+    const auto x = Impl::vector_of<true, memory_space>(typename Vector::const_type(x_storage), 0);
+    const auto y = Impl::vector_of<true, memory_space>(y_storage, 0);
     const Impl::SpmvCandidate first = choice_.candidates[0], second = choice_.candidates[1];
     const double time_first = time_apply(space, x, y);
     make_engine(space, second.algorithm);
@@ -215,8 +230,8 @@ class SpmvPlan {
     if (time_first <= time_second) make_engine(space, first.algorithm);
     choice_.why = Impl::measured_why(first, time_first, second, time_second);
   }
-  template <class V>
-  double time_apply(const execution_space& space, const V& x, const V& y) const {
+  template <class X, class Y>
+  double time_apply(const execution_space& space, const X& x, const Y& y) const {
     double best = 0;
     for (int repeat = 0; repeat < 4; ++repeat) {  // the first one warms up
       constexpr int applies = 10;

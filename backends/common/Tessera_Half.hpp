@@ -10,6 +10,9 @@
 
 /// \file
 /// 16-bit storage types and the rounding of TF32, bit-exact on every compiler and device.
+///
+/// Conversions choose between results instead of branching: kernels inline hundreds of them into straight-line code,
+/// where branches cost compilers minutes and devices their parallelism.
 
 namespace Tessera {
 namespace Impl {
@@ -36,18 +39,25 @@ TESSERA_FUNCTION std::uint32_t round_shift(std::uint32_t magnitude, int shift) {
 
 /// binary32 -> binary16. NaN stays NaN (quiet, top payload bits kept), overflow gives infinity.
 TESSERA_FUNCTION std::uint16_t half_bits_from_float(float value) {
+#if defined(__HIP_DEVICE_COMPILE__)
+  const _Float16 half = static_cast<_Float16>(value);
+  std::uint16_t half_bits;
+  __builtin_memcpy(&half_bits, &half, sizeof(half_bits));
+  return half_bits;
+#else
   const std::uint32_t bits = float_bits(value);
-  const std::uint32_t sign = (bits >> 16) & 0x8000u;
-  const std::uint32_t magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
-  if (magnitude >= 0x47800000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // >= 65536, infinity included
-  if (magnitude >= 0x38800000u) {  // normal in binary16; a carry out of the mantissa correctly reaches infinity
-    return static_cast<std::uint16_t>(sign | round_shift(magnitude - 0x38000000u, 13));
-  }
+  const std::uint32_t sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
   const int exponent = static_cast<int>(magnitude >> 23);
-  if (exponent < 102) return static_cast<std::uint16_t>(sign);  // below half of the smallest subnormal
-  const std::uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u;
-  return static_cast<std::uint16_t>(sign | round_shift(mantissa, 126 - exponent));
+  const std::uint32_t nan = 0x7e00u | ((magnitude >> 13) & 0x3ffu);
+  // Normal in binary16; a carry out of the mantissa correctly reaches infinity. Used from 2^-14 on only.
+  const std::uint32_t normal = round_shift(magnitude - 0x38000000u, 13);
+  // Subnormal; below half of the smallest one the 24 bits of the mantissa round to 0.
+  const int shift = exponent >= 113 ? 14 : exponent < 102 ? 25 : 126 - exponent;
+  const std::uint32_t subnormal = round_shift((magnitude & 0x7fffffu) | 0x800000u, shift);
+  const std::uint32_t finite = magnitude >= 0x38800000u ? normal : subnormal;
+  const std::uint32_t number = magnitude >= 0x47800000u ? 0x7c00u : finite;  // 65536 and above, infinity included
+  return static_cast<std::uint16_t>(sign | (magnitude > 0x7f800000u ? nan : number));
+#endif
 }
 
 /// binary64 -> binary32 rounded to odd: a further rounding to a narrower type then equals one rounding of the original.
@@ -67,23 +77,25 @@ TESSERA_FUNCTION float float_from_half_bits(std::uint16_t half) {
   float value;
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
   return value;
+#elif defined(__HIP_DEVICE_COMPILE__)
+  _Float16 value;
+  __builtin_memcpy(&value, &half, sizeof(value));
+  return static_cast<float>(value);
 #else
-  const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
-  const std::uint32_t exponent = (half >> 10) & 0x1fu;
-  std::uint32_t mantissa = half & 0x3ffu;
-  if (exponent == 0x1fu) return float_from_bits(sign | 0x7f800000u | (mantissa << 13));
-  if (exponent != 0) return float_from_bits(sign | ((exponent + 112u) << 23) | (mantissa << 13));
+  const std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16, magnitude = half & 0x7fffu;
+  const std::uint32_t normal = (magnitude << 13) + 0x38000000u;
+  const std::uint32_t special = normal + 0x38000000u;  // exponent 255
   // Subnormal: mantissa * 2^-24 is exact in binary32.
-  const float magnitude = static_cast<float>(mantissa) * 5.9604644775390625e-8f;
-  return float_from_bits(sign | float_bits(magnitude));
+  const std::uint32_t subnormal = float_bits(static_cast<float>(magnitude & 0x3ffu) * 5.9604644775390625e-8f);
+  const std::uint32_t finite = magnitude < 0x400u ? subnormal : normal;
+  return float_from_bits(sign | (magnitude >= 0x7c00u ? special : finite));
 #endif
 }
 
 /// binary32 -> bfloat16. NaN stays NaN.
 TESSERA_FUNCTION std::uint16_t bhalf_bits_from_float(float value) {
-  const std::uint32_t bits = float_bits(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>((bits >> 16) | 0x40u);
-  return static_cast<std::uint16_t>(round_shift(bits, 16));
+  const std::uint32_t bits = float_bits(value), nan = (bits >> 16) | 0x40u, number = round_shift(bits, 16);
+  return static_cast<std::uint16_t>((bits & 0x7fffffffu) > 0x7f800000u ? nan : number);
 }
 
 TESSERA_FUNCTION float float_from_bhalf_bits(std::uint16_t bhalf) {

@@ -56,6 +56,8 @@ struct KernelTable {
   Status (*allocate)(std::size_t bytes, Stream, void** memory) noexcept = nullptr;
   /// Gives it back once everything enqueued on the stream is done; with `everywhere`, waits for all streams first.
   void (*release)(void* memory, Stream, bool everywhere) noexcept = nullptr;
+  /// Waits for the stream and copies from the device; null: as Kokkos does it. Faster than a copy to pageable memory.
+  Status (*fetch)(void* host, const void* device, std::size_t bytes, Stream) noexcept = nullptr;
 };
 
 /// Null where the backend is not part of this build.

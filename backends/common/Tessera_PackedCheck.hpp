@@ -15,6 +15,9 @@ namespace Tessera {
 inline Status check_packed(const SpmvPackedArgs& args) noexcept {
   static_assert(packed_max_columns == 8, "a message below names it");
   if (args.columns < 1 || args.columns > packed_max_columns) return {"spmv[packed]: columns must lie in [1, 8]"};
+  if (args.blocks > 1 && (args.columns > 1 || args.storage != PackedStorage::Full)) {
+    return {"spmv[packed]: column blocks exclude several vectors at once and value classes"};
+  }
   if (args.storage == PackedStorage::Float && args.precision != Precision::FP64) {
     return {"spmv[packed]: only doubles are stored as float"};
   }

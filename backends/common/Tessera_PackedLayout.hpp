@@ -9,6 +9,7 @@
 
 #include "backends/common/Tessera_KernelArgs.hpp"
 #include "backends/common/Tessera_Macros.hpp"
+#include "backends/common/Tessera_StoreResult.hpp"
 
 /// \file
 /// The packed-slices format: where everything lies. Shared by the conversion, the wave kernel and the host kernel.
@@ -81,6 +82,23 @@ struct alignas(16) PackedPart {
   std::uint32_t which;  ///< this one
 };
 
+/// What one block of threads multiplies of a matrix in column blocks: of the slices and parts of one column block those
+/// of its rank. They read x at `columns` columns from `column` on, and nowhere else.
+struct alignas(16) PackedShare {
+  std::uint32_t column, columns;
+  std::uint32_t first, last, part_first, part_last;  ///< slices [first, last) and [part_first, part_last)
+  std::uint32_t rank, ranks;
+
+  TESSERA_FUNCTION std::uint32_t count() const { return last - first + part_last - part_first; }
+  TESSERA_FUNCTION std::uint32_t slice(std::uint32_t i) const {
+    const std::uint32_t parts = part_last - part_first;
+    return i < parts ? part_first + i : first + (i - parts);
+  }
+};
+
+/// Column blocks a matrix may have.
+constexpr int packed_max_blocks = 64;
+
 /// Offsets in a packet. value_bytes: of a stored value (0 for PackedStorage::Constant).
 struct PackedPacket {
   int lanes, value_bytes, chunk;
@@ -148,7 +166,7 @@ struct PackedTypes {
 /// neighbouring slices should share a first-level cache.
 enum class PackedVariant : int { General, ShortSlices, IndexFree, WideBlocks };
 
-/// y := alpha A x + beta y in packed slices; `columns` vectors at once.
+/// y := alpha A x + beta y in packed slices; `columns` vectors at once (Tessera_PackedCheck.hpp says when several).
 struct SpmvPackedArgs {
   Precision precision = Precision::FP64;
   PackedStorage storage = PackedStorage::Full;
@@ -164,6 +182,13 @@ struct SpmvPackedArgs {
   // Scratch for rows of several parts: `columns` sums a part, one counter a part (zero between applies).
   void* partials = nullptr;
   std::uint32_t* arrivals = nullptr;
+  // Column blocks: row `block * rows + r` of a slice or part is row r in that block. Its sum goes to block_sums, and a
+  // second launch adds the blocks of a row.
+  int blocks = 1;
+  std::int64_t rows = 0;
+  std::uint32_t block_columns = 0, share_count = 0;
+  const PackedShare* shares = nullptr;
+  void* block_sums = nullptr;
   void* hub_copy = nullptr;  ///< x at the hub columns is first copied here; null: kept in shared memory instead
   // The vectors.
   const void* x = nullptr;
@@ -173,6 +198,26 @@ struct SpmvPackedArgs {
   ElementType y_type = ElementType::Double;
   double alpha = 1, beta = 0;
 };
+
+/// The arguments of the first launch of a product in column blocks: the sum of row i to block_sums[i].
+inline SpmvPackedArgs packed_block_args(SpmvPackedArgs args) {
+  args.y = args.block_sums;
+  args.y_type = args.precision == Precision::FP64 ? ElementType::Double : ElementType::Float;
+  args.y_stride = 1;
+  args.alpha = 1;
+  args.beta = 0;
+  return args;
+}
+
+/// The second launch: y at one row from the sums of its blocks, in their order.
+template <class Value>
+TESSERA_FUNCTION void packed_add_blocks(const SpmvPackedArgs& args, std::int64_t row) {
+  using Sum = std::conditional_t<std::is_same_v<Value, double>, double, float>;
+  const Sum* const sums = static_cast<const Sum*>(args.block_sums);
+  Sum sum = 0;
+  for (int block = 0; block < args.blocks; ++block) sum += sums[block * args.rows + row];
+  store_result<Value>(args, row * args.y_stride, sum);
+}
 
 /// Vectors one pass over the matrix can take.
 constexpr int packed_max_columns = 8;

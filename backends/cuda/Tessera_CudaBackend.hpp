@@ -19,9 +19,10 @@ Status status_of(cudaError_t error, const char* label) noexcept;
 const DaspGeometry* dasp_geometry(Precision precision) noexcept;
 Status spmv_dasp(const SpmvDaspArgs& args, Stream stream) noexcept;
 
-/// Whether a kernel may be launched before the one before it is complete (capability 9.0), and the multiprocessors of
-/// the current device.
+/// Of the current device: whether a kernel may be launched before the one before it is complete (capability 9.0),
+/// shared memory a block can have, and multiprocessors.
 bool supports_dependent_launch() noexcept;
+std::size_t shared_bytes() noexcept;
 int multiprocessors() noexcept;
 Status spmv_packed_fp64(const SpmvPackedArgs& args, Stream stream) noexcept;
 Status spmv_packed_fp32(const SpmvPackedArgs& args, Stream stream) noexcept;

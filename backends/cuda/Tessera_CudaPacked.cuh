@@ -17,7 +17,7 @@
 namespace Tessera {
 namespace Cuda {
 
-constexpr int packed_warps = 4, wide_warps = 16, hub_threads = 1024;
+constexpr int packed_warps = 4, wide_warps = 16, table_warps = 32;
 
 /// Chunks in flight, blocks a multiprocessor must hold (which bounds the registers) and warps a block, by
 /// PackedVariant; measured: perf_test/NOTES.md.
@@ -52,24 +52,63 @@ __global__ __launch_bounds__(Warps * 32, Blocks) void packed_kernel(const __grid
   Kernel::run(wave, args, gather, slice);
 }
 
+/// Slices at(i) for i = first, first + stride ... below count; the next one's record is on its way while one is
+/// multiplied.
+template <class Kernel, class Gather, class At>
+__device__ __forceinline__ void multiply_slices(const SpmvPackedArgs& args, const Gather& gather, unsigned first,
+                                                unsigned stride, unsigned count, const At& at) {
+  if (first >= count) return;
+  const CudaWave wave;
+  PackedSlice next = Kernel::load_slice(args, at(first));
+  for (unsigned i = first; i < count; i += stride) {
+    const PackedSlice slice = next;
+    if (i + stride < count) next = Kernel::load_slice(args, at(i + stride));
+    Kernel::run(wave, args, gather, slice);
+  }
+}
+
+/// x at the hub columns in shared memory, one block a multiprocessor.
 template <class Types, int Batch>
-__global__ __launch_bounds__(hub_threads, 1) void packed_hub_kernel(const __grid_constant__ SpmvPackedArgs args) {
+__global__ __launch_bounds__(table_warps * 32, 1) void packed_hub_kernel(const __grid_constant__ SpmvPackedArgs args) {
   using Value = typename Types::Value;
   using Gather = GatherHubs<Value, CudaWave>;
   using Kernel = PackedKernel<Types, CudaWave, Gather, Batch, true, 1, false>;
-  extern __shared__ double hub_memory[];
-  Value* const table = reinterpret_cast<Value*>(hub_memory);
+  extern __shared__ double table_memory[];
+  Value* const table = reinterpret_cast<Value*>(table_memory);
   const Value* const x = static_cast<const Value*>(args.x);
   overlap_with_previous_launch();
-  for (unsigned i = threadIdx.x; i < args.hubs; i += hub_threads) table[i] = x[args.hub_columns[i]];
+  for (unsigned i = threadIdx.x; i < args.hubs; i += table_warps * 32) table[i] = x[args.hub_columns[i]];
   __syncthreads();
-  const CudaWave wave;
   const Gather gather{x, table, args.hubs};
-  const unsigned stride = gridDim.x * (hub_threads / 32);
-  for (unsigned index = blockIdx.x * (hub_threads / 32) + threadIdx.x / 32; index < args.slice_count; index += stride) {
-    const PackedSlice slice = Kernel::load_slice(args, index);
-    Kernel::run(wave, args, gather, slice);
-  }
+  multiply_slices<Kernel>(args, gather, blockIdx.x * table_warps + threadIdx.x / 32, gridDim.x * table_warps,
+                          args.slice_count, [](unsigned i) { return i; });
+}
+
+/// One block of threads a share: x at the columns of its block in shared memory, then its slices.
+template <class Types, int Batch>
+__global__ __launch_bounds__(table_warps * 32,
+                             1) void packed_block_kernel(const __grid_constant__ SpmvPackedArgs args) {
+  using Value = typename Types::Value;
+  using Gather = GatherBlock<Value, CudaWave>;
+  using Kernel = PackedKernel<Types, CudaWave, Gather, Batch, true, 1, false>;
+  extern __shared__ double table_memory[];
+  Value* const table = reinterpret_cast<Value*>(table_memory);
+  const PackedShare share = args.shares[blockIdx.x];
+  const Value* const x = static_cast<const Value*>(args.x) + share.column;
+  overlap_with_previous_launch();
+#pragma unroll 4
+  for (unsigned i = threadIdx.x; i < share.columns; i += table_warps * 32) table[i] = x[i];
+  __syncthreads();
+  const Gather gather{table, share.column};
+  multiply_slices<Kernel>(args, gather, share.rank * table_warps + threadIdx.x / 32, share.ranks * table_warps,
+                          share.count(), [&](unsigned i) { return share.slice(i); });
+}
+
+template <class Value>
+__global__ __launch_bounds__(256) void add_blocks_kernel(const __grid_constant__ SpmvPackedArgs args) {
+  overlap_with_previous_launch();
+  const std::int64_t row = std::int64_t{blockIdx.x} * 256 + threadIdx.x;
+  if (row < args.rows) packed_add_blocks<Value>(args, row);
 }
 
 template <class Kernel>
@@ -105,6 +144,34 @@ __global__ __launch_bounds__(256) void copy_hubs_kernel(const __grid_constant__ 
   if (i < args.hubs) static_cast<Value*>(args.hub_copy)[i] = static_cast<const Value*>(args.x)[args.hub_columns[i]];
 }
 
+/// Lets a kernel have that much shared memory.
+template <class Kernel>
+Status allow_shared(Kernel kernel, std::size_t bytes) {
+  const cudaError_t error =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+  if (error != cudaSuccess) cudaGetLastError();
+  return status_of(error, "Tessera::spmv[packed] shared memory");
+}
+
+/// Column blocks; x from memory where a block of it does not fit into shared memory, or has a stride.
+template <class Types>
+Status launch_blocks(const SpmvPackedArgs& args, bool plain, Stream stream) {
+  using Value = typename Types::Value;
+  const std::size_t shared = args.block_columns * sizeof(Value);
+  const SpmvPackedArgs first = packed_block_args(args);
+  Status status;
+  if (plain && shared <= shared_bytes()) {
+    const auto kernel = packed_block_kernel<Types, PackedTuning<Types>::batch>;
+    status = allow_shared(kernel, shared);
+    if (status.ok()) status = launch_packed(kernel, args.share_count, table_warps * 32, shared, first, stream);
+  } else {
+    status = launch_slices<Types, GatherPlain<Value, CudaWave, true>, 2, 8, true, 1>(first, stream);
+  }
+  if (!status.ok()) return status;
+  const auto blocks = static_cast<unsigned>((args.rows + 255) / 256);
+  return launch_packed(add_blocks_kernel<Value>, blocks, 256, 0, args, stream);
+}
+
 template <class Types>
 Status launch_hubs(const SpmvPackedArgs& args, Stream stream) {
   using Value = typename Types::Value;
@@ -117,13 +184,9 @@ Status launch_hubs(const SpmvPackedArgs& args, Stream stream) {
   }
   const auto kernel = packed_hub_kernel<Types, PackedTuning<Types>::batch>;
   const std::size_t shared = args.hubs * sizeof(Value);
-  const cudaError_t error =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
-  if (error != cudaSuccess) {
-    cudaGetLastError();
-    return status_of(error, "Tessera::spmv[packed] hub table");
-  }
-  return launch_packed(kernel, static_cast<unsigned>(multiprocessors()), hub_threads, shared, args, stream);
+  const Status status = allow_shared(kernel, shared);
+  if (!status.ok()) return status;
+  return launch_packed(kernel, static_cast<unsigned>(multiprocessors()), table_warps * 32, shared, args, stream);
 }
 
 /// Storage other than in full: one vector a launch.
@@ -173,6 +236,7 @@ Status spmv_packed_in(const SpmvPackedArgs& args, Stream stream) {
     case PackedStorage::Full:
       break;
   }
+  if (args.blocks > 1) return launch_blocks<Full>(args, plain, stream);
   if (args.hubs > 0) {
     return plain ? launch_hubs<Full>(args, stream)
                  : launch_slices<Full, GatherRenumbered<Value, CudaWave>, 1, 8, true, 1>(args, stream);

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -93,8 +94,11 @@ Status spmv_packed(const SpmvPackedArgs& args, Stream stream) noexcept {
   }
 }
 
-/// What the pool keeps of released memory for the next plan; more goes back to the device.
-constexpr std::uint64_t kept_bytes = std::uint64_t{256} << 20;
+/// What the pool keeps of released memory for the next plan; more goes back to the device, and costs about 1 us a MB
+/// when it is needed again.
+std::uint64_t kept_bytes(std::size_t memory_bytes) {
+  return std::max<std::uint64_t>(std::uint64_t{256} << 20, memory_bytes / 32);
+}
 
 /// One pool a device, made at first use and left to the driver at the end of the process.
 cudaError_t pool_of(int device, cudaMemPool_t& pool) {
@@ -109,7 +113,8 @@ cudaError_t pool_of(int device, cudaMemPool_t& pool) {
     properties.location.type = cudaMemLocationTypeDevice;
     properties.location.id = device;
     cudaError_t error = cudaMemPoolCreate(&pools[device], &properties);
-    std::uint64_t threshold = kept_bytes;
+    DeviceFacts facts;
+    std::uint64_t threshold = kept_bytes(device_facts(facts).ok() ? facts.memory_bytes : 0);
     if (error == cudaSuccess) {
       error = cudaMemPoolSetAttribute(pools[device], cudaMemPoolAttrReleaseThreshold, &threshold);
     }
@@ -137,11 +142,34 @@ void release(void* memory, Stream stream, bool everywhere) noexcept {
   cudaFreeAsync(memory, static_cast<cudaStream_t>(stream));
 }
 
+/// Through a little pinned memory, which the process keeps.
+Status fetch(void* host, const void* device, std::size_t bytes, Stream stream) noexcept {
+  constexpr std::size_t room = 16384;
+  static std::mutex guard;
+  static void* pinned = nullptr;
+  const std::lock_guard<std::mutex> lock(guard);
+  const auto queue = static_cast<cudaStream_t>(stream);
+  cudaError_t error = cudaSuccess;
+  if (pinned == nullptr) error = cudaHostAlloc(&pinned, room, cudaHostAllocPortable);
+  for (std::size_t at = 0; error == cudaSuccess && at < bytes; at += room) {
+    const std::size_t here = std::min(room, bytes - at);
+    error = cudaMemcpyAsync(pinned, static_cast<const char*>(device) + at, here, cudaMemcpyDeviceToHost, queue);
+    if (error == cudaSuccess) error = cudaStreamSynchronize(queue);
+    if (error == cudaSuccess) std::memcpy(static_cast<char*>(host) + at, pinned, here);
+  }
+  return status_of(error, "copy to the host");
+}
+
 }  // namespace
 
 bool supports_dependent_launch() noexcept {
   DeviceFacts facts;
   return device_facts(facts).ok() && facts.major >= 9;
+}
+
+std::size_t shared_bytes() noexcept {
+  DeviceFacts facts;
+  return device_facts(facts).ok() ? facts.shared_bytes : 0;
 }
 
 int multiprocessors() noexcept {
@@ -153,8 +181,8 @@ int multiprocessors() noexcept {
 
 const KernelTable* cuda_table() noexcept {
   static const KernelTable table{
-      "cuda",         true,         Cuda::device_facts, Cuda::dasp_geometry, Cuda::spmv_dasp, Cuda::spmv_packed,
-      Cuda::allocate, Cuda::release};
+      "cuda",         true,          Cuda::device_facts, Cuda::dasp_geometry, Cuda::spmv_dasp, Cuda::spmv_packed,
+      Cuda::allocate, Cuda::release, Cuda::fetch};
   return &table;
 }
 

@@ -40,12 +40,29 @@ __global__ __launch_bounds__(256) void copy_hubs_kernel(const SpmvPackedArgs arg
   if (i < args.hubs) static_cast<Value*>(args.hub_copy)[i] = static_cast<const Value*>(args.x)[args.hub_columns[i]];
 }
 
+template <class Value>
+__global__ __launch_bounds__(256) void add_blocks_kernel(const SpmvPackedArgs args) {
+  const std::int64_t row = std::int64_t{blockIdx.x} * 256 + threadIdx.x;
+  if (row < args.rows) packed_add_blocks<Value>(args, row);
+}
+
 template <class Types, class Gather, int Batch, int Columns>
 Status launch_slices(const SpmvPackedArgs& args, Stream stream) {
   const unsigned blocks = (args.slice_count + packed_waves - 1) / packed_waves;
   packed_kernel<Types, Gather, Batch, Columns>
       <<<blocks, packed_waves * 64, 0, static_cast<hipStream_t>(stream)>>>(args);
   return status_of(hipGetLastError(), "Tessera::spmv[packed]");
+}
+
+/// Column blocks: x from memory, since 64 kB of shared memory hold too little of it.
+template <class Value>
+Status launch_blocks(const SpmvPackedArgs& args, Stream stream) {
+  using Full = PackedTypes<Value, PackedStorage::Full>;
+  const Status status = launch_slices<Full, GatherPlain<Value, HipWave, true>, 1, 1>(packed_block_args(args), stream);
+  if (!status.ok()) return status;
+  const auto blocks = static_cast<unsigned>((args.rows + 255) / 256);
+  add_blocks_kernel<Value><<<blocks, 256, 0, static_cast<hipStream_t>(stream)>>>(args);
+  return status_of(hipGetLastError(), "Tessera::spmv[packed] sums of column blocks");
 }
 
 template <class Value, PackedStorage Storage>
@@ -78,6 +95,7 @@ Status spmv_packed_in(const SpmvPackedArgs& args, Stream stream) {
     case PackedStorage::Full:
       break;
   }
+  if (args.blocks > 1) return launch_blocks<Value>(args, stream);
   if (args.hubs > 0 && plain && args.hub_copy != nullptr) {
     copy_hubs_kernel<Value><<<(args.hubs + 255) / 256, 256, 0, static_cast<hipStream_t>(stream)>>>(args);
     return launch_slices<Full, GatherCopied<Value, HipWave>, batch, 1>(args, stream);

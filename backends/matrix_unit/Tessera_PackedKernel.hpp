@@ -109,6 +109,19 @@ struct GatherRenumbered {
   }
 };
 
+/// x at the columns of a column block, from `first` on, in a table close to the wave; no other column is asked for.
+template <class Value, class Wave>
+struct GatherBlock {
+  const Value* table;
+  std::int64_t first;
+
+  TESSERA_FUNCTION Value operator()(std::int64_t column, int, bool on) const {
+    Value value{};
+    if (on) value = table[column - first];
+    return value;
+  }
+};
+
 /// Batch: chunks a lane has in flight. Stream: matrix loads pass the first-level cache by. Columns: vectors, the last
 /// of which may be absent. Groups: whether there are slices of grouped rows (their sums need registers).
 template <class Types, class Wave, class Gather, int Batch, bool Stream, int Columns, bool Groups = true>

@@ -26,6 +26,27 @@ struct GatherEmulated {
   }
 };
 
+/// Column blocks, one share after another: with a table of x, which a device needs x without a stride for.
+template <class Value, int Lanes>
+void emulate_packed_blocks(const SpmvPackedArgs& args) {
+  using Wave = HostWave<Lanes>;
+  using Types = PackedTypes<Value, PackedStorage::Full>;
+  const SpmvPackedArgs first = packed_block_args(args);
+  const Value* const x = static_cast<const Value*>(args.x);
+  const Wave wave;
+  for (std::uint32_t i = 0; i < args.share_count; ++i) {
+    const PackedShare share = args.shares[i];
+    std::vector<Value> table(share.columns);
+    for (std::uint32_t c = 0; c < share.columns; ++c) table[c] = x[(share.column + c) * args.x_stride];
+    using Kernel = PackedKernel<Types, Wave, GatherBlock<Value, Wave>, 2, true, 1>;
+    const GatherBlock<Value, Wave> gather{table.data(), share.column};
+    for (std::uint32_t k = share.rank; k < share.count(); k += share.ranks) {
+      Kernel::run(wave, first, gather, Kernel::load_slice(args, share.slice(k)));
+    }
+  }
+  for (std::int64_t row = 0; row < args.rows; ++row) packed_add_blocks<Value>(args, row);
+}
+
 template <class Value, PackedStorage Storage, int Lanes, int Columns>
 void emulate_packed(const SpmvPackedArgs& args) {
   using Wave = HostWave<Lanes>;
@@ -45,6 +66,7 @@ template <class Value, int Lanes>
 void emulate_packed(const SpmvPackedArgs& args) {
   switch (args.storage) {
     case PackedStorage::Full:
+      if (args.blocks > 1) return emulate_packed_blocks<Value, Lanes>(args);
       if (args.columns == 1) return emulate_packed<Value, PackedStorage::Full, Lanes, 1>(args);
       return emulate_packed<Value, PackedStorage::Full, Lanes, packed_max_columns>(args);
     case PackedStorage::Float:

@@ -50,8 +50,9 @@ class PackedDecoder {
         parts_(host_vector(p.parts)),
         dictionary_(host_vector(p.dictionary)),
         hub_columns_(host_vector(p.hub_columns)),
+        shares_(host_vector(p.shares)),
         row_map_(host_vector(p.row_map)),
-        rows_(static_cast<std::size_t>(p.rows)),
+        rows_(static_cast<std::size_t>(p.rows * p.blocks)),
         seen_(rows_.size(), false),
         value_bytes_(stored_bytes()) {}
 
@@ -69,16 +70,28 @@ class PackedDecoder {
     } else {
       sound(slices_.empty() && packets_.empty(), "slices without rows");
     }
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      sound(seen_[i], "a row lies in no slice");
-      for (const Entry& e : rows_[i]) {
-        A.entries.push_back(e.first);
-        A.bits.push_back(e.second);
+    check_shares();
+    // With column blocks a row is what all blocks have of it, one after another.
+    std::vector<std::int64_t> begins(rows_.size());
+    std::int64_t end = 0;
+    for (std::int64_t row = 0; row < p_.rows; ++row) {
+      for (int block = 0; block < p_.blocks; ++block) {
+        const auto i = static_cast<std::size_t>(block * p_.rows + row);
+        sound(seen_[i], "a row lies in no slice");
+        begins[i] = end;
+        for (const Entry& e : rows_[i]) {
+          sound(p_.blocks == 1 || e.first / p_.block_columns == block, "a column outside its block");
+          A.entries.push_back(e.first);
+          A.bits.push_back(e.second);
+        }
+        end = static_cast<std::int64_t>(A.entries.size());
       }
-      A.row_map.push_back(static_cast<std::int64_t>(A.entries.size()));
+      A.row_map.push_back(end);
     }
-    sound(A.row_map.back() == p_.nnz, "another number of entries than the format states");
-    sound(!p_.updatable || p_.rows == 0 || row_map_ == A.row_map, "the update map is not the row map");
+    sound(end == p_.nnz, "another number of entries than the format states");
+    // The update map: where rows begin in each block, then where the last block ends.
+    begins.insert(begins.end(), p_.blocks > 1 ? A.row_map.begin() + 1 : A.row_map.end() - 1, A.row_map.end());
+    sound(!p_.updatable || p_.rows == 0 || row_map_ == begins, "the update map is not the row map");
     return A;
   }
 
@@ -170,21 +183,36 @@ class PackedDecoder {
 
   // ---- columns
 
-  /// Hubs ascend; places that no column took hold 0.
+  /// Hubs ascend; places that no column took hold 0 behind them.
   void check_hubs() {
-    const auto hubs = static_cast<std::uint32_t>(hub_columns_.size());
     hub_.assign(static_cast<std::size_t>(p_.cols), false);
-    if (hubs == 0) return;
-    const std::vector<std::uint32_t> place = host_vector(p_.hub_place);
-    sound(static_cast<std::int64_t>(place.size()) == p_.cols, "a numbering of other columns");
-    std::uint32_t rank = 0;
-    for (std::size_t c = 0; c < place.size(); ++c) {
-      hub_[c] = place[c] < hubs;
-      sound(hub_[c] ? place[c] == rank && hub_columns_[rank] == c : place[c] == c + hubs,
-            "a wrong numbering of columns");
-      rank += hub_[c];
+    bool ended = false;
+    for (std::size_t rank = 0; rank < hub_columns_.size(); ++rank) {
+      const std::uint32_t column = hub_columns_[rank];
+      sound(column < static_cast<std::size_t>(p_.cols), "a hub out of range");
+      ended = ended || (rank > 0 && column <= hub_columns_[rank - 1]);
+      sound(!ended || column == 0, "hubs that do not ascend");
+      if (!ended) hub_[column] = true;
     }
-    for (; rank < hubs; ++rank) sound(hub_columns_[rank] == 0, "a hub that the numbering does not know");
+  }
+  /// Shares take every slice of their column block once, and only of theirs.
+  void check_shares() const {
+    if (p_.blocks == 1) return sound(shares_.empty(), "shares without column blocks");
+    std::vector<int> taken(slices_.size(), 0);
+    for (const PackedShare& s : shares_) {
+      sound(s.column % p_.block_columns == 0 && s.rank < s.ranks && s.last <= slices_.size() &&
+                s.part_last <= parts_.size(),
+            "a share of nothing");
+      const std::int64_t block = s.column / p_.block_columns;
+      sound(std::int64_t{s.columns} == std::min(p_.block_columns, p_.cols - s.column), "a share of other columns");
+      for (std::uint32_t i = s.rank; i < s.count(); i += s.ranks) {
+        const PackedSlice& slice = slices_[s.slice(i)];
+        const std::int64_t row = slice.part() ? parts_[static_cast<std::size_t>(slice.row)].row : slice.row;
+        sound(row / p_.rows == block, "a share with a slice of another block");
+        ++taken[s.slice(i)];
+      }
+    }
+    for (const int times : taken) sound(times == 1, "a slice in no share, or in two");
   }
   std::int64_t column_of(const PackedSlice& s, std::uint32_t index) const {
     const auto hubs = static_cast<std::int64_t>(hub_columns_.size());
@@ -192,8 +220,10 @@ class PackedDecoder {
     if (hubs > 0) {
       sound(s.column == 0 && s.index() >= PackedIndex24, "a base column beside hub columns");
       column = index < hubs ? std::int64_t{hub_columns_[index]} : std::int64_t{index} - hubs;
-      sound(column < p_.cols && hub_[static_cast<std::size_t>(column)] == (index < hubs),
-            "a hub column under its own number");
+      sound(column < p_.cols, "a column out of range");
+      // A 0 in front may be column 0, or say that there is no hub at all.
+      const bool known = column > 0 || hub_columns_[0] != 0;
+      sound(!known || hub_[static_cast<std::size_t>(column)] == (index < hubs), "a hub column under its own number");
     }
     return column;
   }
@@ -369,7 +399,7 @@ class PackedDecoder {
   }
   /// The row; it may be asked for once, or once a part.
   Row& row_at(std::size_t i, const PackedSlice& s, std::int64_t row) {
-    sound(row >= 0 && row < p_.rows, "a row out of range");
+    sound(row >= 0 && row < p_.rows * p_.blocks, "a row out of range");
     const auto at = static_cast<std::size_t>(row);
     sound(seen_[at] == (s.part() && parts_[i].which > 0), "a row twice, or without its first part");
     seen_[at] = true;
@@ -421,6 +451,7 @@ class PackedDecoder {
   std::vector<PackedPart> parts_;
   std::vector<std::uint64_t> dictionary_;
   std::vector<std::uint32_t> hub_columns_;
+  std::vector<PackedShare> shares_;
   std::vector<std::int64_t> row_map_;
   std::vector<Row> rows_;
   std::vector<bool> seen_, hub_;

@@ -52,61 +52,55 @@ struct PackedSpanFunctor : PackedRows<Csr> {
   using member = typename PackedTypesOf<Csr>::member;
   template <class T>
   using View = typename PackedTypesOf<Csr>::template View<T>;
-  using Base = PackedRows<Csr>;
 
-  Csr A;
+  typename PackedTypesOf<Csr>::Columns columns;
+  typename PackedTypesOf<Csr>::Map map;
   bool index_free, narrow;  // switches
   double index_free_padding;
-  std::int64_t hubs;
+  std::int64_t hubs, cols;
   View<std::uint32_t> hub_place;
   View<std::uint8_t> pattern;  // index-free slices: the unit whose columns are the slice's
-
-  KOKKOS_INLINE_FUNCTION PackedSpanFunctor(const Base& base, const Csr& A_) : Base(base), A(A_) {}
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
     const std::int64_t i = std::int64_t{team.league_rank()} * team.team_size() + team.team_rank();
     if (i >= static_cast<std::int64_t>(this->slices.extent(0))) return;
     PackedSlice s = this->slices(i);
-    const int log = s.log_lanes(), lanes = this->shape.lanes, steps = s.steps();
-    std::uint32_t low = ~0u, high = 0;
-    if (hubs == 0) {
-      Kokkos::MinMaxScalar<std::uint32_t> range;
-      Kokkos::parallel_reduce(
-          Kokkos::ThreadVectorRange(team, lanes),
-          [&](const int lane, Kokkos::MinMaxScalar<std::uint32_t>& r) {
-            each_column(i, s, lane, [&](std::uint32_t c) {
-              r.min_val = c < r.min_val ? c : r.min_val;
-              r.max_val = c > r.max_val ? c : r.max_val;
-            });
-          },
-          Kokkos::MinMax<std::uint32_t>(range));
-      low = range.min_val;
-      high = range.max_val;
-    }
-    int index = PackedIndex32;
+    const int log = s.log_lanes(), steps = s.steps();
+    int index = hubs > 0 && hubs + cols < 0xffffff ? PackedIndex24 : PackedIndex32;
     bool masked = false;
     std::uint32_t column = 0;
-    if (hubs > 0) {
-      index = hubs + A.cols() < 0xffffff ? PackedIndex24 : PackedIndex32;
-    } else {
-      if (low > high) low = high = 0;  // no entries
-      const std::uint32_t span = high - low;
-      if (narrow) {
-        column = low;
-        index = span < 0xffu       ? PackedIndex8
-                : span < 0xffffu   ? PackedIndex16
-                : span < 0xffffffu ? PackedIndex24
-                                   : PackedIndex32;
-      }
+    if (hubs == 0) {
       if (index_free && s.contiguous() && s.group() == 1 && log == 0 && steps > 0 && steps <= 32) {
         free_of_indices(team, i, s, index, masked);
       }
+      if (narrow && index != PackedIndexFree) index = narrowest(team, i, s, column);
     }
-    if (index == PackedIndexFree) column = 0;
     s.column = column;
     s.packed = PackedSlice::pack(steps, log, index, s.contiguous(), s.part(), masked, s.group(), s.rows());
     if constexpr (Compat::is_host_v<typename PackedTypesOf<Csr>::exec>) s.set_full_steps(full_steps(i, s));
     Kokkos::single(Kokkos::PerThread(team), [&]() { this->slices(i) = s; });
+  }
+
+  /// The fewest bytes for the distances of a slice's columns from the lowest, all ones left for padding.
+  KOKKOS_INLINE_FUNCTION int narrowest(const member& team, std::int64_t i, const PackedSlice& s,
+                                       std::uint32_t& column) const {
+    Kokkos::MinMaxScalar<std::uint32_t> range;
+    Kokkos::parallel_reduce(
+        Kokkos::ThreadVectorRange(team, this->shape.lanes),
+        [&](const int lane, Kokkos::MinMaxScalar<std::uint32_t>& r) {
+          each_column(i, s, lane, [&](std::uint32_t c) {
+            r.min_val = c < r.min_val ? c : r.min_val;
+            r.max_val = c > r.max_val ? c : r.max_val;
+          });
+        },
+        Kokkos::MinMax<std::uint32_t>(range));
+    const bool empty = range.min_val > range.max_val;
+    column = empty ? 0 : range.min_val;
+    const std::uint32_t span = empty ? 0 : range.max_val - range.min_val;
+    return span < 0xffu       ? PackedIndex8
+           : span < 0xffffu   ? PackedIndex16
+           : span < 0xffffffu ? PackedIndex24
+                              : PackedIndex32;
   }
 
   /// Steps in which all lanes have an entry: hosts need not look for padding in these.
@@ -115,9 +109,8 @@ struct PackedSpanFunctor : PackedRows<Csr> {
     if (s.rows() << log < this->shape.lanes || s.masked()) return 0;  // rows of masked slices have gaps anywhere
     std::int64_t least = s.steps();
     for (int q = 0; q < s.rows(); ++q) {
-      const std::int64_t row = this->row(i, s, q), begin = A.row_map()(row);
-      const PackedEntries e(s, this->parts.data(), this->shape.part_length(), begin,
-                            static_cast<std::int64_t>(A.row_map()(row + 1)) - begin);
+      const std::int64_t row = this->row(i, s, q);
+      const PackedEntries e(s, this->parts.data(), this->shape.part_length(), map.begin(row), map.length(row));
       least = e.length >> log < least ? e.length >> log : least;
     }
     return static_cast<int>(least);
@@ -127,10 +120,9 @@ struct PackedSpanFunctor : PackedRows<Csr> {
   KOKKOS_INLINE_FUNCTION void each_column(std::int64_t i, const PackedSlice& s, int lane, F&& f) const {
     const int log = s.log_lanes(), q = lane >> log, t = lane & ((1 << log) - 1);
     if (q >= s.rows()) return;
-    const std::int64_t row = this->row(i, s, q), begin = A.row_map()(row);
-    const PackedEntries e(s, this->parts.data(), this->shape.part_length(), begin,
-                          static_cast<std::int64_t>(A.row_map()(row + 1)) - begin);
-    for (std::int64_t k = t; k < e.length; k += 1 << log) f(static_cast<std::uint32_t>(A.entries()(e.begin + k)));
+    const std::int64_t row = this->row(i, s, q);
+    const PackedEntries e(s, this->parts.data(), this->shape.part_length(), map.begin(row), map.length(row));
+    for (std::int64_t k = t; k < e.length; k += 1 << log) f(static_cast<std::uint32_t>(columns(e.begin + k)));
   }
 
   /// Index-free if all rows take their columns, relative to themselves, from those of the longest row (the first of
@@ -143,11 +135,13 @@ struct PackedSpanFunctor : PackedRows<Csr> {
     Kokkos::parallel_reduce(
         Kokkos::ThreadVectorRange(team, rows),
         [&](const int q, int& least) {
-          const auto length = static_cast<std::int64_t>(A.row_map()(first + q + 1) - A.row_map()(first + q));
-          if (length == steps && q < least) least = q;
+          if (map.length(first + q) == steps && q < least) least = q;
         },
         Kokkos::Min<int>(unit));
     int misfits = 0, entries = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::ThreadVectorRange(team, rows),
+        [&](const int q, int& n) { n += static_cast<int>(map.length(first + q)); }, entries);
     Kokkos::parallel_reduce(
         Kokkos::ThreadVectorRange(team, rows),
         [&](const int q, int& n) {
@@ -156,10 +150,6 @@ struct PackedSpanFunctor : PackedRows<Csr> {
         },
         misfits);
     if (misfits > 0) return;
-    Kokkos::parallel_reduce(
-        Kokkos::ThreadVectorRange(team, rows),
-        [&](const int q, int& n) { n += static_cast<int>(A.row_map()(first + q + 1) - A.row_map()(first + q)); },
-        entries);
     if (steps * rows > index_free_padding * entries) return;
     index = PackedIndexFree;
     masked = entries < steps * rows;
@@ -168,13 +158,13 @@ struct PackedSpanFunctor : PackedRows<Csr> {
 
   /// Which of the pattern's columns the row has; false if it has others, or not in ascending order.
   KOKKOS_INLINE_FUNCTION bool mask_of(std::int64_t row, std::int64_t unit, int steps, std::uint32_t& mask) const {
-    const std::int64_t begin = A.row_map()(row), length = static_cast<std::int64_t>(A.row_map()(row + 1)) - begin;
-    const std::int64_t pattern_begin = A.row_map()(unit), shift = row - unit;
+    const std::int64_t begin = map.begin(row), length = map.length(row);
+    const std::int64_t pattern_begin = map.begin(unit), shift = row - unit;
     std::int64_t k = 0;
     mask = 0;
     for (int step = 0; step < steps && k < length; ++step) {
-      const auto wanted = static_cast<std::int64_t>(A.entries()(pattern_begin + step)) + shift;
-      if (static_cast<std::int64_t>(A.entries()(begin + k)) != wanted) continue;
+      const auto wanted = static_cast<std::int64_t>(columns(pattern_begin + step)) + shift;
+      if (static_cast<std::int64_t>(columns(begin + k)) != wanted) continue;
       mask |= 1u << step;
       ++k;
     }
@@ -182,57 +172,47 @@ struct PackedSpanFunctor : PackedRows<Csr> {
   }
 };
 
-/// Packets one after another.
-template <class Csr>
-struct PackedPacketScan : PackedTypesOf<Csr> {
-  template <class T>
-  using View = typename PackedTypesOf<Csr>::template View<T>;
-  View<PackedSlice> slices;
-  View<PackedSummary> total;
-  int lanes, value_bytes;
+/// What the packets of some slices add up to; the last members of PackedSummary.
+struct PackedSizes {
+  std::int64_t units, steps, stored, short_slices, index_slots[5], grouped_slots, id_rows;
 
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i, std::int64_t& sum, const bool final) const {
-    const PackedPacket packet(lanes, value_bytes);
-    const PackedSlice s = slices(i);
-    const auto units = static_cast<std::int64_t>(packet.bytes(s) / packed_unit);
-    if (final) {
-      slices(i).packet = static_cast<std::uint32_t>(sum);
-      if (i + 1 == static_cast<std::int64_t>(slices.extent(0))) total(0).units = sum + units;
-    }
-    sum += units;
-  }
-};
-
-/// What statistics and the choice of the kernel need.
-struct PackedStatsSum {
-  std::int64_t steps, stored, short_slices, index_slots[5], grouped_slots, id_rows;
-};
-template <class Csr>
-struct PackedStatsFunctor : PackedTypesOf<Csr> {
-  using value_type = PackedStatsSum;
-  template <class T>
-  using View = typename PackedTypesOf<Csr>::template View<T>;
-  View<PackedSlice> slices;
-  int lanes;
-
-  KOKKOS_INLINE_FUNCTION void init(PackedStatsSum& s) const { s = PackedStatsSum{}; }
   template <class A, class B>
   KOKKOS_INLINE_FUNCTION static void add(A& a, const B& b) {
-    a.steps = a.steps + b.steps, a.stored = a.stored + b.stored, a.short_slices = a.short_slices + b.short_slices;
-    a.grouped_slots = a.grouped_slots + b.grouped_slots, a.id_rows = a.id_rows + b.id_rows;
+    a.units = a.units + b.units, a.steps = a.steps + b.steps, a.stored = a.stored + b.stored;
+    a.short_slices = a.short_slices + b.short_slices;
     for (int i = 0; i < 5; ++i) a.index_slots[i] = a.index_slots[i] + b.index_slots[i];
+    a.grouped_slots = a.grouped_slots + b.grouped_slots, a.id_rows = a.id_rows + b.id_rows;
   }
-  KOKKOS_INLINE_FUNCTION void join(PackedStatsSum& a, const PackedStatsSum& b) const { add(a, b); }
-  KOKKOS_INLINE_FUNCTION void join(volatile PackedStatsSum& a, const volatile PackedStatsSum& b) const { add(a, b); }
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i, PackedStatsSum& sum) const {
+};
+
+/// Packets one after another; the sums of all go to `total`.
+template <class Csr>
+struct PackedPacketScan : PackedTypesOf<Csr> {
+  using value_type = PackedSizes;
+  template <class T>
+  using View = typename PackedTypesOf<Csr>::template View<T>;
+  View<PackedSlice> slices;
+  View<PackedSizes> total;
+  int lanes, value_bytes;
+
+  KOKKOS_INLINE_FUNCTION void init(PackedSizes& s) const { s = PackedSizes{}; }
+  KOKKOS_INLINE_FUNCTION void join(PackedSizes& a, const PackedSizes& b) const { PackedSizes::add(a, b); }
+  KOKKOS_INLINE_FUNCTION void join(volatile PackedSizes& a, const volatile PackedSizes& b) const {
+    PackedSizes::add(a, b);
+  }
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i, PackedSizes& sum, const bool final) const {
+    const PackedPacket packet(lanes, value_bytes);
     const PackedSlice s = slices(i);
+    if (final) slices(i).packet = static_cast<std::uint32_t>(sum.units);
     const std::int64_t slots = std::int64_t{s.steps()} * lanes * s.group();
+    sum.units += static_cast<std::int64_t>(packet.bytes(s) / packed_unit);
     sum.steps += s.steps();
     sum.stored += slots;
     sum.short_slices += s.steps() <= 5;
     sum.index_slots[s.index()] += slots;
     sum.grouped_slots += s.group() > 1 ? slots : 0;
     sum.id_rows += s.has_ids() ? s.rows() : 0;
+    if (final && i + 1 == static_cast<std::int64_t>(slices.extent(0))) total(0) = sum;
   }
 };
 
@@ -260,8 +240,8 @@ struct PackedIndexFunctor : PackedRows<Csr> {
     std::int64_t row = 0, begin = 0, length = 0;
     if (q < s.rows()) {
       row = this->row(index, s, q);
-      begin = span.A.row_map()(row);
-      length = static_cast<std::int64_t>(span.A.row_map()(row + 1)) - begin;
+      begin = span.map.begin(row);
+      length = span.map.length(row);
     }
     const PackedEntries e(s, this->parts.data(), this->shape.part_length(), begin, length);
     if (s.has_ids() && q < s.rows() && t == 0) {
@@ -273,7 +253,7 @@ struct PackedIndexFunctor : PackedRows<Csr> {
       const std::int64_t k = (std::int64_t{step} << log) + t;
       std::uint32_t column = ~0u;
       if (k < e.length) {
-        column = static_cast<std::uint32_t>(span.A.entries()(e.begin + k));
+        column = static_cast<std::uint32_t>(span.columns(e.begin + k));
         column = span.hubs > 0 ? span.hub_place(column) : column - s.column;
       }
       const std::size_t at = packet.element(s.steps(), step, lane, 0, 1);
@@ -296,10 +276,10 @@ struct PackedIndexFunctor : PackedRows<Csr> {
 
   KOKKOS_INLINE_FUNCTION void offsets(std::int64_t index, int lane, const PackedSlice& s, const PackedPacket& packet,
                                       unsigned char* base) const {
-    const std::int64_t unit = std::int64_t{s.row} + span.pattern(index), begin = span.A.row_map()(unit);
+    const std::int64_t unit = std::int64_t{s.row} + span.pattern(index), begin = span.map.begin(unit);
     const int stride = this->shape.lanes;
     for (int step = lane; step < s.steps(); step += stride) {
-      const auto offset = static_cast<std::int32_t>(static_cast<std::int64_t>(span.A.entries()(begin + step)) - unit);
+      const auto offset = static_cast<std::int32_t>(static_cast<std::int64_t>(span.columns(begin + step)) - unit);
       reinterpret_cast<std::uint32_t*>(base + packet.indices(s))[step] =
           static_cast<std::uint32_t>(offset) ^ 0x80000000u;
     }
@@ -362,7 +342,7 @@ struct PackedValueFunctor : PackedTypesOf<Csr> {
   using Stored = typename Types::Stored;
 
   typename Csr::values_type values;
-  View<std::int64_t> row_map;
+  typename PackedTypesOf<Csr>::Map map;
   View<PackedSlice> slices;
   View<PackedPart> parts;
   unsigned char* packets;
@@ -387,8 +367,8 @@ struct PackedValueFunctor : PackedTypesOf<Csr> {
     for (int plane = 0; plane < s.group(); ++plane) {
       std::int64_t begin = 0, length = 0;
       if (valid) {
-        begin = row_map(row + plane);
-        length = row_map(row + plane + 1) - begin;
+        begin = map.begin(row + plane);
+        length = map.length(row + plane);
       }
       const PackedEntries e(s, parts.data(), part_length, begin, length);
       std::int64_t next = 0;  // masked slices: entries so far

@@ -12,6 +12,9 @@
 /// \file
 /// First part of the conversion to packed slices: which rows make a slice. Windows of rows keep their natural order
 /// where that pads little, else they are sorted by length; a team of threads takes a window.
+///
+/// With column blocks a row is what one block of columns has of it: row `block * rows + r` stands for the entries of
+/// row r in that block, and windows never straddle two blocks.
 
 namespace Tessera {
 namespace Impl {
@@ -24,8 +27,16 @@ struct PackedShape {
   int lanes = 32, log_wave = 5, max_steps = 16, split_steps = 16, group = 1;
   int window = 4092;  // rows; a multiple of 12, so that groups of 2 and 3 rows never straddle two
   double natural_padding = 0.02;
-  std::int64_t rows = 0, windows = 0;
+  std::int64_t rows = 0, windows = 0;  // of a block of columns
+  int blocks = 1;
 
+  KOKKOS_INLINE_FUNCTION std::int64_t first_row(std::int64_t w) const {
+    return w / windows * rows + w % windows * window;
+  }
+  KOKKOS_INLINE_FUNCTION int rows_of(std::int64_t w) const {
+    const std::int64_t left = rows - w % windows * window;
+    return static_cast<int>(left < window ? left : window);
+  }
   /// Keys a window is sorted with: a power of two.
   KOKKOS_INLINE_FUNCTION int keys() const {
     int count = 256;
@@ -73,6 +84,15 @@ struct PackedCounts {
   std::int64_t slices, parts, split;
 };
 
+/// Where the entries of each row lie in the matrix: row r has [begin(r), begin(r + step)).
+template <class MemorySpace>
+struct PackedRowMap {
+  typename PackedSlices<MemorySpace>::template View<std::int64_t> begin;
+  std::int64_t step = 1;  // with column blocks the number of rows: a block ends where the next one begins
+
+  KOKKOS_INLINE_FUNCTION std::int64_t length(std::int64_t row) const { return begin(row + step) - begin(row); }
+};
+
 template <class Csr>
 struct PackedTypesOf {
   using exec = typename Csr::execution_space;
@@ -81,13 +101,16 @@ struct PackedTypesOf {
   using View = typename PackedSlices<typename Csr::memory_space>::template View<T>;
   template <class T>
   using Scratch = Kokkos::View<T*, typename exec::scratch_memory_space, Kokkos::MemoryUnmanaged>;
+  using Map = PackedRowMap<typename Csr::memory_space>;
+  using Columns = typename Csr::entries_type;
 };
 
 /// same(g) = 1 where the rows of aligned group g have equal columns in equal order, and are short enough to share.
 template <class Csr>
 struct PackedGroupFunctor : PackedTypesOf<Csr> {
   using member = typename PackedTypesOf<Csr>::member;
-  Csr A;
+  typename PackedTypesOf<Csr>::Columns columns;
+  typename PackedTypesOf<Csr>::Map map;
   PackedShape shape;
   typename PackedTypesOf<Csr>::template View<std::uint8_t> same;
 
@@ -96,22 +119,17 @@ struct PackedGroupFunctor : PackedTypesOf<Csr> {
     const std::int64_t groups = static_cast<std::int64_t>(same.extent(0));
     if (first >= groups) return;
     const std::int64_t row = first * shape.group;
-    const auto& map = A.row_map();
-    const auto begin = map(row);
-    const auto length = static_cast<std::int64_t>(map(row + 1) - begin);
+    const std::int64_t begin = map.begin(row), length = map.length(row);
     bool equal = row + shape.group <= shape.rows && length > 0 && !shape.is_split(length);
-    for (int r = 1; equal && r < shape.group; ++r) {
-      const auto other = map(row + r);
-      equal = static_cast<std::int64_t>(map(row + r + 1) - other) == length &&
-              A.entries()(begin) == A.entries()(other) &&
-              A.entries()(begin + length / 2) == A.entries()(other + length / 2);
-    }
+    for (int r = 1; equal && r < shape.group; ++r) equal = map.length(row + r) == length;
     if (equal) {
       int different = 0;
+      // Rows of equal length follow each other: entry k of row r lies r * length behind that of the first.
       Kokkos::parallel_reduce(
           Kokkos::ThreadVectorRange(team, static_cast<int>(length)),
           [&](const int k, int& d) {
-            for (int r = 1; r < shape.group; ++r) d += A.entries()(map(row + r) + k) != A.entries()(begin + k);
+            const auto column = columns(begin + k);
+            for (int r = 1; r < shape.group; ++r) d += columns(begin + r * length + k) != column;
           },
           different);
       equal = different == 0;
@@ -128,7 +146,7 @@ struct PackedWindowFunctor : PackedTypesOf<Csr> {
   using View = typename PackedTypesOf<Csr>::template View<T>;
   using Keys = typename PackedTypesOf<Csr>::template Scratch<std::uint32_t>;
 
-  Csr A;
+  typename PackedTypesOf<Csr>::Map map;
   PackedShape shape;
   View<std::uint8_t> same;    // empty without groups
   View<std::uint32_t> order;  // sorted windows: keys
@@ -136,9 +154,7 @@ struct PackedWindowFunctor : PackedTypesOf<Csr> {
 
   std::size_t scratch_bytes() const { return Keys::shmem_size(shape.keys()) + Keys::shmem_size(32); }
 
-  KOKKOS_INLINE_FUNCTION std::int64_t length_of(std::int64_t row) const {
-    return static_cast<std::int64_t>(A.row_map()(row + 1) - A.row_map()(row));
-  }
+  KOKKOS_INLINE_FUNCTION std::int64_t length_of(std::int64_t row) const { return map.length(row); }
   KOKKOS_INLINE_FUNCTION bool grouped(std::int64_t row) const {
     return shape.group > 1 && same(row / shape.group) != 0;
   }
@@ -146,19 +162,26 @@ struct PackedWindowFunctor : PackedTypesOf<Csr> {
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
     const int W = shape.window;
     Keys keys(team.team_scratch(0), shape.keys()), begin(team.team_scratch(0), 32);
-    const std::int64_t w = team.league_rank(), base = w * W;
-    const int count = static_cast<int>(base + W < shape.rows ? W : shape.rows - base);
+    const std::int64_t w = team.league_rank(), base = shape.first_row(w);
+    const int count = shape.rows_of(w);
 
-    // Packed sums: rows in groups, rows to be split, and the entries of one row a unit.
-    int in_groups = 0, to_split = 0;
-    std::int64_t entries = 0;
+    // Lengths are read once. One sum of three: entries above, rows to be split, rows in groups.
+    constexpr int split_bit = 13, entries_bit = 26;
+    std::uint64_t sums = 0;
     Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, count), [&](const int i, int& n) { n += grouped(base + i); }, in_groups);
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, count), [&](const int i, int& n) { n += shape.is_split(length_of(base + i)); },
-        to_split);
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, count), [&](const int i, std::int64_t& n) { n += length_of(base + i); }, entries);
+        Kokkos::TeamThreadRange(team, count),
+        [&](const int i, std::uint64_t& sum) {
+          const std::int64_t length = length_of(base + i);
+          keys(i) = static_cast<std::uint32_t>(length);
+          sum += static_cast<std::uint64_t>(length) << entries_bit |
+                 static_cast<std::uint64_t>(shape.is_split(length)) << split_bit |
+                 static_cast<std::uint64_t>(grouped(base + i));
+        },
+        sums);
+    team.team_barrier();
+    const int in_groups = static_cast<int>(sums & ((1u << split_bit) - 1));
+    const int to_split = static_cast<int>(sums >> split_bit & ((1u << split_bit) - 1));
+    const auto entries = static_cast<std::int64_t>(sums >> entries_bit);
 
     PackedWindow found{};
     found.natural = 0;
@@ -174,7 +197,7 @@ struct PackedWindowFunctor : PackedTypesOf<Csr> {
           [&](const int s, std::int64_t& sum) {
             std::int64_t most = 0;
             for (int i = s * a_slice; i < (s + 1) * a_slice && i < units; ++i) {
-              const std::int64_t steps = PackedShape::steps_of(length_of(base + i * g), found.log_lanes);
+              const std::int64_t steps = PackedShape::steps_of(keys(i * g), found.log_lanes);
               most = steps > most ? steps : most;
             }
             sum += most > 511 ? std::int64_t{1} << 40 : most * shape.lanes;
@@ -183,7 +206,7 @@ struct PackedWindowFunctor : PackedTypesOf<Csr> {
       Kokkos::parallel_reduce(
           Kokkos::TeamThreadRange(team, units),
           [&](const int i, std::int64_t& sum) {
-            sum += PackedShape::steps_of(length_of(base + i * g), found.log_lanes) << found.log_lanes;
+            sum += PackedShape::steps_of(keys(i * g), found.log_lanes) << found.log_lanes;
           },
           ideal);
       // The last slice of the matrix may be partly empty whatever the order.
@@ -203,7 +226,7 @@ struct PackedWindowFunctor : PackedTypesOf<Csr> {
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, places), [&](const int i) {
       std::uint32_t key = ~0u;
       if (i < count && !(grouped(base + i) && (base + i) % shape.group != 0)) {
-        key = shape.key_of(length_of(base + i), grouped(base + i), i);
+        key = shape.key_of(keys(i), grouped(base + i), i);
       }
       keys(i) = key;
     });
@@ -286,7 +309,7 @@ struct PackedSliceFunctor : PackedTypesOf<Csr> {
   template <class T>
   using View = typename PackedTypesOf<Csr>::template View<T>;
 
-  Csr A;
+  typename PackedTypesOf<Csr>::Map map;
   PackedShape shape;
   std::int64_t all_parts;
   View<std::uint32_t> order;
@@ -295,9 +318,7 @@ struct PackedSliceFunctor : PackedTypesOf<Csr> {
   View<PackedPart> parts;
   View<std::uint32_t> slot;  // of a slice with row ids: its place in `order`
 
-  KOKKOS_INLINE_FUNCTION std::int64_t length_of(std::int64_t row) const {
-    return static_cast<std::int64_t>(A.row_map()(row + 1) - A.row_map()(row));
-  }
+  KOKKOS_INLINE_FUNCTION std::int64_t length_of(std::int64_t row) const { return map.length(row); }
   KOKKOS_INLINE_FUNCTION void write(std::int64_t at, std::int64_t row, int steps, int log, bool contiguous, bool part,
                                     int group, int rows, std::int64_t place) const {
     PackedSlice s;
@@ -310,9 +331,8 @@ struct PackedSliceFunctor : PackedTypesOf<Csr> {
   }
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
-    const int W = shape.window;
-    const std::int64_t w = team.league_rank(), base = w * W;
-    const int count = static_cast<int>(base + W < shape.rows ? W : shape.rows - base);
+    const std::int64_t w = team.league_rank(), base = shape.first_row(w);
+    const int count = shape.rows_of(w);
     const PackedWindow found = window(w);
     const std::int64_t first = all_parts + found.slices;
     if (found.natural) {

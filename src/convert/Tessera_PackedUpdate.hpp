@@ -75,11 +75,11 @@ template <class Csr, class Exec>
 void packed_widen(const Exec& space, PackedSlices<typename Csr::memory_space>& p, const KernelTable* backend) {
   using Memory = typename Csr::memory_space;
   const auto slices = static_cast<std::int64_t>(p.slices.extent(0));
-  typename Arena<Memory>::template View<PackedSummary> total;
+  typename Arena<Memory>::template View<PackedSizes> total;
   PackedMoveFunctor<Csr> move;
   const auto scratch =
       Arena<Memory>::make(space, backend, "Tessera::packed::scratch", Lifetime::Temporary, [&](Arena<Memory>& arena) {
-        total = arena.template take<PackedSummary>(1);
+        total = arena.template take<PackedSizes>(1);
         move.old_slices = arena.template take<PackedSlice>(p.slices.extent(0));
       });
   Kokkos::deep_copy(space, move.old_slices, p.slices);
@@ -114,8 +114,7 @@ void packed_update(const Exec& space, PackedSlices<typename Csr::memory_space>& 
     Kokkos::deep_copy(space, Bytes(static_cast<char*>(scratch.get()), sizeof(Impl::PackedClassFound)), char(0));
     Impl::classify<Csr>(space, values, found);
     Impl::PackedClassFound host{};
-    Impl::fetch_later(space, host, found);
-    Compat::fence(space, "Tessera::update_values: value class");
+    Impl::fetch(space, backend, "Tessera::update_values: value class", host, found);
     const bool fits = host.misfit[0] == 0 && host.misfit[static_cast<int>(p.storage)] == 0;
     if (!fits) {
       Impl::packed_widen<Csr>(space, p, backend);
@@ -123,7 +122,7 @@ void packed_update(const Exec& space, PackedSlices<typename Csr::memory_space>& 
       Impl::upload_dictionary(space, p, Impl::dictionary_of(host), sizeof(Natural));
     }
   }
-  packed_fill<Csr>(space, p, values);
+  Impl::packed_fill<Csr>(space, p, values, {p.row_map, p.blocks > 1 ? p.rows : 1});
 }
 
 }  // namespace Tessera

@@ -10,11 +10,12 @@
 #include <vector>
 
 #include "Tessera_Options.hpp"
+#include "convert/Tessera_PackedBlocks.hpp"
 #include "convert/Tessera_PackedFill.hpp"
 #include "convert/Tessera_PackedHubs.hpp"
 #include "convert/Tessera_PackedValues.hpp"
 #include "impl/Tessera_Arena.hpp"
-#include "select/Tessera_SpmvFeatures.hpp"
+#include "select/Tessera_PackedRules.hpp"
 
 /// \file
 /// CSR to packed slices on the execution space of the matrix. Bytes moved, ideally: row_map three times, columns twice
@@ -35,80 +36,10 @@ inline void check(const PackedOptions& o) {
     return "PackedOptions::natural_padding must not be negative, hubs must lie in [-1, 65536]: " +
            std::to_string(o.natural_padding) + ", " + std::to_string(o.hubs);
   });
-}
-
-/// Neighbouring rows share x, so that keeping them together matters less than even lengths.
-inline bool packed_is_local(const SpmvFeatures& f) { return f.sectors < 0.15; }
-
-/// Steps of a slice: enough work for a wave to cover its start, few enough for the device to have waves to choose from.
-/// Every number here is measured (perf_test/NOTES.md, "Packed slices").
-inline void packed_steps(PackedShape& s, const SpmvFeatures& f, int value_bytes, bool stencil, bool hubs) {
-  s.max_steps = s.split_steps = 16;
-  if (stencil) {
-    s.max_steps = s.split_steps = 32;  // one lane a row, whatever its length
-  } else if (hubs) {
-    s.max_steps = s.split_steps = f.nnz < 16000000 ? 16 : value_bytes == 2 ? 48 : 24;
-  } else if (f.mean >= 300) {
-    s.max_steps = s.split_steps = f.nnz < 1000000 ? 24 : f.nnz < 10000000 ? 32 : 63;
-  } else if (s.group > 1 && (s.group == 3 ? f.same3 : f.same2) > 0.9) {  // a step of a group has two or three values
-    s.max_steps = f.nnz < 2500000 ? 8 : f.nnz < 4000000 ? 12 : f.nnz < 10000000 ? 16 : value_bytes == 2 ? 32 : 12;
-    s.split_steps = std::max(16, s.max_steps);
-  } else if (f.nnz >= 10000000 && f.mean >= 80) {
-    s.max_steps = s.split_steps = f.mean >= 150 ? 63 : 48;
-  } else if (f.nnz < 1000000 || (f.nnz < 4000000 && f.mean < 40 && !packed_is_local(f))) {
-    s.max_steps = 8;
-  } else if (f.nnz < 10000000 && packed_is_local(f)) {
-    s.max_steps = s.split_steps = 24;
-  }
-}
-
-/// The shape of slices.
-inline PackedShape packed_shape(const PackedOptions& o, const SpmvFeatures& f, int lanes, int value_bytes, bool hubs) {
-  PackedShape s;
-  s.lanes = lanes;
-  for (s.log_wave = 0; (1 << s.log_wave) < lanes;) ++s.log_wave;
-  // Sharing saves bytes and gathers but leaves fewer waves, which small matrices lack.
-  if (o.shared_patterns && !hubs && f.mean >= 8 && f.nnz >= o.least_shared) {
-    s.group = f.same3 >= 0.5 ? 3 : f.same2 >= 0.5 ? 2 : 1;
-  }
-  packed_steps(s, f, value_bytes, o.index_free && f.shift >= 0.5, hubs);
-  if (o.max_steps > 0) s.max_steps = o.max_steps;
-  s.split_steps = std::max(o.split_steps > 0 ? o.split_steps : s.split_steps, s.max_steps);
-  // Small windows keep rows that share x together; of very short rows a small window leaves uneven slices.
-  if (hubs) {
-    s.window = 2052;
-  } else if (f.nnz < 4000000 && f.mean < 40 && !packed_is_local(f)) {
-    s.window = f.mean < 4 ? 1020 : 252;
-  } else if (f.nnz >= 20000000 && f.sectors >= 0.4) {
-    s.window = 516;
-  }
-  if (o.window > 0) s.window = o.window / 12 * 12;
-  s.natural_padding = o.natural_padding;
-  s.rows = f.rows;
-  s.windows = (f.rows + s.window - 1) / s.window;
-  return s;
-}
-
-/// Hub columns worth having: skewed, large, and x not local.
-inline std::int64_t packed_hubs(const PackedOptions& o, const SpmvFeatures& f, const DeviceFacts& device,
-                                int value_bytes) {
-  if (o.hubs >= 0) return o.hubs;
-  if (f.nnz < 5000000 || f.cv < 1 || f.narrow > 0.5 || f.sectors < 0.5 || device.shared_bytes < 65536) return 0;
-  const auto room = static_cast<std::int64_t>(device.shared_bytes - 32768) / value_bytes;
-  const bool large = f.nnz >= 16000000;
-  const std::int64_t wanted = value_bytes == 8 ? (large ? 20480 : 8192) : value_bytes == 4 && large ? 32768 : 16384;
-  return std::min(wanted, room);
-}
-
-template <class MemorySpace>
-PackedVariant packed_variant(const PackedSlices<MemorySpace>& p, const SpmvFeatures& f) {
-  const PackedSummary& s = p.summary;
-  if (s.grouped_slots > 0 || p.hub_columns.extent(0) > 0) return PackedVariant::General;
-  const bool free = s.index_slots[PackedIndexFree] * 2 > s.stored, brief = s.short_slices * 4 > s.slices * 3;
-  if (brief && (free || (s.steps <= 3 * s.slices && f.nnz >= 1000000))) return PackedVariant::ShortSlices;
-  if (free && s.steps <= 8 * s.slices) return PackedVariant::IndexFree;
-  const bool scattered = f.nnz >= 20000000 && f.sectors >= 0.4, small = f.nnz < 1000000 && p.value_bytes() < 8;
-  return scattered || small ? PackedVariant::WideBlocks : PackedVariant::General;
+  require<InvalidArgument>(o.column_blocks >= -1 && o.column_blocks <= packed_max_blocks, [&] {
+    return "PackedOptions::column_blocks must lie in [-1, " + std::to_string(packed_max_blocks) + "], is " +
+           std::to_string(o.column_blocks);
+  });
 }
 
 template <class Value, class F>
@@ -129,15 +60,14 @@ decltype(auto) dispatch_storage(PackedStorage storage, F&& f) {
 
 template <class Value, class Csr, class Exec>
 void packed_fill_as(const Exec& space, const PackedSlices<typename Csr::memory_space>& p,
-                    const typename Csr::values_type& values,
-                    const typename PackedSlices<typename Csr::memory_space>::template View<std::int64_t>& row_map) {
+                    const typename Csr::values_type& values, const PackedRowMap<typename Csr::memory_space>& map) {
   const std::int64_t slots = static_cast<std::int64_t>(p.slices.extent(0)) * p.lanes;
   if (p.storage == PackedStorage::Constant || slots == 0) return;
   dispatch_storage<Value>(p.storage, [&](auto types) {
     using Types = decltype(types);
     PackedValueFunctor<Csr, Types> f;
     f.values = values;
-    f.row_map = row_map;
+    f.map = map;
     f.slices = p.slices;
     f.parts = p.parts;
     f.packets = reinterpret_cast<unsigned char*>(p.packets.data());
@@ -148,32 +78,20 @@ void packed_fill_as(const Exec& space, const PackedSlices<typename Csr::memory_s
   });
 }
 
-}  // namespace Impl
-
 /// Writes `values` (nnz numbers in CSR order) into the packets, in the class these have. One kernel, no wait.
 template <class Csr, class Exec>
 void packed_fill(const Exec& space, const PackedSlices<typename Csr::memory_space>& p,
-                 const typename Csr::values_type& values) {
+                 const typename Csr::values_type& values, const PackedRowMap<typename Csr::memory_space>& map) {
   switch (p.precision) {
     case Precision::FP64:
-      return Impl::packed_fill_as<double, Csr>(space, p, values, p.row_map);
+      return packed_fill_as<double, Csr>(space, p, values, map);
     case Precision::FP16:
-      return Impl::packed_fill_as<half_t, Csr>(space, p, values, p.row_map);
+      return packed_fill_as<half_t, Csr>(space, p, values, map);
     case Precision::BF16:
-      return Impl::packed_fill_as<bhalf_t, Csr>(space, p, values, p.row_map);
+      return packed_fill_as<bhalf_t, Csr>(space, p, values, map);
     default:
-      return Impl::packed_fill_as<float, Csr>(space, p, values, p.row_map);
+      return packed_fill_as<float, Csr>(space, p, values, map);
   }
-}
-
-namespace Impl {
-
-/// Copies one object from the device; the caller waits.
-template <class Exec, class T, class View>
-void fetch_later(const Exec& space, T& host, const View& device) {
-  Kokkos::deep_copy(
-      space, Kokkos::View<T*, Kokkos::LayoutLeft, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(&host, 1),
-      device);
 }
 
 /// Starts the search for a value class; `found` must be zero.
@@ -208,32 +126,26 @@ void upload_dictionary(const Exec& space, PackedSlices<Memory>& p, const std::ve
 /// Places all packets anew for the class p has now, and makes room for them. One wait.
 template <class Csr, class Exec>
 void place_packets(const Exec& space, PackedSlices<typename Csr::memory_space>& p,
-                   const typename Arena<typename Csr::memory_space>::template View<PackedSummary>& total,
+                   const typename Arena<typename Csr::memory_space>::template View<PackedSizes>& total,
                    const KernelTable* backend) {
   using Arena = Impl::Arena<typename Csr::memory_space>;
-  const auto slices = static_cast<std::int64_t>(p.slices.extent(0));
   PackedPacketScan<Csr> scan;
   scan.slices = p.slices;
   scan.total = total;
   scan.lanes = p.lanes;
   scan.value_bytes = p.value_bytes();
-  Kokkos::parallel_scan("Tessera::convert[packed] packets", Kokkos::RangePolicy<Exec>(space, 0, slices), scan);
-  PackedStatsFunctor<Csr> stats;
-  stats.slices = p.slices;
-  stats.lanes = p.lanes;
-  PackedStatsSum sums{};
-  PackedSummary sizes;
-  fetch_later(space, sizes, total);
-  Kokkos::parallel_reduce("Tessera::convert[packed] statistics", Kokkos::RangePolicy<Exec>(space, 0, slices), stats,
-                          sums);  // waits for its result, and so for the sizes
+  Kokkos::parallel_scan("Tessera::convert[packed] packets", Kokkos::RangePolicy<Exec>(space, 0, p.slices.extent(0)),
+                        scan);
+  PackedSizes sizes{};
+  fetch(space, backend, "Tessera::convert[packed] size of packets", sizes, total);
   PackedSummary& summary = p.summary;
-  summary.units = slices > 0 ? sizes.units : 0;
-  summary.steps = sums.steps;
-  summary.stored = sums.stored;
-  summary.short_slices = sums.short_slices;
-  std::copy(std::begin(sums.index_slots), std::end(sums.index_slots), std::begin(summary.index_slots));
-  summary.grouped_slots = sums.grouped_slots;
-  summary.id_rows = sums.id_rows;
+  summary.units = sizes.units;
+  summary.steps = sizes.steps;
+  summary.stored = sizes.stored;
+  summary.short_slices = sizes.short_slices;
+  std::copy(std::begin(sizes.index_slots), std::end(sizes.index_slots), std::begin(summary.index_slots));
+  summary.grouped_slots = sizes.grouped_slots;
+  summary.id_rows = sizes.id_rows;
   require<NotSupported>(summary.units < (std::int64_t{1} << 32),
                         [] { return std::string("packed slices: more than 2^37 bytes"); });
   p.packet_storage = Arena::make(space, backend, "Tessera::packed::packets", Lifetime::Plan, [&](Arena& arena) {
@@ -255,112 +167,131 @@ class PackedConversion {
                    const KernelTable* backend, Format& p)
       : space_(space), A_(A), f_(features), o_(options), backend_(backend), p_(p) {}
 
-  void run(std::int64_t hubs, bool updatable) {
-    shape_ = packed_shape(o_, f_, p_.lanes, p_.value_bytes(), hubs > 0);
+  void run(const DeviceFacts& device, bool updatable) {
+    const int value_bytes = p_.value_bytes();
+    p_.blocks = packed_blocks(o_, f_, device, value_bytes);
+    if (p_.blocks > 1 && !columns_ascend()) p_.blocks = 1;
+    p_.block_columns = (p_.cols + p_.blocks - 1) / p_.blocks;
+    if (p_.blocks > 1) p_.blocks = static_cast<int>((p_.cols + p_.block_columns - 1) / p_.block_columns);
+    const std::int64_t hubs =
+        p_.blocks > 1 || p_.nnz == 0 ? 0 : std::min(packed_hubs(o_, f_, device, value_bytes), p_.cols);
+    const bool has_hubs = hubs > 0 && find_hubs(hubs);
+    shape_ = packed_shape(o_, f_, p_.lanes, value_bytes, p_.blocks, has_hubs);
+    require<NotSupported>(shape_.rows * shape_.blocks < (std::int64_t{1} << 31),
+                          [] { return std::string("packed slices: rows times column blocks beyond 2^31"); });
     p_.group = shape_.group;
     p_.max_steps = shape_.max_steps;
     p_.split_steps = shape_.split_steps;
-    const bool classes =
-        o_.value_classes && ScalarTraits<Natural>::precision == p_.precision && p_.nnz > 0 && hubs == 0;
-    const auto rows = static_cast<std::size_t>(p_.rows);
+    const bool classes = o_.value_classes && ScalarTraits<Natural>::precision == p_.precision && p_.nnz > 0 &&
+                         !has_hubs && p_.blocks == 1;
+    const auto rows = static_cast<std::size_t>(shape_.rows * shape_.blocks);
     const auto groups = shape_.group > 1 ? (rows + shape_.group - 1) / shape_.group : 0;
     View<PackedSummary> total;
+    View<PackedSizes> sizes;
     View<PackedClassFound> class_found;
-    View<HubFound> hub_found;
-    View<std::uint32_t> uses, bins;
+    std::size_t zeroed = 0;
     const auto scratch = Arena<Memory>::make(
         space_, backend_, "Tessera::packed::scratch", Lifetime::Temporary, [&](Arena<Memory>& arena) {
           total = arena.template take<PackedSummary>(1);
-          hub_found = arena.template take<HubFound>(1);
-          class_found = arena.template take<PackedClassFound>(1);
-          bins = arena.template take<std::uint32_t>(hubs > 0 ? HubBin::count : 0);
-          uses = arena.template take<std::uint32_t>(hubs > 0 ? static_cast<std::size_t>(p_.cols) : 0);
-          zeroed_ = arena.bytes();
+          sizes = arena.template take<PackedSizes>(1);
+          class_found = arena.template take<PackedClassFound>(classes ? 1 : 0);
+          zeroed = arena.bytes();
           same_ = arena.template take<std::uint8_t>(groups);
           order_ = arena.template take<std::uint32_t>(rows);
-          window_ = arena.template take<PackedWindow>(static_cast<std::size_t>(shape_.windows));
+          window_ = arena.template take<PackedWindow>(static_cast<std::size_t>(shape_.windows * shape_.blocks));
         });
-    Kokkos::deep_copy(space_, View<char>(static_cast<char*>(scratch.get()), zeroed_), char(0));
+    Kokkos::deep_copy(space_, View<char>(static_cast<char*>(scratch.get()), zeroed), char(0));
+    make_map(updatable);
     if (classes) classify<Csr>(space_, A_.values(), class_found);
-    if (hubs > 0) find_hubs(hubs, uses, bins, hub_found);
     order_rows(total);
     PackedSummary& summary = p_.summary;
     PackedClassFound classes_found{};
-    HubFound hubs_found{};
-    fetch_later(space_, summary, total);
-    if (classes) fetch_later(space_, classes_found, class_found);
-    if (hubs > 0) fetch_later(space_, hubs_found, hub_found);
-    Compat::fence(space_, "Tessera::convert[packed] number of slices");
+    fetch(space_, backend_, "Tessera::convert[packed] number of slices", summary, total);
+    if (classes) fetch(space_, backend_, "Tessera::convert[packed] value class", classes_found, class_found);
     std::vector<std::uint64_t> dictionary;
     if (classes) p_.storage = packed_class<Natural>(classes_found, dictionary);
-    p_.hub_share = p_.nnz > 0 ? static_cast<double>(hubs_found.entries) / static_cast<double>(p_.nnz) : 0;
-    if (hubs > 0 && o_.hubs < 0 && p_.hub_share < 0.5) hubs = 0;
     require<NotSupported>(summary.slices < (std::int64_t{1} << 31),
                           [] { return std::string("packed slices: more than 2^31 slices"); });
-    if (hubs == 0) p_.hub_columns = {}, p_.hub_place = {}, p_.hub_storage.reset();
 
     const auto slices = static_cast<std::size_t>(summary.slices);
+    const auto shares = static_cast<std::size_t>(p_.blocks > 1 ? std::max(p_.blocks, device.compute_units) : 0);
     p_.structure_storage =
         Arena<Memory>::make(space_, backend_, "Tessera::packed::structure", Lifetime::Plan, [&](Arena<Memory>& arena) {
           p_.slices = arena.template take<PackedSlice>(slices);
           p_.parts = arena.template take<PackedPart>(static_cast<std::size_t>(summary.parts));
           p_.dictionary = arena.template take<std::uint64_t>(dictionary.empty() ? 0 : 256);
-          if (updatable) p_.row_map = arena.template take<std::int64_t>(rows + 1);
+          p_.shares = arena.template take<PackedShare>(shares);
         });
-    View<std::int64_t> row_map = p_.row_map;
-    View<std::uint32_t> slot;
-    View<std::uint8_t> pattern;
+    PackedSpanFunctor<Csr> span;
     const auto records = Arena<Memory>::make(space_, backend_, "Tessera::packed::records", Lifetime::Temporary,
                                              [&](Arena<Memory>& arena) {
-                                               slot = arena.template take<std::uint32_t>(slices);
-                                               pattern = arena.template take<std::uint8_t>(slices);
-                                               if (!updatable) row_map = arena.template take<std::int64_t>(rows + 1);
+                                               span.slot = arena.template take<std::uint32_t>(slices);
+                                               span.pattern = arena.template take<std::uint8_t>(slices);
                                              });
     if (!dictionary.empty()) upload_dictionary(space_, p_, dictionary, sizeof(Natural));
-    Kokkos::parallel_for("Tessera::convert[packed] row map", Kokkos::RangePolicy<Exec>(space_, 0, p_.rows + 1),
-                         CopyRowMap{A_.row_map(), row_map});
-    write_slices(summary, slot);
-    PackedRows<Csr> base;
-    base.shape = shape_;
-    base.slices = p_.slices;
-    base.parts = p_.parts;
-    base.order = order_;
-    base.slot = slot;
-    PackedSpanFunctor<Csr> span(base, A_);
-    span.index_free = o_.index_free && f_.shift >= 0.3;
+    write_slices(summary, span.slot);
+    span.shape = shape_;
+    span.slices = p_.slices;
+    span.parts = p_.parts;
+    span.order = order_;
+    span.columns = A_.entries();
+    span.map = map_;
+    span.index_free = o_.index_free && p_.blocks == 1 && f_.shift >= 0.3;
     span.narrow = o_.narrow_indices;
     span.index_free_padding = 1.4;
-    span.hubs = hubs;
-    span.hub_place = p_.hub_place;
-    span.pattern = pattern;
+    span.hubs = has_hubs ? hubs : 0;
+    span.cols = p_.cols;
+    span.hub_place = hub_place_;
     choose_indices(span);
-    place_packets<Csr>(space_, p_, total, backend_);
-    const std::int64_t lanes = summary.slices * p_.lanes;
+    place_packets<Csr>(space_, p_, sizes, backend_);
     Kokkos::parallel_for(
-        "Tessera::convert[packed] indices", Kokkos::RangePolicy<Exec>(space_, 0, lanes),
+        "Tessera::convert[packed] indices", Kokkos::RangePolicy<Exec>(space_, 0, summary.slices * p_.lanes),
         PackedIndexFunctor<Csr>(span, reinterpret_cast<unsigned char*>(p_.packets.data()), p_.value_bytes()));
     p_.variant = packed_variant(p_, f_);
-    Format filled = p_;
-    filled.row_map = row_map;
-    packed_fill<Csr>(space_, filled, A_.values());
-    if (!updatable) Compat::fence(space_, "Tessera::convert[packed] the map is released");
+    packed_fill<Csr>(space_, p_, A_.values(), map_);
+    if (p_.blocks > 1) share_out();
+    if (!updatable) p_.row_map = {};
   }
 
-  struct CopyRowMap {
-    typename Csr::row_map_type from;
-    View<std::int64_t> to;
-    KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const { to(i) = static_cast<std::int64_t>(from(i)); }
-  };
-
  private:
-  void find_hubs(std::int64_t hubs, const View<std::uint32_t>& uses, const View<std::uint32_t>& bins,
-                 const View<HubFound>& found) {
+  bool columns_ascend() {
+    View<std::uint32_t> descending;
+    const auto scratch =
+        Arena<Memory>::make(space_, backend_, "Tessera::packed::scratch", Lifetime::Temporary,
+                            [&](Arena<Memory>& arena) { descending = arena.template take<std::uint32_t>(1); });
+    Kokkos::deep_copy(space_, descending, 0u);
+    AscendingFunctor<Csr> f;
+    f.row_map = A_.row_map();
+    f.columns = A_.entries();
+    f.descending = descending;
+    constexpr int threads = Compat::is_host_v<Exec> ? 1 : 8, vector = Compat::is_host_v<Exec> ? 1 : 32;
+    Kokkos::parallel_for(
+        "Tessera::convert[packed] ascending columns",
+        Kokkos::TeamPolicy<Exec>(space_, static_cast<int>((p_.rows + threads - 1) / threads), threads, vector), f);
+    std::uint32_t found = 0;
+    fetch(space_, backend_, "Tessera::convert[packed] ascending columns", found, descending);
+    return found == 0;
+  }
+
+  /// The most used columns; false if so few entries use them that the table would not pay. One wait.
+  bool find_hubs(std::int64_t hubs) {
     const auto cols = static_cast<std::size_t>(p_.cols);
     p_.hub_storage =
         Arena<Memory>::make(space_, backend_, "Tessera::packed::hubs", Lifetime::Plan, [&](Arena<Memory>& arena) {
           p_.hub_columns = arena.template take<std::uint32_t>(static_cast<std::size_t>(hubs));
-          p_.hub_place = arena.template take<std::uint32_t>(cols);
         });
+    View<HubFound> found;
+    View<std::uint32_t> uses, bins;
+    std::size_t zeroed = 0;
+    hub_scratch_ = Arena<Memory>::make(space_, backend_, "Tessera::packed::scratch", Lifetime::Temporary,
+                                       [&](Arena<Memory>& arena) {
+                                         found = arena.template take<HubFound>(1);
+                                         bins = arena.template take<std::uint32_t>(HubBin::count);
+                                         uses = arena.template take<std::uint32_t>(cols);
+                                         zeroed = arena.bytes();
+                                         hub_place_ = arena.template take<std::uint32_t>(cols);
+                                       });
+    Kokkos::deep_copy(space_, View<char>(static_cast<char*>(hub_scratch_.get()), zeroed), char(0));
     Kokkos::deep_copy(space_, p_.hub_columns, 0u);
     const auto least =
         static_cast<std::uint32_t>(std::min<std::int64_t>(p_.nnz / std::max<std::int64_t>(p_.cols, 1), 1 << 30));
@@ -382,17 +313,58 @@ class PackedConversion {
     HubPlaceFunctor<Csr> place;
     place.uses = uses;
     place.hub_columns = p_.hub_columns;
-    place.place = p_.hub_place;
+    place.place = hub_place_;
     place.found = found;
     place.hubs = hubs;
     place.least = least;
     Kokkos::parallel_scan("Tessera::convert[packed] hub places", Kokkos::RangePolicy<Exec>(space_, 0, p_.cols), place);
+    HubFound host{};
+    fetch(space_, backend_, "Tessera::convert[packed] entries in hub columns", host, found);
+    p_.hub_share = static_cast<double>(host.entries) / static_cast<double>(p_.nnz);
+    if (o_.hubs >= 0 || p_.hub_share >= 0.5) return true;
+    p_.hub_columns = {};
+    p_.hub_storage.reset();
+    return false;
+  }
+
+  /// Where rows begin, in 64 bits and by column block: for the kernels below, and kept for update_values.
+  void make_map(bool updatable) {
+    const std::int64_t rows = p_.rows, blocks = p_.blocks;
+    map_.step = blocks > 1 ? rows : 1;
+    p_.map_storage = Arena<Memory>::make(
+        space_, backend_, "Tessera::packed::map", updatable ? Lifetime::Plan : Lifetime::Temporary,
+        [&](Arena<Memory>& arena) {
+          p_.row_map = arena.template take<std::int64_t>(static_cast<std::size_t>(rows * blocks + map_.step));
+        });
+    map_.begin = p_.row_map;
+    RowMapFunctor<Csr> f;
+    f.row_map = A_.row_map();
+    f.columns = A_.entries();
+    f.begin = p_.row_map;
+    f.rows = blocks > 1 ? rows : 0;
+    f.block_columns = p_.block_columns;
+    Kokkos::parallel_for("Tessera::convert[packed] row map", Kokkos::RangePolicy<Exec>(space_, 0, map_.begin.extent(0)),
+                         f);
+  }
+
+  void share_out() {
+    PackedShareFunctor<Csr> f;
+    f.shape = shape_;
+    f.window = window_;
+    f.slices = p_.slices;
+    f.shares = p_.shares;
+    f.all_parts = p_.summary.parts;
+    f.units = p_.summary.units;
+    f.cols = p_.cols;
+    f.block_columns = p_.block_columns;
+    Kokkos::parallel_for("Tessera::convert[packed] shares", Kokkos::RangePolicy<Exec>(space_, 0, 1), f);
   }
 
   void order_rows(const View<PackedSummary>& total) {
     if (shape_.group > 1) {
       PackedGroupFunctor<Csr> group;
-      group.A = A_;
+      group.columns = A_.entries();
+      group.map = map_;
       group.shape = shape_;
       group.same = same_;
       constexpr int threads = Compat::is_host_v<Exec> ? 1 : 16, vector = Compat::is_host_v<Exec> ? 1 : 16;
@@ -401,12 +373,12 @@ class PackedConversion {
                            Kokkos::TeamPolicy<Exec>(space_, teams, threads, vector), group);
     }
     PackedWindowFunctor<Csr> window;
-    window.A = A_;
+    window.map = map_;
     window.shape = shape_;
     window.same = same_;
     window.order = order_;
     window.window = window_;
-    const auto windows = static_cast<int>(shape_.windows);
+    const auto windows = static_cast<int>(shape_.windows * shape_.blocks);
     Kokkos::parallel_for(
         "Tessera::convert[packed] order",
         Kokkos::TeamPolicy<Exec>(space_, windows, Compat::team_size<Exec>(shape_.window < 512 ? 128 : 512))
@@ -415,13 +387,12 @@ class PackedConversion {
     PackedWindowScan<Csr> scan;
     scan.window = window_;
     scan.total = total;
-    Kokkos::parallel_scan("Tessera::convert[packed] windows", Kokkos::RangePolicy<Exec>(space_, 0, shape_.windows),
-                          scan);
+    Kokkos::parallel_scan("Tessera::convert[packed] windows", Kokkos::RangePolicy<Exec>(space_, 0, windows), scan);
   }
 
   void write_slices(const PackedSummary& summary, const View<std::uint32_t>& slot) {
     PackedSliceFunctor<Csr> slice;
-    slice.A = A_;
+    slice.map = map_;
     slice.shape = shape_;
     slice.all_parts = summary.parts;
     slice.order = order_;
@@ -430,7 +401,7 @@ class PackedConversion {
     slice.parts = p_.parts;
     slice.slot = slot;
     Kokkos::parallel_for("Tessera::convert[packed] slices",
-                         Kokkos::TeamPolicy<Exec>(space_, static_cast<int>(shape_.windows),
+                         Kokkos::TeamPolicy<Exec>(space_, static_cast<int>(shape_.windows * shape_.blocks),
                                                   Compat::team_size<Exec>(shape_.window < 512 ? 32 : 128)),
                          slice);
   }
@@ -450,19 +421,22 @@ class PackedConversion {
   const KernelTable* backend_;
   Format& p_;
   PackedShape shape_;
-  std::size_t zeroed_ = 0;
+  PackedRowMap<Memory> map_;
+  typename Format::Storage hub_scratch_;
   View<std::uint8_t> same_;
-  View<std::uint32_t> order_;
+  View<std::uint32_t> order_, hub_place_;
   View<PackedWindow> window_;
 };
 
 }  // namespace Impl
 
-/// Converts A for waves of `lanes` lanes. Deterministic; columns keep their order inside a row. Two waits for sizes.
-/// Peak extra memory: 4 bytes a row, 5 a slice, and 8 a row if not updatable; with hub columns 4 a column.
-/// @param updatable  keep what packed_update needs: 8 bytes a row
+/// Converts A for waves of `lanes` lanes. Deterministic; columns keep their order inside a row. Two waits for sizes,
+/// and one more where hub columns or column blocks are considered. Peak extra memory besides the format: 4 bytes a row,
+/// 5 a slice, 8 a row if not updatable (rows times column blocks), with hub columns 8 a column.
+/// @param updatable  keep what packed_update needs: 8 bytes a row (times column blocks)
 /// @param backend  whose memory pool to use, if it has one; null: Kokkos allocations
 /// @throw InvalidArgument  options out of range
+/// @throw NotSupported  sizes beyond what a record can name
 template <class Csr, class Exec>
 PackedSlices<typename Csr::memory_space> to_packed(const Exec& space, const Csr& A, int lanes, Precision precision,
                                                    const SpmvFeatures& features, const PackedOptions& o = {},
@@ -478,8 +452,8 @@ PackedSlices<typename Csr::memory_space> to_packed(const Exec& space, const Csr&
   p.nnz = static_cast<std::int64_t>(A.nnz());
   p.updatable = updatable;
   if (p.rows == 0) return p;
-  const std::int64_t hubs = p.cols > 0 ? std::min(Impl::packed_hubs(o, features, device, p.value_bytes()), p.cols) : 0;
-  Impl::PackedConversion<Csr, Exec>(space, A, features, o, backend, p).run(hubs, updatable);
+  Impl::PackedConversion<Csr, Exec>(space, A, features, o, backend, p).run(device, updatable);
+  if (!updatable) p.map_storage.reset();
   p.copies_hubs = p.hub_bytes() <= 65536 || p.hub_bytes() > device.shared_bytes;
   return p;
 }

@@ -40,6 +40,19 @@ std::shared_ptr<void> allocate(const Exec& space, const KernelTable* backend, co
   return std::shared_ptr<void>(memory, [backend, stream](void* p) { backend->release(p, stream, false); });
 }
 
+/// Copies one object to the host. Waits for everything enqueued on the instance.
+template <class Exec, class T, class View>
+void fetch(const Exec& space, const KernelTable* backend, const char* what, T& host, const View& device) {
+  if (backend != nullptr && backend->fetch != nullptr) {
+    const Status status = backend->fetch(&host, device.data(), sizeof(T), Compat::native_stream(space));
+    if (!status.ok()) throw DeviceError(std::string(what) + ": " + status.message);
+    return;
+  }
+  using Host = Kokkos::View<T*, Kokkos::LayoutLeft, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  Kokkos::deep_copy(space, Host(&host, 1), device);
+  Compat::fence(space, what);
+}
+
 /// Cuts typed arrays out of one allocation; a first pass without memory counts the bytes.
 template <class MemorySpace>
 class Arena {

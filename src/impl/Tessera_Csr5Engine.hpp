@@ -24,6 +24,9 @@ class Csr5Engine {
     if (csr5_.workspace_bytes() > 0) csr5_.use_workspace(scratch_.partials());
   }
 
+  std::size_t format_bytes() const { return csr5_.format_bytes(); }
+  std::size_t workspace_bytes() const { return csr5_.workspace_bytes(); }
+
   /// Rank-1 x and y.
   template <class X, class Y>
   void apply(const Exec& space, double alpha, const X& x, double beta, const Y& y) const {

@@ -25,6 +25,8 @@ class DaspEngine {
   }
 
   const Dasp<Memory>& format() const { return dasp_; }
+  std::size_t format_bytes() const { return dasp_.format_bytes() + dasp_.map_bytes(); }
+  std::size_t workspace_bytes() const { return dasp_.workspace_bytes(); }
 
   /// Rank-1 x and y.
   template <class X, class Y>

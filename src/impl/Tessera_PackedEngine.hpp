@@ -41,6 +41,8 @@ class PackedEngine {
   }
 
   const PackedSlices<Memory>& format() const { return packed_; }
+  std::size_t format_bytes() const { return packed_.format_bytes() + packed_.map_bytes(); }
+  std::size_t workspace_bytes() const { return packed_.workspace_bytes(); }
 
   /// Rank-1 or rank-2 x and y; up to packed_max_columns columns a launch.
   template <class X, class Y>
@@ -50,7 +52,9 @@ class PackedEngine {
     args.stream = bypass_;
     args.partials = scratch_.partials();
     args.arrivals = scratch_.arrivals();
-    if (packed_.hub_copy_bytes() > 0) args.hub_copy = scratch_.at(packed_.partial_bytes() + packed_.arrival_bytes());
+    const std::size_t behind = packed_.partial_bytes() + packed_.arrival_bytes();
+    if (packed_.hub_copy_bytes() > 0) args.hub_copy = scratch_.at(behind);
+    if (packed_.blocks > 1) args.block_sums = scratch_.at(behind);
     args.x_stride = static_cast<std::int64_t>(x.stride(0));
     args.y_stride = static_cast<std::int64_t>(y.stride(0));
     args.y_type = ScalarTraits<typename Y::non_const_value_type>::element;
@@ -63,8 +67,9 @@ class PackedEngine {
       args.y_column_stride = static_cast<std::int64_t>(y.stride(1));
     }
     scratch_.order_after_previous(space);
-    // One pass over the matrix serves several vectors if values are stored in full and no columns are renumbered.
-    const std::size_t most = args.storage == PackedStorage::Full && args.hubs == 0 ? packed_max_columns : 1;
+    // One pass over the matrix serves several vectors if values are stored in full and x is read where it lies.
+    const bool plain = args.storage == PackedStorage::Full && args.hubs == 0 && args.blocks == 1;
+    const std::size_t most = plain ? packed_max_columns : 1;
     for (std::size_t first = 0; first < columns; first += most) {
       const auto skip = static_cast<std::int64_t>(first);
       args.columns = static_cast<int>(std::min<std::size_t>(columns - first, most));
@@ -88,7 +93,7 @@ class PackedEngine {
     s.format_bytes = packed_.format_bytes();
     s.map_bytes = packed_.map_bytes();
     s.workspace_bytes = packed_.workspace_bytes();
-    s.launches = packed_.hub_copy_bytes() > 0 ? 2 : 1;
+    s.launches = packed_.launches();
     s.classes.clear();
     for (int i = 0; i < 5; ++i) {
       if (p.index_slots[i] > 0) s.classes.push_back({widths[i], 0, p.index_slots[i]});
@@ -99,13 +104,17 @@ class PackedEngine {
       s.classes.push_back({std::to_string(packed_.hub_columns.extent(0)) + " hub columns", 0,
                            static_cast<long long>(packed_.hub_share * static_cast<double>(s.nnz))});
     }
+    if (packed_.blocks > 1) s.classes.push_back({std::to_string(packed_.blocks) + " column blocks", s.rows, s.nnz});
     s.classes.push_back({std::string("values ") + storages[static_cast<int>(packed_.storage)], s.rows, s.nnz});
   }
 
  private:
   void launch(const Exec& space, const SpmvPackedArgs& args) const {
     if (table_ == nullptr) {
-      if constexpr (Compat::is_host_v<Exec>) packed_spmv_host(space, args, packed_.lanes);
+      if constexpr (Compat::is_host_v<Exec>) {
+        if (args.blocks > 1) return packed_spmv_host_blocks(space, args, packed_.lanes);
+        packed_spmv_host(space, args, packed_.lanes);
+      }
       return;
     }
     if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::spmv[packed] emulated");

@@ -13,7 +13,8 @@
 
 /// \file
 /// What apply requires of its vectors: at compile time one message with all requirements, at run time exceptions with
-/// every extent.
+/// every extent. And the two forms in which kernels get them, whatever Views they came from: a kernel is compiled once
+/// a pair of element types for consecutive elements and once for strides, not once a layout and memory trait.
 
 namespace Tessera {
 namespace Impl {
@@ -92,6 +93,22 @@ inline void require_workspace(const Workspace& w, std::size_t need) {
   if (w.bytes < need) throw WorkspaceTooSmall(need, w.bytes);
   require<InvalidArgument>(w.data != nullptr && reinterpret_cast<std::size_t>(w.data) % 16 == 0,
                            [] { return std::string("the workspace must be aligned to 16 bytes and not null"); });
+}
+
+/// Column j of a rank-2 View, or a rank-1 View, as a View of one of two types: with consecutive elements or with a
+/// stride.
+template <bool Consecutive, class MemorySpace, class V>
+auto vector_of(const V& v, std::size_t j) {
+  using Element = typename V::value_type;
+  using Layout = std::conditional_t<Consecutive, Kokkos::LayoutLeft, Kokkos::LayoutStride>;
+  using Vector = Kokkos::View<Element*, Layout, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  Element* data = v.data();
+  if constexpr (Compat::view_rank<V> == 2) data += j * static_cast<std::size_t>(v.stride(1));
+  if constexpr (Consecutive) {
+    return Vector(data, v.extent(0));
+  } else {
+    return Vector(data, Kokkos::LayoutStride(v.extent(0), static_cast<std::size_t>(v.stride(0))));
+  }
 }
 
 /// Backend::Reference: plain loops on the host.

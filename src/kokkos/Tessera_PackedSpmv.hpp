@@ -34,6 +34,7 @@ inline PackedOptions packed_host_options(PackedOptions o) {
   if (o.split_steps == 0) o.split_steps = 63;
   if (o.window == 0) o.window = 1020;
   if (o.hubs < 0) o.hubs = 0;
+  if (o.column_blocks < 0) o.column_blocks = 0;
   o.least_shared = 0;
   o.value_classes = false;  // decoding costs a core more than the bytes it saves
   return o;
@@ -90,6 +91,15 @@ struct PackedHostParts {
   }
 };
 
+/// Calls f with a number of the type that the operands have.
+template <class F>
+void packed_with_type(Precision precision, F&& f) {
+  if (precision == Precision::FP64) return f(double{});
+  if (precision == Precision::FP16) return f(half_t{});
+  if (precision == Precision::BF16) return f(bhalf_t{});
+  f(float{});
+}
+
 /// y := alpha A x + beta y.
 /// @param args  as a device kernel takes them; `arrivals` is not used
 /// @param lanes  those of the conversion
@@ -125,16 +135,28 @@ void packed_spmv_host(const Exec& space, const SpmvPackedArgs& a, int lanes) {
   // Parts are the first slices.
   const std::uint32_t parts = packed_first_slice(a.slice_count, [&](std::uint32_t s) { return !a.slices[s].part(); });
   if (parts == 0) return;
-  const auto finish = [&](auto operand) {
+  packed_with_type(a.precision, [&](auto operand) {
     using Value = decltype(operand);
     using Sum = std::conditional_t<std::is_same_v<Value, double>, double, float>;
     Kokkos::parallel_for("Tessera::spmv[packed] parts", Kokkos::RangePolicy<Exec>(space, 0, std::int64_t{parts}),
                          PackedHostParts<Value, Sum>{a});
-  };
-  if (a.precision == Precision::FP64) return finish(double{});
-  if (a.precision == Precision::FP16) return finish(half_t{});
-  if (a.precision == Precision::BF16) return finish(bhalf_t{});
-  finish(float{});
+  });
+}
+
+template <class Value>
+struct PackedHostBlocks {
+  SpmvPackedArgs args;
+  void operator()(const std::int64_t row) const { packed_add_blocks<Value>(args, row); }
+};
+
+/// The same for a matrix in column blocks.
+template <class Exec>
+void packed_spmv_host_blocks(const Exec& space, const SpmvPackedArgs& a, int lanes) {
+  packed_spmv_host(space, packed_block_args(a), lanes);
+  packed_with_type(a.precision, [&](auto operand) {
+    Kokkos::parallel_for("Tessera::spmv[packed] sums of column blocks", Kokkos::RangePolicy<Exec>(space, 0, a.rows),
+                         PackedHostBlocks<decltype(operand)>{a});
+  });
 }
 
 }  // namespace Impl

@@ -41,6 +41,7 @@ TYPED_TEST(EmulatedPacked, UndefinedVectors) { this->suite.undefined_vectors(); 
 TYPED_TEST(EmulatedPacked, ClassesChangeNoBit) { this->suite.classes_change_no_bit(); }
 TYPED_TEST(EmulatedPacked, NewValues) { this->suite.new_values(); }
 TYPED_TEST(EmulatedPacked, HubColumns) { this->suite.hub_columns(); }
+TYPED_TEST(EmulatedPacked, ColumnBlocks) { this->suite.column_blocks(); }
 TYPED_TEST(EmulatedPacked, TransposedProduct) { this->suite.transposed_product(); }
 TYPED_TEST(EmulatedPacked, Deterministic) { this->suite.deterministic(3); }
 TYPED_TEST(EmulatedPacked, NoAllocation) { this->suite.no_allocation(); }

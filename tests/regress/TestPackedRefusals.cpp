@@ -20,6 +20,7 @@ struct PackedCall {
   PackedStorage storage;
   int columns;
   std::uint32_t hubs;
+  int blocks;
 
   SpmvPackedArgs args() const {
     SpmvPackedArgs a;
@@ -27,17 +28,20 @@ struct PackedCall {
     a.storage = storage;
     a.columns = columns;
     a.hubs = hubs;
+    a.blocks = blocks;
     return a;
   }
   /// By the contract, written down a second time.
   bool for_hosts() const {
     const bool has_storage = storage != PackedStorage::Float || precision == Precision::FP64;
-    return has_storage && columns >= 1 && columns <= 8;
+    const bool plain = columns == 1 && storage == PackedStorage::Full;
+    return has_storage && columns >= 1 && columns <= 8 && (blocks == 1 || plain);
   }
   bool for_waves() const { return for_hosts() && (columns == 1 || (storage == PackedStorage::Full && hubs == 0)); }
   std::string name() const {
     return std::string(to_string(precision)) + ", storage " + std::to_string(static_cast<int>(storage)) + ", " +
-           std::to_string(columns) + " columns, " + std::to_string(hubs) + " hubs";
+           std::to_string(columns) + " columns, " + std::to_string(hubs) + " hubs, " + std::to_string(blocks) +
+           " blocks";
   }
 };
 
@@ -47,7 +51,8 @@ std::vector<PackedCall> packed_calls() {
     for (const PackedStorage storage : {PackedStorage::Full, PackedStorage::Float, PackedStorage::Integer,
                                         PackedStorage::Dictionary, PackedStorage::Constant}) {
       for (const int columns : {-1, 0, 1, 2, 8, 9}) {
-        for (const std::uint32_t hubs : {0u, 5u}) all.push_back({precision, storage, columns, hubs});
+        for (const std::uint32_t hubs : {0u, 5u}) all.push_back({precision, storage, columns, hubs, 1});
+        all.push_back({precision, storage, columns, 0u, 3});
       }
     }
   }

@@ -46,6 +46,12 @@ inline std::vector<NamedPacked> packed_option_sets() {
   for (const int hubs : {0, 1, 17, 65536}) {
     add("hubs " + std::to_string(hubs), [=](PackedOptions& o) { o.hubs = hubs; });
   }
+  for (const int blocks : {1, 2, 3, 64}) {
+    add("column blocks " + std::to_string(blocks), [=](PackedOptions& o) { o.column_blocks = blocks; });
+  }
+  add("column blocks with parts", [](PackedOptions& o) {
+    o.column_blocks = 4, o.max_steps = o.split_steps = 2, o.window = 48, o.natural_padding = 0;
+  });
   for (const int steps : {1, 2, 3, 7, 32, 33, 63}) {
     add("max_steps " + std::to_string(steps), [=](PackedOptions& o) { o.max_steps = steps; });
   }

@@ -143,13 +143,15 @@ class PackedSuite {
       PackedOptions packed;
       PackedStorage storage;
     };
-    PackedOptions hubs;
+    PackedOptions hubs, blocks;
     hubs.hubs = 30;
+    blocks.column_blocks = 3;
     for (const Case& c :
          {Case{all_classes(150, 8), short_parts(), PackedStorage::Full},
           Case{generate("fem:nx=3:ny=2:nz=2:cavities=0"), sharing(), PackedStorage::Full},
           Case{stencil_with_gaps(), {}, PackedStorage::Full}, Case{all_classes(150, 8), {}, PackedStorage::Integer},
-          Case{all_classes(150, 8), hubs, PackedStorage::Full}}) {
+          Case{all_classes(150, 8), hubs, PackedStorage::Full},
+          Case{all_classes(150, 8), blocks, PackedStorage::Full}}) {
       Matrix A = make_matrix<Scalar>(c.pattern, Data::Real, 5);
       fill_class(A.values, c.storage, 5);
       const Device device(A);
@@ -343,6 +345,33 @@ class PackedSuite {
     expect_with<Sum, Contiguous>(plan, A, x, numbers<Sum>(A.rows, Data::Integers, 7), true, {2.5, -1});
     expect_with<Scalar, Strided>(plan, A, x, numbers<Scalar>(A.rows, Data::Integers, 7), true, {2.5, -1});
   }
+  /// Blocks with and without entries, with one share and with several; of 100,000 columns, which fit no shared memory.
+  void column_blocks() const {
+    for (const char* spec : {"random:rows=900:cols=700:lengths=uniform:mean=40", "rmat:scale=9:degree=8",
+                             "dense_column", "dense", "diagonal:rows=300:cols=300", "empty:rows=5:cols=9",
+                             "random:rows=300:cols=200000:lengths=power:mean=6:tail=1.3"}) {
+      for (const int blocks : {2, 5, 64}) {
+        PackedOptions o = short_parts();
+        o.column_blocks = blocks;
+        expect_pattern(generate(spec), std::string(spec) + ", blocks " + std::to_string(blocks), o);
+      }
+    }
+    // What a block of x lies beside, and padding, must not reach the rows; new values must.
+    Matrix A = make_matrix<Scalar>(on_odd_columns(generate("rmat:scale=9:degree=8")), Data::Integers, 5);
+    const auto x = bad_at_even_columns<Scalar>(A.cols);
+    PackedOptions o;
+    o.column_blocks = 4;
+    const Device device(A);
+    Plan plan(Exec(), device.view(), options(o));
+    ASSERT_EQ(plan.packed()->blocks, 4);
+    for (const std::uint64_t seed : {5, 6}) {
+      A.values = numbers<Scalar>(A.nnz(), Data::Integers, seed);
+      const Device other(A);
+      plan.update_values(Exec(), other.view().values());
+      expect_with<Sum, Contiguous>(plan, A, x, numbers<Sum>(A.rows, Data::Integers, 7), true, {2.5, -1});
+      expect_with<Scalar, Strided>(plan, A, x, numbers<Scalar>(A.rows, Data::Integers, 7), true, {2.5, -1});
+    }
+  }
   void transposed_product() const {
     for (const char* spec :
          {"every_length:longest=300:cols=401", "lp:rows=51:cols=3001:slack=1", "dense_column:others=1",
@@ -363,19 +392,23 @@ class PackedSuite {
   }
   /// Rows of many parts, whose sums arrive in any order on a device.
   void deterministic(int runs) const {
-    const Matrix A = make_matrix<Scalar>(long_rows, Data::Real, 5);
-    const Device device(A);
-    const Plan plan(Exec(), device.view(), options(short_parts()));
-    ASSERT_GT(plan.packed()->summary.parts, 2 * plan.packed()->summary.split_rows);
-    const auto x = numbers<Scalar>(A.cols, Data::Real, 6);
-    const std::vector<Sum> y(static_cast<std::size_t>(A.rows), 1);
-    const auto first = product(plan, Scaling{}, x, y);
-    EXPECT_TRUE(agrees<Sum>(A, {}, x, y, first, false));
-    for (int run = 1; run < runs; ++run) {
-      ASSERT_TRUE(same_bits(first, product(plan, Scaling{}, x, y))) << "run " << run;
+    PackedOptions blocks = short_parts();
+    blocks.column_blocks = 5;
+    for (const PackedOptions& packed : {short_parts(), blocks}) {
+      const Matrix A = make_matrix<Scalar>(long_rows, Data::Real, 5);
+      const Device device(A);
+      const Plan plan(Exec(), device.view(), options(packed));
+      ASSERT_GT(plan.packed()->summary.parts, 2 * plan.packed()->summary.split_rows);
+      const auto x = numbers<Scalar>(A.cols, Data::Real, 6);
+      const std::vector<Sum> y(static_cast<std::size_t>(A.rows), 1);
+      const auto first = product(plan, Scaling{}, x, y);
+      EXPECT_TRUE(agrees<Sum>(A, {}, x, y, first, false));
+      for (int run = 1; run < runs; ++run) {
+        ASSERT_TRUE(same_bits(first, product(plan, Scaling{}, x, y))) << "run " << run;
+      }
+      const Plan again(Exec(), device.view(), options(packed));
+      EXPECT_TRUE(same_bits(first, product(again, Scaling{}, x, y))) << "a second plan";
     }
-    const Plan again(Exec(), device.view(), options(short_parts()));
-    EXPECT_TRUE(same_bits(first, product(again, Scaling{}, x, y))) << "a second plan";
   }
 
   /// apply does not allocate, nor does update_values with values in full; on devices apply does not wait either.
@@ -420,9 +453,10 @@ class PackedSuite {
   void own_workspace() const {
     const Matrix A = make_matrix<Scalar>(long_rows, Data::Integers, 5);
     const Device device(A);
-    PackedOptions hubs = short_parts();
+    PackedOptions hubs = short_parts(), blocks = short_parts();
     hubs.hubs = 20;
-    for (const PackedOptions& packed : {short_parts(), hubs}) {
+    blocks.column_blocks = 3;
+    for (const PackedOptions& packed : {short_parts(), hubs, blocks}) {
       SpmvOptions o = options(packed);
       const std::size_t need = Plan(Exec(), device.view(), o).workspace_bytes();
       ASSERT_GT(need, 0u);
