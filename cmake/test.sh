@@ -4,10 +4,10 @@
 
 # Installs what is missing, builds Tessera and runs every test.
 #
-#   cmake/test.sh [--preset debian|openmp|asan|cuda|hip-compile] [--label NAME] [--configure-only] [-DNAME=VALUE ...]
-#                 [-- CTEST ARGUMENTS]
+#   cmake/test.sh [--preset debian|openmp|asan|cuda|hip-compile] [--label NAME[,NAME...]] [--configure-only]
+#                 [-DNAME=VALUE ...] [-- CTEST ARGUMENTS]
 #
-# --label NAME builds and runs the tests of one folder (unit, kernels, device ...). Build folder: build/<preset>.
+# --label NAME builds and runs the tests of these folders (unit, kernels, device ...). Build folder: build/<preset>.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -70,13 +70,16 @@ fi
 
 target=()
 if [ -n "$label" ]; then
-  case $label in
-    compile | consumer) ;;
-    *) target=(--target "tessera_test_$label") ;;
-  esac
+  for name in ${label//,/ }; do
+    case $name in
+      compile | consumer) ;;
+      *) target+=("tessera_test_$name") ;;
+    esac
+  done
+  [ ${#target[@]} -eq 0 ] || target=(--target "${target[@]}")
 fi
 say "building build/$preset"
 cmake --build --preset "$preset" --parallel "$jobs" "${target[@]}"
 
 say "testing build/$preset"
-ctest --preset "$preset" --parallel "$jobs" ${label:+--label-regex "^$label\$"} "$@"
+ctest --preset "$preset" --parallel "$jobs" ${label:+--label-regex "^(${label//,/|})\$"} "$@"

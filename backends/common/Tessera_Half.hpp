@@ -39,12 +39,6 @@ TESSERA_FUNCTION std::uint32_t round_shift(std::uint32_t magnitude, int shift) {
 
 /// binary32 -> binary16. NaN stays NaN (quiet, top payload bits kept), overflow gives infinity.
 TESSERA_FUNCTION std::uint16_t half_bits_from_float(float value) {
-#if defined(__HIP_DEVICE_COMPILE__)
-  const _Float16 half = static_cast<_Float16>(value);
-  std::uint16_t half_bits;
-  __builtin_memcpy(&half_bits, &half, sizeof(half_bits));
-  return half_bits;
-#else
   const std::uint32_t bits = float_bits(value);
   const std::uint32_t sign = (bits >> 16) & 0x8000u, magnitude = bits & 0x7fffffffu;
   const int exponent = static_cast<int>(magnitude >> 23);
@@ -57,7 +51,6 @@ TESSERA_FUNCTION std::uint16_t half_bits_from_float(float value) {
   const std::uint32_t finite = magnitude >= 0x38800000u ? normal : subnormal;
   const std::uint32_t number = magnitude >= 0x47800000u ? 0x7c00u : finite;  // 65536 and above, infinity included
   return static_cast<std::uint16_t>(sign | (magnitude > 0x7f800000u ? nan : number));
-#endif
 }
 
 /// binary64 -> binary32 rounded to odd: a further rounding to a narrower type then equals one rounding of the original.
