@@ -26,13 +26,13 @@ inline int element_bytes(Precision p) { return p == Precision::FP64 ? 8 : p == P
 struct SpmvRule {
   // Bytes of an index in packed slices, by what the sample of blocks shows.
   static constexpr double narrow_index = 2, wide_index = 3;
-  static constexpr double packed_padding = 1.03;  ///< slots an entry, mean over the matrices of the notes
-  static constexpr double dasp_padding = 1.10;
+  static constexpr double packed_padding = 1.06;  ///< slots an entry, mean over the matrices of the notes
+  static constexpr double dasp_padding = 1.02;
   /// A gather that misses the first level moves a sector of this size, whatever the type.
   static constexpr double sector = 32;
   /// Matrix bytes and sectors come over the same path; DASP, CSR5 and CSR wait more often than packed slices do.
   /// Factors are the geometric means of measured time over predicted bytes, packed slices = 1.
-  static constexpr double dasp_wait = 1.15, csr5_wait = 1.35, csr_wait = 2.5;
+  static constexpr double dasp_wait = 1.17, csr5_wait = 1.86, csr_wait = 4.32;
   /// Hosts: 16-bit numbers are widened one by one, which costs more than their bytes; in matrices this small with rows
   /// this short, threads share lines of y. Everything else was at least as fast in packed slices.
   static constexpr std::int64_t host_least_entries = 8192;
