@@ -39,13 +39,25 @@ option(Tessera_ENABLE_INSTALL "Create the install rules" ON)
 option(Tessera_ENABLE_WERROR "Treat warnings in Tessera's own sources as errors (development)" OFF)
 option(Tessera_ENABLE_SANITIZERS "Build with the address and undefined-behaviour sanitizers (development)" OFF)
 
+# Debug builds keep their own. Kokkos' nvcc_wrapper wants one -O only.
+set(tessera_default_TEST_FLAGS "")
+if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang" AND NOT "CUDA" IN_LIST Tessera_KOKKOS_DEVICES)
+  set(tessera_default_TEST_FLAGS -O1)
+endif()
+set(Tessera_TEST_FLAGS "${tessera_default_TEST_FLAGS}"
+    CACHE STRING "Last flags of the test programs in release builds (-O1 halves their compile time)")
+option(Tessera_TEST_FEWER_TYPES "Tests leave out types that differ from others in arithmetic only (development)" OFF)
+
 # 80 also as PTX, which later devices compile at load time.
 set(Tessera_CUDA_ARCHITECTURES "80;89-real;90-real" CACHE STRING "CUDA architectures, as in CMAKE_CUDA_ARCHITECTURES")
 set(Tessera_HIP_ARCHITECTURES "gfx90a" CACHE STRING "AMD GPU architectures, as in hipcc --offload-arch")
 
 if(Tessera_ENABLE_SANITIZERS)
   # Errors end the program, so that ctest sees them.
-  set(tessera_sanitizer_flags -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  # The address sanitizer ends a program at a null pointer, too, and nothing here is virtual: checks at every member
+  # access would make compiling twice as long.
+  set(tessera_sanitizer_flags -fsanitize=address,undefined -fno-sanitize=null,vptr,object-size -fno-sanitize-recover=all
+                              -fno-omit-frame-pointer)
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${tessera_sanitizer_flags}>")
   add_link_options(${tessera_sanitizer_flags})
 endif()

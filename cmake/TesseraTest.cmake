@@ -11,6 +11,10 @@ function(tessera_add_test name)
   target_compile_definitions(${name} PRIVATE TESSERA_EXAMPLE_DATA="${PROJECT_SOURCE_DIR}/example/data")
   target_link_libraries(${name} PRIVATE tessera_test_main Tessera::tessera tessera_generators GTest::gtest
                                         ${arg_LIBRARIES})
+  target_compile_options(${name} PRIVATE "$<$<CONFIG:Release>:${Tessera_TEST_FLAGS}>")
+  if(Tessera_TEST_FEWER_TYPES)
+    target_compile_definitions(${name} PRIVATE TESSERA_TEST_FEWER_TYPES)
+  endif()
   # Listed when ctest runs and not by the build: a program with a device backend may not start where it is built.
   gtest_discover_tests(
     ${name}

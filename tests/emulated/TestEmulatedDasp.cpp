@@ -21,9 +21,14 @@ class EmulatedDasp : public ::testing::Test {
  protected:
   DaspSuite<Kokkos::DefaultHostExecutionSpace, typename U::Scalar> suite{U::backend};
 };
+#ifdef TESSERA_TEST_FEWER_TYPES
+using Units = ::testing::Types<Unit<double, Backend::EmulatedNvidia>, Unit<half_t, Backend::EmulatedNvidia>,
+                               Unit<double, Backend::EmulatedAmd>, Unit<half_t, Backend::EmulatedAmd>>;
+#else
 using Units = ::testing::Types<Unit<double, Backend::EmulatedNvidia>, Unit<half_t, Backend::EmulatedNvidia>,
                                Unit<bhalf_t, Backend::EmulatedNvidia>, Unit<double, Backend::EmulatedAmd>,
                                Unit<half_t, Backend::EmulatedAmd>, Unit<bhalf_t, Backend::EmulatedAmd>>;
+#endif
 TYPED_TEST_SUITE(EmulatedDasp, Units);
 
 TYPED_TEST(EmulatedDasp, EveryShape) { this->suite.every_shape(); }

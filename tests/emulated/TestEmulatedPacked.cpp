@@ -21,10 +21,16 @@ class EmulatedPacked : public ::testing::Test {
  protected:
   PackedSuite<Kokkos::DefaultHostExecutionSpace, typename W::Scalar> suite{W::backend};
 };
+#ifdef TESSERA_TEST_FEWER_TYPES
+using Waves = ::testing::Types<Wave<double, Backend::EmulatedNvidia>, Wave<float, Backend::EmulatedNvidia>,
+                               Wave<half_t, Backend::EmulatedNvidia>, Wave<double, Backend::EmulatedAmd>,
+                               Wave<float, Backend::EmulatedAmd>, Wave<half_t, Backend::EmulatedAmd>>;
+#else
 using Waves = ::testing::Types<Wave<double, Backend::EmulatedNvidia>, Wave<float, Backend::EmulatedNvidia>,
                                Wave<half_t, Backend::EmulatedNvidia>, Wave<bhalf_t, Backend::EmulatedNvidia>,
                                Wave<double, Backend::EmulatedAmd>, Wave<float, Backend::EmulatedAmd>,
                                Wave<half_t, Backend::EmulatedAmd>, Wave<bhalf_t, Backend::EmulatedAmd>>;
+#endif
 TYPED_TEST_SUITE(EmulatedPacked, Waves);
 
 TYPED_TEST(EmulatedPacked, EveryShape) { this->suite.every_shape(); }
