@@ -46,7 +46,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang" AND NOT "CUDA" IN_LIST Tessera_KOKK
 endif()
 set(Tessera_TEST_FLAGS "${tessera_default_TEST_FLAGS}"
     CACHE STRING "Last flags of the test programs in release builds (-O1 halves their compile time)")
-option(Tessera_TEST_FEWER_TYPES "Tests leave out types that differ from others in arithmetic only (development)" OFF)
+option(Tessera_TEST_FEWER_TYPES "Tests leave out types that differ from others in arithmetic or offsets only (development)" OFF)
 
 # 80 also as PTX, which later devices compile at load time.
 set(Tessera_CUDA_ARCHITECTURES "80;89-real;90-real" CACHE STRING "CUDA architectures, as in CMAKE_CUDA_ARCHITECTURES")
