@@ -26,7 +26,7 @@ cmake --build --preset debian --parallel "${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)
 if [ $# -eq 0 ]; then
   matrix=$(find example/data -name 'bcsstk16.mtx.gz')
   [ -n "$matrix" ] || die "example/data holds no matrix"
-  set -- --op spmv --matrix "$matrix" --algorithm dasp,csr --precision fp64,fp16
+  set -- --op spmv --matrix "$matrix" --algorithm auto,csr5,dasp,csr --precision fp64,fp16
 fi
 say "tessera_bench $*"
 exec build/debian/perf_test/tessera_bench "$@"

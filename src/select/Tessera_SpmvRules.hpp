@@ -69,7 +69,8 @@ inline void predict_spmv(SpmvChoice& c, const SpmvFeatures& f, bool host, bool n
   if (natural && !host) add(SpmvAlgorithm::Csr5);
   if (!host && on_matrix_units(c.precision)) add(SpmvAlgorithm::Dasp);
   const bool tiny = f.nnz < SpmvRule::host_least_entries && f.mean < SpmvRule::host_least_mean;
-  if (host && natural && (bytes == 2 || tiny)) {
+  const bool against_bytes = host && natural && (bytes == 2 || tiny);
+  if (against_bytes) {
     std::swap(c.candidates[0], c.candidates[1]);
   } else {
     std::stable_sort(c.candidates.begin(), c.candidates.end(),
@@ -87,6 +88,10 @@ inline void predict_spmv(SpmvChoice& c, const SpmvFeatures& f, bool host, bool n
       c.candidates.size() > 1 ? 1e-6 * c.candidates[1].bytes : 0.0, f.mean, f.cv, static_cast<long long>(f.longest),
       100 * f.narrow, 100 * f.shift, 100 * std::max(f.same2, f.same3), f.sectors);
   c.why = text;
+  if (against_bytes) {
+    c.why += bytes == 2 ? "; taken all the same, since hosts widen 16-bit numbers one by one"
+                        : "; taken all the same, since threads of a host share lines of y in rows so few and short";
+  }
 }
 
 inline std::string measured_why(const SpmvCandidate& a, double time_a, const SpmvCandidate& b, double time_b) {

@@ -86,6 +86,7 @@ TEST(Selection, PredictsCsrForSmallMatricesOfShortRows) {
     EXPECT_EQ(c.plan.statistics().algorithm, "csr");
     EXPECT_EQ(c.plan.packed(), nullptr);
     EXPECT_TRUE(contains(c.plan.statistics().why, "csr is predicted to move ")) << c.plan.statistics().why;
+    EXPECT_TRUE(contains(c.plan.statistics().why, "taken all the same")) << c.plan.statistics().why;
     c.expect_products(c.A);
   }
 }
