@@ -15,8 +15,8 @@
 
 namespace Tessera {
 
-/// Shares are of entries. "Probed": compared at four places of a row, not at all; in large matrices in every eighth
-/// dozen of rows.
+/// Shares are of entries. "Probed": compared at four places of a row, not at all. "Sampled": in 512 blocks of 32 rows,
+/// or in all where there are fewer.
 struct SpmvFeatures {
   std::int64_t rows = 0, cols = 0, nnz = 0;
   std::int64_t longest = 0, empty_rows = 0;
