@@ -35,6 +35,23 @@ constexpr cudaDataType cuda_type() {
   return CUDA_R_16BF;
 }
 
+inline void cusparse_check(cusparseStatus_t status) {
+  if (status == CUSPARSE_STATUS_SUCCESS) return;
+  const std::string text = std::string("cuSPARSE: ") + cusparseGetErrorString(status);
+  if (status == CUSPARSE_STATUS_NOT_SUPPORTED) throw NotSupported(text);
+  throw DeviceError(text);
+}
+
+/// One for the program: an application makes it once, so that it is no part of a matrix's set-up.
+inline cusparseHandle_t shared_cusparse_handle() {
+  static const cusparseHandle_t handle = [] {
+    cusparseHandle_t h = nullptr;
+    cusparse_check(cusparseCreate(&h));
+    return h;
+  }();
+  return handle;
+}
+
 /// The vectors, the workspace and the call; who derives from it describes the matrix.
 template <class Operands>
 class CusparseSpmv {
@@ -66,7 +83,7 @@ class CusparseSpmv {
 
   CusparseSpmv(const Operands& o, cusparseSpMVAlg_t algorithm)
       : o_(o), algorithm_(algorithm), alpha_(static_cast<Sum>(o.alpha)), beta_(static_cast<Sum>(o.beta)) {
-    handle_ = shared_handle();
+    handle_ = shared_cusparse_handle();
     check(cusparseSetStream(handle_, static_cast<cudaStream_t>(Compat::native_stream(o.space))));
   }
 
@@ -87,27 +104,12 @@ class CusparseSpmv {
 #endif
   }
 
-  static void check(cusparseStatus_t status) {
-    if (status == CUSPARSE_STATUS_SUCCESS) return;
-    const std::string text = std::string("cuSPARSE: ") + cusparseGetErrorString(status);
-    if (status == CUSPARSE_STATUS_NOT_SUPPORTED) throw NotSupported(text);
-    throw DeviceError(text);
-  }
+  static void check(cusparseStatus_t status) { cusparse_check(status); }
 
   Operands o_;
   cusparseSpMatDescr_t A_ = nullptr;
 
  private:
-  /// One for the program: an application makes it once, so that it is no part of a matrix's set-up.
-  static cusparseHandle_t shared_handle() {
-    static const cusparseHandle_t handle = [] {
-      cusparseHandle_t h = nullptr;
-      check(cusparseCreate(&h));
-      return h;
-    }();
-    return handle;
-  }
-
   cusparseSpMVAlg_t algorithm_;
   Sum alpha_, beta_;
   cusparseHandle_t handle_ = nullptr;

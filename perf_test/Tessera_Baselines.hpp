@@ -30,14 +30,6 @@
 namespace Tessera {
 namespace Bench {
 
-/// Every name a command line may hold, built here or not. "cusparse" is both of its CSR algorithms, not
-/// its sliced ELL, which is another format and fits few matrices.
-inline const std::vector<std::string>& known_baselines() {
-  static const std::vector<std::string> names = {"kokkos-kernels", "kokkos-kernels-merge", "cusparse-alg1",
-                                                 "cusparse-alg2", "cusparse-sell"};
-  return names;
-}
-
 #if defined(TESSERA_HAVE_KOKKOSKERNELS)
 template <class Operands>
 struct KokkosKernelsSpmv {

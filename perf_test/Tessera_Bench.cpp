@@ -13,6 +13,7 @@
 #include "Tessera_BenchMatrix.hpp"
 #include "Tessera_BenchRead.hpp"
 #include "Tessera_BenchReport.hpp"
+#include "Tessera_BenchSpmm.hpp"
 #include "Tessera_BenchSpmv.hpp"
 
 namespace Tessera {
@@ -22,8 +23,14 @@ namespace {
 void bench_matrix(const BenchOptions& options, std::size_t index, Report& report) {
   const std::string& spec = options.matrices[index];
   report.start_matrix(matrix_name(spec), index);
-  const BenchMatrix matrix = load_matrix(spec, options.seed);
-  report.describe_matrix(matrix.csr.rows, matrix.csr.cols, matrix.nnz(), matrix.seeded_values);
+  BenchMatrix matrix = load_matrix(spec, options.seed);
+  report.describe_matrix(matrix.csr.rows, matrix.csr.cols, matrix.nnz(), matrix.seeded_values, pattern_class(matrix));
+  if (options.op == "spmm") {
+    make_values_uniform(matrix, options.seed);
+    bench_spmm(SpmmJob{options, matrix, report});
+    report.end_matrix();
+    return;
+  }
   const std::vector<double> x = load_vector(options.x, matrix.csr.cols, options.seed, VectorRole::X);
   std::vector<double> y;
   if (options.beta != 0) y = load_vector(options.y, matrix.csr.rows, options.seed, VectorRole::Y);

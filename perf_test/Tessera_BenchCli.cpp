@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <limits>
 
-#include "Tessera_Baselines.hpp"
+#include "Tessera_BaselineTypes.hpp"
 #include "Tessera_Device.hpp"
 #include "matrices/Tessera_Generators.hpp"
 
@@ -89,18 +90,15 @@ void print_list() {
   for (const BackendInfo& b : available_backends()) {
     std::printf("  %-20s %s\n", b.name.c_str(), b.usable ? b.facts.name : b.reason.c_str());
   }
-  std::printf("\nbaselines known: %s, cusparse (both CSR algorithms)\n", joined(known_baselines()).c_str());
+  std::printf("\nbaselines of spmv: %s, cusparse (both CSR algorithms)\n", joined(known_baselines("spmv")).c_str());
+  std::printf("baselines of spmm: %s, cusparse (all of its CSR algorithms)\n", joined(known_baselines("spmm")).c_str());
 }
 
-/// What CLI11 cannot check.
-void check(const BenchOptions& o) {
-  if (o.matrices.empty()) usage("--matrix FILE or --matrix gen:NAME is missing");
-  if (o.op == "read") return;
-  if (o.op != "spmv") {
-    throw BenchError(ExitNotSupported, "op '" + o.op + "' does not exist yet; this tessera_bench has spmv and read");
+void check_spmv(const BenchOptions& o, bool columns_given) {
+  if (o.n != 1 || o.k != 0 || columns_given) {
+    usage("spmv multiplies one vector: it takes neither --n nor --k nor --columns");
   }
-  if (o.n != 1 || o.k != 0) usage("spmv multiplies one vector: it takes neither --n nor --k");
-  if (!o.matrix_b.empty()) usage("--matrix-b belongs to spgemm");
+  if (o.layout_left) usage("--layout belongs to spmm");
   for (const std::string& name : o.algorithms) {
     if (name != "all") parse_spmv_algorithm(name);
   }
@@ -109,8 +107,38 @@ void check(const BenchOptions& o) {
       throw BenchError(ExitNotSupported, "spmv has no tf32; it offers fp64, fp32, fp16 and bf16");
     }
   }
+}
+
+void check_spmm(const BenchOptions& o, bool dasp_given) {
+  if (o.n != 1 || o.k != 0) usage("spmm takes --columns, and neither --n nor --k");
+  for (const std::int64_t n : o.columns) {
+    if (n < 1 || n > std::numeric_limits<std::int32_t>::max()) usage("--columns: 1 to 2^31 - 1 are possible");
+  }
+  if (dasp_given || o.value_classes) usage("--dasp and --value-classes belong to spmv");
+  if (!o.x.empty() || !o.y.empty() || !o.write_result.empty() || !o.write_operands.empty()) {
+    usage("spmm has seeded dense operands only: --x, --y, --write-result and --write-operands belong to spmv");
+  }
+  for (const std::string& name : o.algorithms) {
+    if (name != "all") parse_spmm_algorithm(name);
+  }
+}
+
+/// What CLI11 cannot check.
+void check(const BenchOptions& o, bool columns_given, bool dasp_given) {
+  if (o.matrices.empty()) usage("--matrix FILE or --matrix gen:NAME is missing");
+  if (o.op == "read") return;
+  if (o.op != "spmv" && o.op != "spmm") {
+    throw BenchError(ExitNotSupported,
+                     "op '" + o.op + "' does not exist yet; this tessera_bench has spmv, spmm and read");
+  }
+  if (!o.matrix_b.empty()) usage("--matrix-b belongs to spgemm");
+  if (o.op == "spmv") {
+    check_spmv(o, columns_given);
+  } else {
+    check_spmm(o, dasp_given);
+  }
   for (const std::string& name : o.baselines) {
-    const Names& known = known_baselines();
+    const Names& known = known_baselines(o.op);
     if (name == "all" || name == "none" || name == "cusparse") continue;
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       usage("unknown baseline '" + name + "'; known: none, all, cusparse, " + joined(known));
@@ -124,7 +152,8 @@ void check(const BenchOptions& o) {
 
 std::optional<BenchOptions> parse_command_line(int argc, char** argv) {
   BenchOptions o;
-  std::string backend = "auto", y_type = "float", selection = "predict";
+  std::string backend = "auto", y_type = "float", selection = "predict", layout = "right";
+  std::vector<std::int64_t> columns;
   Names precisions, dasp;
   bool list = false;
   CLI::App app(
@@ -137,31 +166,39 @@ std::optional<BenchOptions> parse_command_line(int argc, char** argv) {
   app.add_option("--matrix", o.matrices, "FILE.mtx[.gz] or gen:NAME[:key=value...]; several are allowed (--list)")
       ->default_str("");
   app.add_option("--matrix-b", o.matrix_b, "Second matrix (spgemm)");
-  app.add_option("--algorithm", o.algorithms, "all, or names: auto, packed, csr5, dasp, csr")->delimiter(',');
+  app.add_option("--algorithm", o.algorithms,
+                 "all, or names: auto, packed, csr5, dasp, csr (spmv); auto, panels, flash, gespmm, csr (spmm)")
+      ->delimiter(',');
   app.add_option("--backend", backend, "auto, kokkos, reference, emulated-nvidia, emulated-amd, cuda or hip");
   app.add_option("--precision", precisions, "fp64, fp32, tf32, fp16, bf16; several with commas")
       ->delimiter(',')
       ->default_str("fp64");
-  app.add_option("--y-type", y_type, "y of fp16 and bf16: float, or same as x")
+  app.add_option("--y-type", y_type, "y (spmm: C) of fp16 and bf16: float, or same as the operands")
       ->check(CLI::IsMember(Names{"float", "same"}));
   app.add_option("--offset-bits", o.offset_bits, "Width of CSR offsets: 32, 64, or 0: by the entries")
       ->check(CLI::IsMember(std::vector<int>{0, 32, 64}));
-  app.add_option("--n", o.n, "Columns of the dense operand (spmm, sddmm, attention)")->check(CLI::PositiveNumber);
+  app.add_option("--columns", columns, "Columns of B and C (spmm); several with commas, each is measured")
+      ->delimiter(',')
+      ->default_str("32,64,128,256");
+  app.add_option("--layout", layout, "Of B and C (spmm)")->check(CLI::IsMember(Names{"right", "left"}));
+  app.add_option("--n", o.n, "Columns of the dense operands (sddmm, attention)")->check(CLI::PositiveNumber);
   app.add_option("--k", o.k, "Inner dimension (sddmm, attention)")->check(CLI::NonNegativeNumber);
-  app.add_option("--alpha", o.alpha, "y = alpha A x + beta y");
-  app.add_option("--beta", o.beta, "See --alpha; not 0: y starts with seeded values");
+  app.add_option("--alpha", o.alpha, "y = alpha A x + beta y, C = alpha A B + beta C");
+  app.add_option("--beta", o.beta, "See --alpha; not 0: y (C) starts with seeded values");
   app.add_option("--seed", o.seed, "Seed of all values that no file gives");
   app.add_option("--repeat", o.repeat, "Batches of at least 0.3 ms a time is taken from")->check(CLI::Range(1, 100000));
   app.add_option("--budget", o.budget, "Seconds after which a case stops repeating")->check(CLI::PositiveNumber);
   app.add_flag("--cold", o.cold, "Also time single runs after the caches were overwritten");
-  app.add_option("--baseline", o.baselines, "none, all, or " + joined(known_baselines()) + ", cusparse")
-      ->delimiter(',');
+  app.add_option("--baseline", o.baselines, "none, all, or names (--list)")->delimiter(',');
   app.add_option("--dasp", dasp,
                  "key=value,...: threshold, max_medium, min_pairs, sort=auto|window|global, entries_per_wave, "
                  "adaptive=0|1, bypass=auto|0|1")
       ->delimiter(',')
       ->default_str("");
-  app.add_flag("--ablation", o.ablation, "DASP with adaptive on and off times bypass on and off");
+  app.add_flag(
+      "--ablation", o.ablation,
+      "spmv: DASP with adaptive on and off times bypass on and off. spmm: flash with windows of 16 rows (16x1), "
+      "direct mapping (direct) and padded blocks (sr) beside the published choice");
   app.add_flag("--value-classes", o.value_classes,
                "Packed slices of a backend may store values in fewer bytes where that loses nothing. Off, so that "
                "figures stand for "
@@ -201,9 +238,14 @@ std::optional<BenchOptions> parse_command_line(int argc, char** argv) {
       if (std::find(o.precisions.begin(), o.precisions.end(), p) == o.precisions.end()) o.precisions.push_back(p);
     }
     o.y_as_operand = y_type == "same";
+    o.layout_left = layout == "left";
+    if (!columns.empty()) o.columns.clear();
+    for (const std::int64_t n : columns) {
+      if (std::find(o.columns.begin(), o.columns.end(), n) == o.columns.end()) o.columns.push_back(n);
+    }
     if (selection == "measure") o.selection = Selection::Measure;
     for (const std::string& setting : dasp) set_dasp(o.dasp, setting);
-    check(o);
+    check(o, !columns.empty(), !dasp.empty());
   } catch (const InvalidArgument& e) {
     usage(e.what());
   }

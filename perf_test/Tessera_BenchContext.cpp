@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 #include "Tessera_BenchContext.hpp"
 
+#include <unistd.h>
+
 #include <ctime>
 #include <fstream>
 #include <sstream>
@@ -13,6 +15,7 @@
 #include <KokkosKernels_config.h>
 #endif
 #if defined(TESSERA_HAVE_CUDA)
+#include <cuda_runtime_api.h>
 #include <cusparse.h>
 #endif
 
@@ -131,6 +134,18 @@ BenchContext make_context(const BenchOptions& options) {
   c.date = date();
   if (options.ceiling) c.stream_gbytes_per_second = stream_rate();
   return c;
+}
+
+double memory_bytes() {
+  if (Compat::is_host_v<Exec>) {
+    const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? static_cast<double>(pages) * static_cast<double>(size) : 0;
+  }
+#if defined(TESSERA_HAVE_CUDA)
+  std::size_t free = 0, total = 0;
+  if (Compat::is_cuda_v<Exec> && cudaMemGetInfo(&free, &total) == cudaSuccess) return static_cast<double>(total);
+#endif
+  return 0;
 }
 
 std::string missing_device() {

@@ -27,6 +27,9 @@ struct BenchContext {
 /// Of Kokkos' default execution space; Kokkos must be initialised.
 BenchContext make_context(const BenchOptions& options);
 
+/// Bytes of the memory that Kokkos' default execution space works in; 0: not known.
+double memory_bytes();
+
 /// Why Kokkos cannot be initialised here; empty if it can. Kokkos itself would abort.
 std::string missing_device();
 

@@ -2,9 +2,11 @@
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 #include "Tessera_BenchMatrix.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "Tessera_BenchUniform.hpp"
 #include "matrices/Tessera_Generators.hpp"
 
 namespace Tessera {
@@ -85,6 +87,40 @@ BenchMatrix load_matrix(const std::string& spec, std::uint64_t seed) {
     throw BenchError(ExitInput, e.what());
   }
   return matrix;
+}
+
+std::string pattern_class(const BenchMatrix& matrix) {
+  const auto& csr = matrix.csr;
+  if (csr.entries.empty()) return {};
+  if (csr.rows != csr.cols) return "graph";
+  std::int64_t longest = 0;
+  for (int row = 0; row < csr.rows; ++row) longest = std::max(longest, csr.row_map[row + 1] - csr.row_map[row]);
+  const double mean = static_cast<double>(matrix.nnz()) / csr.rows;
+  if (static_cast<double>(longest) > 8 * mean) return "graph";
+  constexpr int window = 8;
+  constexpr std::int64_t enough = 4000000;
+  const auto step = static_cast<std::int64_t>(window) * (1 + matrix.nnz() / enough);
+  std::vector<std::int64_t> seen(static_cast<std::size_t>(csr.cols), -1);
+  std::int64_t entries = 0, distinct = 0;
+  for (std::int64_t first = 0; first < csr.rows; first += step) {
+    const std::int64_t end = csr.row_map[std::min<std::int64_t>(first + window, csr.rows)];
+    for (std::int64_t k = csr.row_map[first]; k < end; ++k, ++entries) {
+      std::int64_t& last = seen[csr.entries[k]];
+      distinct += last != first;
+      last = first;
+    }
+  }
+  return static_cast<double>(entries) >= 1.25 * static_cast<double>(distinct) ? "mesh" : "graph";
+}
+
+void make_values_uniform(BenchMatrix& matrix, std::uint64_t seed) {
+  if (!matrix.seeded_values) return;
+  auto& csr = matrix.csr;
+  for (std::int64_t row = 0; row < csr.rows; ++row) {
+    for (std::int64_t i = csr.row_map[row]; i < csr.row_map[row + 1]; ++i) {
+      csr.values[i] = uniform_value(seed, row, csr.entries[i]);
+    }
+  }
 }
 
 std::vector<double> load_vector(const std::string& file, std::int64_t size, std::uint64_t seed, VectorRole role) {

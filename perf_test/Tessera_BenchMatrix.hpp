@@ -34,6 +34,14 @@ std::string matrix_name(const std::string& spec);
 /// @throw BenchError  ExitUsage for a bad spec, ExitInput for a bad file
 BenchMatrix load_matrix(const std::string& spec, std::uint64_t seed);
 
+/// "mesh" or "graph", of the pattern alone: a mesh is square, its longest row has at most 8 times the mean, and 8 rows
+/// that follow each other share columns (at least 1.25 entries a distinct column; at most about 4 million entries are
+/// looked at). The rest, irregular matrices without a graph among them, is "graph". Empty without entries.
+std::string pattern_class(const BenchMatrix& matrix);
+
+/// Seeded values uniform in [-1, 1) instead of io::pattern_value(); a file's own are left alone.
+void make_values_uniform(BenchMatrix& matrix, std::uint64_t seed);
+
 enum class VectorRole : std::uint64_t { X = 0x78, Y = 0x79 };
 
 /// The vector in `file`, or, if that is empty, `size` seeded numbers: both signs, magnitudes spread over [2^-3, 2^3),

@@ -43,13 +43,15 @@ struct BenchOptions {
   Backend backend = Backend::Auto;
   std::vector<Precision> precisions = {Precision::FP64};
   std::int64_t n = 1, k = 0;
+  std::vector<std::int64_t> columns = {32, 64, 128, 256};  ///< spmm: of B and C, one case each
+  bool layout_left = false;                                ///< spmm: B and C in LayoutLeft instead of LayoutRight
   double alpha = 1, beta = 0;
   std::uint64_t seed = 1;
   int repeat = 20;
   double budget = 2;  ///< seconds after which a case stops repeating
   bool cold = false;
   std::vector<std::string> baselines = {"all"};
-  bool y_as_operand = false;  ///< fp16, bf16: y in the operands' 16 bits instead of fp32
+  bool y_as_operand = false;  ///< fp16, bf16: y (C) in the operands' 16 bits instead of fp32
   int offset_bits = 0;        ///< 0: 32 while the entries allow it
   DaspOptions dasp{};
   bool ablation = false;

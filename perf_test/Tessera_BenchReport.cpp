@@ -62,7 +62,7 @@ std::string format_seconds(double seconds) {
 
 Report::Report(const BenchOptions& options, const BenchContext& context)
     : options_(options), context_(context), terminal_(isatty(STDERR_FILENO) == 1), begin_(now()) {
-  if (options_.ablation) label_width_ = 28;
+  if (options_.ablation && !spmm()) label_width_ = 28;
   if (options_.quiet) return;
   std::printf("tessera_bench --op %s: %s\n%s, Tessera %s, Kokkos %s, %s\n", options_.op.c_str(),
               context_.device.c_str(), context_.execution_space.c_str(), context_.tessera.c_str(),
@@ -95,32 +95,39 @@ void Report::start_matrix(const std::string& name, std::size_t index) {
   progress("read");
 }
 
-void Report::describe_matrix(std::int64_t rows, std::int64_t cols, std::int64_t nnz, bool seeded_values) {
+void Report::describe_matrix(std::int64_t rows, std::int64_t cols, std::int64_t nnz, bool seeded_values,
+                             const std::string& pattern) {
   clear_progress();
+  pattern_ = pattern;
   if (options_.quiet) return;
-  std::printf("\n[%zu/%zu] %s: %lld x %lld, %lld entries (%.2f a row)%s\n", index_ + 1, options_.matrices.size(),
+  std::printf("\n[%zu/%zu] %s: %lld x %lld, %lld entries (%.2f a row)%s%s%s\n", index_ + 1, options_.matrices.size(),
               matrix_.c_str(), static_cast<long long>(rows), static_cast<long long>(cols), static_cast<long long>(nnz),
               rows > 0 ? static_cast<double>(nnz) / static_cast<double>(rows) : 0.0,
-              seeded_values ? ", seeded values" : "");
+              seeded_values ? ", seeded values" : "", pattern.empty() ? "" : ", ", pattern.c_str());
   std::fflush(stdout);
 }
 
 void Report::print_header() {
-  std::printf("  %-*s %-15s %-5s %-22s %10s", static_cast<int>(label_width_), "algorithm", "backend", "prec", "kernel",
-              "time");
+  std::printf("  %-*s %-15s %-5s", static_cast<int>(label_width_), "algorithm", "backend", "prec");
+  if (spmm()) std::printf(" %5s", "N");
+  std::printf(" %-22s %10s", "kernel", "time");
   if (options_.cold) std::printf(" %10s", "cold");
-  std::printf(" %8s %8s %8s %8s %7s %10s %10s %9s\n", "speedup", "GB/s", "CSR GB/s", "GFLOP/s", "padding", "set-up",
-              "break-even", "err/bound");
+  std::printf(" %8s %8s %8s %8s", "speedup", "GB/s", "CSR GB/s", "GFLOP/s");
+  // The compulsory bytes (A in CSR, B and C once) at the streaming read, over the time.
+  if (spmm() && context_.stream_gbytes_per_second > 0) std::printf(" %7s", "of roof");
+  std::printf(" %7s %10s", "padding", "set-up");
+  if (spmm()) std::printf(" %8s", "applies");
+  std::printf(" %10s %9s\n", "break-even", "err/bound");
   header_printed_ = true;
 }
 
-/// Over the fastest baseline on the same matrix in the same precision; baselines come first.
+/// Over the fastest baseline on the same matrix in the same precision for the same N; baselines come first.
 double Report::speedup(const Record& r) const {
   double best = Record::unknown;
   if (r.role != "tessera" || !r.counts()) return best;
   for (std::size_t i = first_of_matrix_; i < records_.size(); ++i) {
     const Record& other = records_[i];
-    if (other.role != "baseline" || other.precision != r.precision || !other.counts()) continue;
+    if (other.role != "baseline" || other.precision != r.precision || other.n != r.n || !other.counts()) continue;
     best = std::fmin(best, other.seconds_median);
   }
   return best / r.seconds_median;
@@ -132,6 +139,7 @@ void Report::print_row(const Record& r) {
   std::printf("  %-*s", static_cast<int>(label_width_), r.label().c_str());
   text(r.backend, -15);
   text(r.precision, -5);
+  if (spmm()) text(std::to_string(r.n), 5);
   text(r.kernel.substr(0, 22), -22);
   text(format_seconds(r.seconds_median), 10);
   if (options_.cold) text(format_seconds(r.seconds_cold_median), 10);
@@ -139,23 +147,31 @@ void Report::print_row(const Record& r) {
   text(format_number("%.1f", r.gbytes_per_second()), 8);
   text(format_number("%.1f", r.csr_gbytes_per_second()), 8);
   text(format_number("%.2f", r.gflops), 8);
+  if (spmm() && context_.stream_gbytes_per_second > 0) text(format_number("%.3f", r.roof_share), 7);
   text(format_number("%.3f", r.padding_ratio), 7);
   text(format_seconds(r.setup_seconds), 10);
+  if (spmm()) text(format_number("%.1f", r.setup_applies()), 8);
   text(break_even(r), 10);
   text(shown_error(r.error_over_bound), 9);
   std::printf("%s%s\n", r.emulated ? " emulated" : "", r.verified ? "" : "  WRONG");
 }
 
 void Report::print_classes(const Record& r) const {
-  if (r.classes.empty()) return;
+  // Formats of SpMM count windows and vectors, the same for every N.
+  if (r.classes.empty() || (spmm() && r.n != options_.columns.front())) return;
   const auto share = [](long long part, std::int64_t whole) {
     return part == 0 || whole == 0
                ? std::string("-")
                : format_number("%.1f%%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
   };
-  std::printf("  %s %s classes (share of rows | of entries):", r.label().c_str(), r.precision.c_str());
+  std::printf("  %s %s %s:", r.label().c_str(), r.precision.c_str(),
+              spmm() ? "format" : "classes (share of rows | of entries)");
   for (const ClassShare& c : r.classes) {
     if (c.rows == 0 && c.nnz == 0) continue;
+    if (spmm()) {
+      std::printf("  %s %lld", c.name.c_str(), c.rows);
+      continue;
+    }
     std::printf("  %s %s | %s", c.name.c_str(), share(c.rows, r.rows).c_str(), share(c.nnz, r.nnz).c_str());
   }
   std::printf("\n");
@@ -163,19 +179,29 @@ void Report::print_classes(const Record& r) const {
 
 void Report::add(Record record) {
   clear_progress();
+  record.pattern = pattern_;
+  if (context_.stream_gbytes_per_second > 0) {
+    record.roof_share = record.csr_gbytes_per_second() / context_.stream_gbytes_per_second;
+  }
   if (!record.verified) {
     const Exit status = ExitWrongResult;
     if (severity(status) > severity(status_)) status_ = status;
-    std::fprintf(stderr, "tessera_bench: WRONG RESULT: %s %s on %s: %s\n", record.label().c_str(),
-                 record.precision.c_str(), record.matrix.c_str(), record.fault.c_str());
+    const std::string columns = spmm() ? " N=" + std::to_string(record.n) : std::string();
+    std::fprintf(stderr, "tessera_bench: WRONG RESULT: %s %s%s on %s: %s\n", record.label().c_str(),
+                 record.precision.c_str(), columns.c_str(), record.matrix.c_str(), record.fault.c_str());
   }
   if (!options_.quiet) {
     print_row(record);
     if (record.chosen_by_auto() && !options_.verbose) std::printf("      %s\n", record.why.c_str());
     if (options_.verbose) {
-      std::printf("      %s; minimum %s of %d x %d runs, update %s\n", record.why.c_str(),
+      std::printf("      %s; minimum %s of %d x %d runs, update %s", record.why.c_str(),
                   format_seconds(record.seconds_min).c_str(), record.samples, record.runs_per_sample,
                   format_seconds(record.update_seconds).c_str());
+      if (spmm()) {
+        std::printf("; format %s MB, %s matrix instructions", format_number("%.3f", 1e-6 * record.format_bytes).c_str(),
+                    format_number("%.0f", record.matrix_instructions).c_str());
+      }
+      std::printf("\n");
     }
     std::fflush(stdout);
   }

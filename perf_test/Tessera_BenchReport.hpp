@@ -24,8 +24,10 @@ struct Record {
 
   std::string op, role;            ///< role: tessera or baseline
   std::string asked;               ///< the algorithm of the command line: "auto" may have taken any
-  std::string algorithm, variant;  ///< variant: the DASP options of an ablation
+  std::string algorithm, variant;  ///< variant: the options of an ablation
   std::string backend, precision, y_type, kernel, matrix;
+  std::string pattern;    ///< "mesh" or "graph", see pattern_class()
+  std::string layout;     ///< of B and C: "right" or "left"; empty for vectors
   bool emulated = false;  ///< an emulated matrix unit: its times say nothing about a device
   std::int64_t rows = 0, cols = 0, nnz = 0, n = 1, k = 0;
   double alpha = 1, beta = 0, value_scale = 1;
@@ -38,6 +40,8 @@ struct Record {
   double setup_seconds = unknown, update_seconds = unknown;
   double format_bytes = unknown, map_bytes = unknown, workspace_bytes = unknown;
   double padding_ratio = unknown, matrix_unit_share = unknown;
+  double matrix_instructions = unknown;  ///< of an apply, where the format's blocks say it
+  double roof_share = unknown;           ///< csr_gbytes_per_second() over the streaming read, where that was measured
   int launches = -1;
   double error_over_bound = unknown;
   bool verified = false;
@@ -49,10 +53,13 @@ struct Record {
   double gbytes_per_second() const { return 1e-9 * bytes / seconds_median; }
   double csr_gbytes_per_second() const { return 1e-9 * csr_bytes / seconds_median; }
   bool chosen_by_auto() const { return asked == "auto"; }
+  /// The first product's cost in products that follow.
+  double setup_applies() const { return setup_seconds / seconds_median; }
   /// What a table calls it, as "auto->packed".
   std::string label() const {
     if (chosen_by_auto()) return "auto->" + algorithm;
-    return variant.empty() ? algorithm : algorithm + "[" + variant + "]";
+    if (variant.empty()) return algorithm;
+    return op == "spmm" ? algorithm + "-" + variant : algorithm + "[" + variant + "]";
   }
   /// What a summary over matrices calls it: auto is one system, whatever it takes.
   std::string system() const { return chosen_by_auto() ? asked : label(); }
@@ -66,7 +73,9 @@ class Report {
 
   void start_matrix(const std::string& name, std::size_t index);
   /// Sizes are known only after reading or generating.
-  void describe_matrix(std::int64_t rows, std::int64_t cols, std::int64_t nnz, bool seeded_values);
+  /// @param pattern  see pattern_class(); every record of the matrix gets it
+  void describe_matrix(std::int64_t rows, std::int64_t cols, std::int64_t nnz, bool seeded_values,
+                       const std::string& pattern = "");
   /// On terminals, one line that the next output replaces.
   void progress(const std::string& what);
   void add(Record record);
@@ -78,6 +87,7 @@ class Report {
   Exit finish();
 
  private:
+  bool spmm() const { return options_.op == "spmm"; }
   void print_header();
   void print_row(const Record& record);
   double speedup(const Record& record) const;
@@ -90,7 +100,7 @@ class Report {
   BenchContext context_;
   std::vector<Record> records_;
   std::size_t first_of_matrix_ = 0;
-  std::string matrix_;
+  std::string matrix_, pattern_;
   std::size_t index_ = 0;
   std::size_t label_width_ = 20;
   bool header_printed_ = false, progress_shown_ = false, terminal_ = false;

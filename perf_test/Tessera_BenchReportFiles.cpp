@@ -34,6 +34,8 @@ Json to_json(const Record& r) {
   j["kernel"] = r.kernel;
   j["emulated"] = r.emulated;
   j["matrix"] = r.matrix;
+  j["pattern"] = r.pattern;
+  j["layout"] = r.layout;
   j["rows"] = r.rows;
   j["cols"] = r.cols;
   j["nnz"] = r.nnz;
@@ -52,13 +54,18 @@ Json to_json(const Record& r) {
   j["gflops"] = number(r.gflops);
   j["gbytes_per_second"] = number(r.gbytes_per_second());
   j["csr_gbytes_per_second"] = number(r.csr_gbytes_per_second());
+  j["apply_bytes"] = count(r.bytes);
+  j["compulsory_bytes"] = count(r.csr_bytes);
+  j["roof_share"] = number(r.roof_share);
   j["setup_seconds"] = number(r.setup_seconds);
+  j["setup_applies"] = number(r.setup_applies());
   j["update_seconds"] = number(r.update_seconds);
   j["format_bytes"] = count(r.format_bytes);
   j["map_bytes"] = count(r.map_bytes);
   j["workspace_bytes"] = count(r.workspace_bytes);
   j["padding_ratio"] = number(r.padding_ratio);
   j["matrix_unit_share"] = number(r.matrix_unit_share);
+  j["matrix_instructions"] = count(r.matrix_instructions);
   j["launches"] = r.launches < 0 ? Json(nullptr) : Json(r.launches);
   j["error_over_bound"] = number(r.error_over_bound);
   j["verified"] = r.verified;
@@ -87,8 +94,11 @@ Json to_json(const BenchContext& context, const BenchOptions& options) {
 
 Json to_json(const AutoSummary& a, const BenchContext& context) {
   return {{"precision", a.precision},
+          {"n", a.n},
+          {"pattern", a.pattern},
           {"matrices", a.matrices},
           {"matrices_with_baseline", a.compared},
+          {"wins", a.wins},
           {"speedup_geometric_mean", number(a.speedup_geometric_mean)},
           {"speedup_minimum", number(a.speedup_minimum)},
           {"speedup_minimum_matrix", a.minimum_matrix},
@@ -133,6 +143,7 @@ void write_json(const std::string& file, const BenchContext& context, const Benc
   j["summary"] = Json::array();
   for (const Comparison& c : compare(records)) {
     j["summary"].push_back({{"precision", c.precision},
+                            {"n", c.n},
                             {"algorithm", c.label},
                             {"against", c.against},
                             {"speedup_geometric_mean", number(c.geometric_mean)},
@@ -144,10 +155,15 @@ void write_json(const std::string& file, const BenchContext& context, const Benc
   }
   j["auto"] = Json::array();
   for (const AutoSummary& a : summarize_auto(records)) j["auto"].push_back(to_json(a, context));
+  j["auto_patterns"] = Json::array();
+  for (const std::string& pattern : patterns_of(records)) {
+    for (const AutoSummary& a : summarize_auto(records, pattern)) j["auto_patterns"].push_back(to_json(a, context));
+  }
   const std::vector<Regret> each = regrets(records);
   j["regret"] = Json::array();
   for (const Regret& r : each) {
     j["regret"].push_back({{"precision", r.precision},
+                           {"n", r.n},
                            {"matrix", r.matrix},
                            {"chosen", r.chosen},
                            {"seconds_median", number(r.seconds)},
@@ -158,6 +174,7 @@ void write_json(const std::string& file, const BenchContext& context, const Benc
   j["regret_summary"] = Json::array();
   for (const RegretSummary& r : summarize_regrets(each)) {
     j["regret_summary"].push_back({{"precision", r.precision},
+                                   {"n", r.n},
                                    {"geometric_mean", number(r.geometric_mean)},
                                    {"worst", number(r.worst)},
                                    {"worst_matrix", r.worst_matrix},

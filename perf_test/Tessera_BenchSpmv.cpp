@@ -4,15 +4,11 @@
 
 #include <algorithm>
 
-#include "Tessera_Baselines.hpp"
+#include "Tessera_Compat.hpp"
 
 namespace Tessera {
 namespace Bench {
 namespace {
-
-bool contains(const std::vector<std::string>& list, const std::string& name) {
-  return std::find(list.begin(), list.end(), name) != list.end();
-}
 
 bool has_matrix_instruction(Precision p) { return p != Precision::FP32; }
 
@@ -65,27 +61,6 @@ std::vector<SpmvVariant> spmv_variants(const BenchOptions& options, Precision pr
     }
   }
   return variants;
-}
-
-std::vector<std::string> wanted_baselines(const SpmvJob& job, const std::vector<std::string>& existing,
-                                          const std::string& precision) {
-  std::vector<std::string> asked = job.options.baselines;
-  if (contains(asked, "none")) return {};
-  if (contains(asked, "all")) return existing;
-  if (contains(asked, "cusparse")) {
-    asked.emplace_back("cusparse-alg1");
-    asked.emplace_back("cusparse-alg2");
-  }
-  std::vector<std::string> wanted;
-  for (const std::string& name : known_baselines()) {
-    if (!contains(asked, name)) continue;
-    if (contains(existing, name)) {
-      wanted.push_back(name);
-    } else {
-      job.report.note("baseline '" + name + "' is not in this build or has no " + precision, ExitNotSupported);
-    }
-  }
-  return wanted;
 }
 
 void bench_spmv(const SpmvJob& job) {

@@ -39,10 +39,6 @@ struct SpmvVariant {
 /// What --algorithm, --backend, --ablation and --regret ask for, csr first so that the others can be compared with it.
 std::vector<SpmvVariant> spmv_variants(const BenchOptions& options, Precision precision);
 
-/// Baselines asked for out of those that exist here; the report learns of those that do not.
-std::vector<std::string> wanted_baselines(const SpmvJob& job, const std::vector<std::string>& existing,
-                                          const std::string& precision);
-
 }  // namespace Bench
 }  // namespace Tessera
 

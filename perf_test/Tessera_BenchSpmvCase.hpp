@@ -3,7 +3,6 @@
 #ifndef TESSERA_BENCH_SPMV_CASE_HPP
 #define TESSERA_BENCH_SPMV_CASE_HPP
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "Tessera_Baselines.hpp"
+#include "Tessera_BenchCase.hpp"
 #include "Tessera_BenchSpmv.hpp"
 #include "Tessera_BenchTimer.hpp"
 #include "Tessera_BenchVerify.hpp"
@@ -65,11 +65,9 @@ class SpmvCase {
   }
 
   void run() {
-    // Out of "all", a baseline that declines is no shortcoming of the run.
-    const auto& asked = job_.options.baselines;
-    const bool named = std::find(asked.begin(), asked.end(), "all") == asked.end();
-    for (const std::string& name : wanted_baselines(job_, baseline_names<Operands>(), to_string(precision_))) {
-      guarded(name, named ? ExitNotSupported : ExitVerified, [&] { run_baseline(name); });
+    for (const std::string& name :
+         wanted_baselines(job_.options, job_.report, baseline_names<Operands>(), to_string(precision_))) {
+      guarded(name, declined_baseline(job_.options), [&] { run_baseline(name); });
     }
     const std::vector<SpmvVariant> variants = spmv_variants(job_.options, precision_);
     if (variants.empty()) {
@@ -90,34 +88,13 @@ class SpmvCase {
 
   template <class T, class From>
   Kokkos::View<T*, typename Operands::device_type> upload(const char* name, const std::vector<From>& from) {
-    auto to = Compat::allocate<Kokkos::View<T*, typename Operands::device_type>>(space_, name, from.size());
-    auto host = Kokkos::create_mirror_view(to);
-    for (std::size_t i = 0; i < from.size(); ++i) host(i) = static_cast<T>(from[i]);
-    Kokkos::deep_copy(space_, to, host);
-    Compat::fence(space_, "Tessera::bench upload");
-    return to;
+    return Bench::upload<T, typename Operands::device_type>(space_, name, from);
   }
 
-  /// A system that fails is reported and the others still run.
   template <class F>
   void guarded(const std::string& name, Exit not_supported, const F& f) {
-    const auto note = [&](const std::exception& e, Exit status) {
-      job_.report.note(job_.matrix.name + ": " + name + " " + to_string(precision_) + ": " + e.what(), status);
-    };
-    try {
-      job_.report.progress(name + " " + to_string(precision_));
-      f();
-    } catch (const BenchError&) {
-      throw;
-    } catch (const NotSupported& e) {
-      note(e, not_supported);
-    } catch (const NotCompiled& e) {
-      note(e, not_supported);
-    } catch (const InvalidArgument& e) {
-      note(e, ExitUsage);
-    } catch (const std::exception& e) {
-      note(e, ExitFailure);
-    }
+    job_.report.progress(name + " " + to_string(precision_));
+    Bench::guarded(job_.report, job_.matrix.name + ": " + name + " " + to_string(precision_), not_supported, f);
   }
 
   Record new_record() const {

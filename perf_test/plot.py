@@ -8,6 +8,8 @@
   PREFIX_classes_PRECISION.png    shares of DASP's row classes, rows above entries (Figure 15)
   PREFIX_indices_PRECISION.png    shares of the entries of packed slices by the width of their indices
 
+For SpMM every number of columns N has figures of its own: PRECISION is then, as an example, fp16_n64.
+
 Every algorithm of the files is drawn; auto is one of them, whatever it took.
 Wrong results and, unless --emulated is given, emulated matrix units are left out.
 """
@@ -37,7 +39,20 @@ def label(record):
     """The name of a system; auto is one, whatever it took (older files have it as a variant)."""
     if "auto" in (record.get("asked"), record.get("variant")):
         return "auto"
-    return f"{record['algorithm']}[{record['variant']}]" if record.get("variant") else record["algorithm"]
+    if not record.get("variant"):
+        return record["algorithm"]
+    return record["label"] if record["op"] == "spmm" else f"{record['algorithm']}[{record['variant']}]"
+
+
+def group(record):
+    """What figures are drawn for: a precision, for SpMM with the number of columns."""
+    return f"{record['precision']}_n{record['n']}" if record.get("op") == "spmm" else record["precision"]
+
+
+def operation(data, precision):
+    """The operation as titles have it."""
+    records = next(iter(data.cases[precision].values())).values()
+    return "SpMM" if any(r.get("op") == "spmm" for r in records) else "SpMV"
 
 
 def style(i):
@@ -46,7 +61,7 @@ def style(i):
 
 
 class Data:
-    """Records by precision, matrix and system; later files win over earlier ones."""
+    """Records by group (precision, N), matrix and system; later files win over earlier ones."""
 
     def __init__(self, files, emulated):
         self.cases = {}
@@ -63,7 +78,7 @@ class Data:
             for record in records:
                 if not record["verified"] or (record["emulated"] and not emulated):
                     continue
-                precision, system = record["precision"], label(record)
+                precision, system = group(record), label(record)
                 self.cases.setdefault(precision, {}).setdefault(record["matrix"], {})[system] = record
                 self.roles.setdefault(precision, {})[system] = record["role"]
         for matrices in self.cases.values():
@@ -125,7 +140,7 @@ def draw_speedup(data, precision, baselines, seconds, file):
         last.set_xlabel("matrices by number of entries")
     else:
         last.set_xlabel(f"{len(order)} matrices by number of entries")
-    axes[0, 0].set_title(f"SpMV, {precision}{', cold cache' if 'cold' in seconds else ''}")
+    axes[0, 0].set_title(f"{operation(data, precision)}, {precision}{', cold cache' if 'cold' in seconds else ''}")
     return save(figure, file) if drawn else close(figure)
 
 
@@ -153,8 +168,8 @@ def draw_bandwidth(data, precision, ceiling, seconds, file):
     axis.set_xscale("log")
     axis.set_ylim(bottom=0)
     axis.set_xlabel("entries")
-    axis.set_ylabel("GB/s (bytes of CSR and both vectors)")
-    axis.set_title(f"SpMV, {precision}{', cold cache' if 'cold' in seconds else ''}")
+    axis.set_ylabel("GB/s (bytes of CSR and both dense operands)")
+    axis.set_title(f"{operation(data, precision)}, {precision}{', cold cache' if 'cold' in seconds else ''}")
     axis.grid(True, linewidth=0.3)
     axis.legend(fontsize=8)
     return save(figure, file)

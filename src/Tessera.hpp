@@ -11,10 +11,13 @@
 #include "Tessera_Device.hpp"
 #include "Tessera_Error.hpp"
 #include "Tessera_Options.hpp"
+#include "Tessera_Spmm.hpp"
 #include "Tessera_Spmv.hpp"
 #include "Tessera_Statistics.hpp"
 #include "Tessera_Types.hpp"
 #include "io/Tessera_MatrixMarket.hpp"
+#include "reorder/Tessera_BlockDiagonal.hpp"
 #include "reorder/Tessera_Reorder.hpp"
+#include "reorder/Tessera_RowClusters.hpp"
 
 #endif

@@ -34,10 +34,12 @@ const KernelTable& kernel_table(Backend backend);
 /// Facts of the device that `backend` would use.
 DeviceFacts device_facts(Backend backend);
 
-/// What the environment asks for, Auto if nothing: TESSERA_FORCE_BACKEND and TESSERA_FORCE_ALGORITHM.
+/// What the environment asks for, Auto if nothing: TESSERA_FORCE_BACKEND, TESSERA_FORCE_ALGORITHM (SpMV) and
+/// TESSERA_FORCE_SPMM_ALGORITHM.
 /// @throw InvalidArgument  unknown name
 Backend forced_backend();
 SpmvAlgorithm forced_spmv_algorithm();
+SpmmAlgorithm forced_spmm_algorithm();
 /// TESSERA_VERBOSE=1: plans print one line each to standard error.
 bool verbose();
 

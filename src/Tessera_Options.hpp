@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "Tessera_Types.hpp"
+#include "backends/common/Tessera_SpmmArgs.hpp"
 
 namespace Tessera {
 
@@ -79,6 +80,49 @@ struct SpmvOptions {
   DaspOptions dasp{};
   PackedOptions packed{};
   Csr5Options csr5{};
+};
+
+/// Parameters of FlashSparse on ME-BCRS [Shi et al., PPoPP'25].
+struct FlashOptions {
+  int vector_length = 8;  ///< rows of a window; 16: the paper's comparison (on AMD's units always 16)
+  bool padded = false;    ///< store whole blocks (SR-BCRS), the paper's other comparison
+  FlashMapping mapping = FlashMapping::Coalesced;
+  int max_blocks = 0;  ///< blocks a wave takes; heavier windows are split; 0: by size
+};
+
+struct PanelOptions {
+  int max_blocks = 0;  ///< blocks a wave takes; heavier windows are split; 0: by size
+};
+
+struct GeSpmmOptions {
+  int max_piece = 0;  ///< entries of a piece of a row; longer rows are split; 0: by size
+};
+
+/// Whether Panels and FlashSparse reorder rows before they form windows (GeSpmm and Csr have none and ignore it). The
+/// user sees nothing of it: C keeps its order, update_values and transposes work as ever. SpmmAlgorithm::Auto weighs
+/// the algorithms by the natural order.
+enum class RowReordering {
+  Auto,     ///< Clusters where a sample of windows says that they save a tenth of the fetched rows of B, else None
+  None,     ///< rows stay in their order; costs nothing
+  Nearest,  ///< always by first column [GE-SpMM]: reorder::nearest_rows
+  Clusters  ///< always by minhash signatures of the columns: reorder::clustered_rows
+};
+
+struct SpmmOptions {
+  SpmmAlgorithm algorithm = SpmmAlgorithm::Auto;
+  Selection selection = Selection::Predict;
+  ComputeType compute = ComputeType::Auto;
+  Backend backend = Backend::Auto;
+  Reuse reuse = Reuse::Many;
+  int num_columns_hint = 64;       ///< N that applies will mostly have; Auto weighs formats for it
+  bool prepare_transpose = false;  ///< also build op(A) = A^T (doubles the memory)
+  bool updatable = true;           ///< keep what update_values needs
+  bool fallback = true;            ///< false: NotSupported instead of another algorithm
+  RowReordering reordering = RowReordering::None;
+  Workspace workspace{};
+  FlashOptions flash{};
+  PanelOptions panels{};
+  GeSpmmOptions gespmm{};
 };
 
 }  // namespace Tessera

@@ -27,6 +27,11 @@ enum class ComputeType { Auto, FP64, FP32, TF32, FP16_FP32, BF16_FP32 };
 /// equal numbers of entries. PackedSlices: slices of one wave with narrow indices.
 enum class SpmvAlgorithm { Auto, Dasp, Csr, Csr5, PackedSlices };
 
+/// Panels: row windows with bitmaps, dense rows read 16 bytes a lane, matrix units (FP32: CUDA cores). FlashSparse
+/// [Shi et al., PPoPP'25]: 8x1 vectors in ME-BCRS, matrix units. GeSpmm [Huang et al., SC'20]: rows on CUDA cores or
+/// CPUs, straight from compressed rows, long rows split. Csr: the same without any set-up.
+enum class SpmmAlgorithm { Auto, Panels, FlashSparse, GeSpmm, Csr };
+
 /// Who executes. Kokkos: portable kernels on the execution space. Reference: plain loops on the host in double or
 /// wider. EmulatedNvidia / EmulatedAmd: the matrix-unit kernels lane by lane on the host. Cuda / Hip: the devices.
 enum class Backend { Auto, Kokkos, Reference, EmulatedNvidia, EmulatedAmd, Cuda, Hip };
@@ -47,6 +52,21 @@ inline const char* to_string(SpmvAlgorithm a) {
       return "csr5";
     case SpmvAlgorithm::PackedSlices:
       return "packed";
+  }
+  return "?";
+}
+inline const char* to_string(SpmmAlgorithm a) {
+  switch (a) {
+    case SpmmAlgorithm::Auto:
+      return "auto";
+    case SpmmAlgorithm::Panels:
+      return "panels";
+    case SpmmAlgorithm::FlashSparse:
+      return "flash";
+    case SpmmAlgorithm::GeSpmm:
+      return "gespmm";
+    case SpmmAlgorithm::Csr:
+      return "csr";
   }
   return "?";
 }
@@ -102,6 +122,11 @@ inline SpmvAlgorithm parse_spmv_algorithm(const std::string& name) {
   constexpr SpmvAlgorithm all[] = {SpmvAlgorithm::Auto, SpmvAlgorithm::Dasp, SpmvAlgorithm::Csr, SpmvAlgorithm::Csr5,
                                    SpmvAlgorithm::PackedSlices};
   return Impl::parse_enum(name, all, "SpMV algorithm");
+}
+inline SpmmAlgorithm parse_spmm_algorithm(const std::string& name) {
+  constexpr SpmmAlgorithm all[] = {SpmmAlgorithm::Auto, SpmmAlgorithm::Panels, SpmmAlgorithm::FlashSparse,
+                                   SpmmAlgorithm::GeSpmm, SpmmAlgorithm::Csr};
+  return Impl::parse_enum(name, all, "SpMM algorithm");
 }
 inline Backend parse_backend(const std::string& name) {
   constexpr Backend all[] = {Backend::Auto,        Backend::Kokkos, Backend::Reference, Backend::EmulatedNvidia,

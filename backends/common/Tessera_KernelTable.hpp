@@ -7,6 +7,7 @@
 
 #include "backends/common/Tessera_KernelArgs.hpp"
 #include "backends/common/Tessera_PackedLayout.hpp"
+#include "backends/common/Tessera_SpmmArgs.hpp"
 
 /// \file
 /// What a backend offers: a struct of function pointers. Backends know neither Kokkos nor exceptions; they answer with
@@ -58,6 +59,17 @@ struct KernelTable {
   void (*release)(void* memory, Stream, bool everywhere) noexcept = nullptr;
   /// Waits for the stream and copies from the device; null: as Kokkos does it. Faster than a copy to pageable memory.
   Status (*fetch)(void* host, const void* device, std::size_t bytes, Stream) noexcept = nullptr;
+
+  /// Shape of FlashSparse's instruction: vectors of a block for a precision and vector length; 0 where not offered.
+  int (*flash_depth)(Precision, int vector_length) noexcept = nullptr;
+  /// Enqueues C := alpha A B + beta C from ME-BCRS; one launch, two where windows are split.
+  Status (*spmm_flash)(const SpmmFlashArgs&, Stream) noexcept = nullptr;
+  /// Block geometry of panels for a precision and the columns that B will mostly have; null where not offered.
+  const PanelGeometry* (*panel_geometry)(Precision, std::int64_t columns) noexcept = nullptr;
+  /// The same from panels.
+  Status (*spmm_panels)(const SpmmPanelArgs&, Stream) noexcept = nullptr;
+  /// The same from compressed rows; null: the Kokkos kernel is as good. Operands of the precision's type.
+  Status (*spmm_rows)(const SpmmRowsArgs&, Stream) noexcept = nullptr;
 };
 
 /// Null where the backend is not part of this build.

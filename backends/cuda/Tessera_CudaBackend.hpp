@@ -28,6 +28,11 @@ Status spmv_packed_fp64(const SpmvPackedArgs& args, Stream stream) noexcept;
 Status spmv_packed_fp32(const SpmvPackedArgs& args, Stream stream) noexcept;
 Status spmv_packed_fp16(const SpmvPackedArgs& args, Stream stream) noexcept;
 Status spmv_packed_bf16(const SpmvPackedArgs& args, Stream stream) noexcept;
+int flash_depth(Precision precision, int vector_length) noexcept;
+Status spmm_flash(const SpmmFlashArgs& args, Stream stream) noexcept;
+const PanelGeometry* panel_geometry(Precision precision, std::int64_t columns) noexcept;
+Status spmm_panels(const SpmmPanelArgs& args, Stream stream) noexcept;
+Status spmm_rows(const SpmmRowsArgs& args, Stream stream) noexcept;
 
 }  // namespace Cuda
 }  // namespace Tessera

@@ -180,9 +180,20 @@ int multiprocessors() noexcept {
 }  // namespace Cuda
 
 const KernelTable* cuda_table() noexcept {
-  static const KernelTable table{
-      "cuda",         true,          Cuda::device_facts, Cuda::dasp_geometry, Cuda::spmv_dasp, Cuda::spmv_packed,
-      Cuda::allocate, Cuda::release, Cuda::fetch};
+  static const KernelTable table{"cuda",
+                                 true,
+                                 Cuda::device_facts,
+                                 Cuda::dasp_geometry,
+                                 Cuda::spmv_dasp,
+                                 Cuda::spmv_packed,
+                                 Cuda::allocate,
+                                 Cuda::release,
+                                 Cuda::fetch,
+                                 Cuda::flash_depth,
+                                 Cuda::spmm_flash,
+                                 Cuda::panel_geometry,
+                                 Cuda::spmm_panels,
+                                 Cuda::spmm_rows};
   return &table;
 }
 

@@ -154,6 +154,44 @@ class CudaWave {
     return value;
   }
 
+  /// Shared memory by its own addresses: 32 bits are half the arithmetic.
+  using Memory = std::uint32_t;
+  __device__ __forceinline__ static Memory memory(char* shared) {
+    return static_cast<Memory>(__cvta_generic_to_shared(shared));
+  }
+  template <bool Cached>
+  __device__ __forceinline__ static void copy_async(Memory to, const void* p, bool on) {
+    if constexpr (Cached) {
+      asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(p), "r"(on ? 16 : 0) : "memory");
+    } else {
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(p), "r"(on ? 16 : 0) : "memory");
+    }
+  }
+  __device__ __forceinline__ static void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+  template <int Pending>
+  __device__ __forceinline__ static void wait_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+    __syncwarp();
+  }
+  __device__ __forceinline__ static void converge() { __syncwarp(); }
+  template <int Bytes>
+  __device__ __forceinline__ static void load_staged(Memory from, unsigned* w) {
+    if constexpr (Bytes == 16) {
+      asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];"
+                   : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                   : "r"(from));
+    } else if constexpr (Bytes == 8) {
+      asm volatile("ld.shared.v2.u32 {%0,%1}, [%2];" : "=r"(w[0]), "=r"(w[1]) : "r"(from));
+    } else if constexpr (Bytes == 4) {
+      asm volatile("ld.shared.u32 %0, [%1];" : "=r"(w[0]) : "r"(from));
+    } else if constexpr (Bytes == 2) {
+      asm volatile("ld.shared.u16 %0, [%1];" : "=r"(w[0]) : "r"(from));
+    } else {
+      static_assert(Bytes == 1, "loads of 1, 2, 4, 8 or 16 bytes");
+      asm volatile("ld.shared.u8 %0, [%1];" : "=r"(w[0]) : "r"(from));
+    }
+  }
+
   template <class T>
   __device__ __forceinline__ void publish(T* p, T value) const {
     if (lane_ == 0) {

@@ -98,7 +98,9 @@ Status spmv_packed(const SpmvPackedArgs& args, Stream stream) noexcept {
 }  // namespace Hip
 
 const KernelTable* hip_table() noexcept {
-  static const KernelTable table{"hip", true, Hip::device_facts, Hip::dasp_geometry, Hip::spmv_dasp, Hip::spmv_packed};
+  static const KernelTable table{
+      "hip",   true,    Hip::device_facts, Hip::dasp_geometry, Hip::spmv_dasp,      Hip::spmv_packed, nullptr,
+      nullptr, nullptr, Hip::flash_depth,  Hip::spmm_flash,    Hip::panel_geometry, Hip::spmm_panels, Hip::spmm_rows};
   return &table;
 }
 

@@ -95,6 +95,36 @@ class HipWave {
     return value;
   }
 
+  // Memory of a wave in the local data share. Its accesses are executed in order; what is needed is that the compiler
+  // leaves them so.
+  using Memory = char*;
+  __device__ __forceinline__ static Memory memory(char* shared) { return shared; }
+  template <bool Cached>
+  __device__ __forceinline__ static void copy_async(Memory to, const void* p, bool on) {
+    Word word{};
+    if (on) word = load<!Cached>(static_cast<const Word*>(p));
+    *reinterpret_cast<Word*>(to) = word;
+  }
+  __device__ __forceinline__ static void commit_copies() {}
+  template <int Pending>
+  __device__ __forceinline__ static void wait_copies() {
+    converge();
+  }
+  __device__ __forceinline__ static void converge() {
+    __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
+    __builtin_amdgcn_wave_barrier();
+  }
+  template <int Bytes>
+  __device__ __forceinline__ static void load_staged(const char* from, std::uint32_t* w) {
+    if constexpr (Bytes >= 4) {
+      __builtin_memcpy(w, __builtin_assume_aligned(from, Bytes), Bytes);
+    } else if constexpr (Bytes == 2) {
+      w[0] = *reinterpret_cast<const std::uint16_t*>(from);
+    } else {
+      w[0] = *reinterpret_cast<const std::uint8_t*>(from);
+    }
+  }
+
   // What crosses waves goes through relaxed atomics of the device's scope, so that no per-CU cache answers; the fences
   // order them.
   template <class T>

@@ -24,6 +24,11 @@
 ///   load_if<Stream, Bytes>(p, on, fill, w)
 ///                                      w = the 1, 2, 4, 8 or 16 bytes at p if on, else words of `fill`; no branch
 ///   gather_if(p, on)                   *p if on, else zero; no branch; through the first-level cache
+///   Memory, memory(pointer)            an address in memory of the wave alone, shared memory on devices
+///   copy_async<Cached>(to, p, on)      starts copying the 16 bytes at p (zeros if not on) to memory of the wave
+///   commit_copies(), wait_copies<N>()  closes a group of copies; waits until all but the last N groups have arrived
+///   load_staged<Bytes>(from, w)        w = 1 to 16 bytes of what has arrived
+///   converge()                         no lane goes on before all came here
 ///   publish(p, v)                      one lane stores v where other waves will read it
 ///   last_to_arrive(counter, total)     true in the last of `total` waves to come here; everything published before by
 ///                                      the others is then visible to read_published; the counter is left at zero
@@ -102,6 +107,25 @@ class HostWave {
   template <class T>
   static T gather_if(const T* p, bool on) {
     return on ? *p : T{};
+  }
+  using Memory = char*;
+  static Memory memory(char* p) { return p; }
+  template <bool Cached>
+  static void copy_async(Memory to, const void* p, bool on) {
+    if (on) {
+      std::memcpy(to, p, 16);
+    } else {
+      std::memset(to, 0, 16);
+    }
+  }
+  static void commit_copies() {}
+  template <int Pending>
+  static void wait_copies() {}
+  static void converge() {}
+  template <int Bytes>
+  static void load_staged(const char* from, std::uint32_t* w) {
+    if (Bytes < 4) w[0] = 0;
+    std::memcpy(w, from, Bytes);
   }
   template <class T>
   void publish(T* p, T value) const {

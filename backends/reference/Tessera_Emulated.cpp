@@ -5,7 +5,9 @@
 
 #include "backends/common/Tessera_KernelTable.hpp"
 #include "backends/matrix_unit/Tessera_DaspKernel.hpp"
+#include "backends/reference/Tessera_EmulatedFlash.hpp"
 #include "backends/reference/Tessera_EmulatedPacked.hpp"
+#include "backends/reference/Tessera_EmulatedSpmm.hpp"
 
 /// \file
 /// The matrix-unit kernels on the host: the same text as on devices, with emulated lanes and an emulated matrix
@@ -30,6 +32,11 @@ struct Nvidia {
   using BF16 = Sm80_M16N8K8_F32_BF16;
   static constexpr const char* name = "emulated NVIDIA matrix unit (sm_80 atoms, waves of 32)";
   static constexpr int wave = 32;
+  static constexpr auto flash_depth = emulated_nvidia_flash_depth;
+  static constexpr auto spmm_flash = emulated_nvidia_spmm_flash;
+  static constexpr auto panel_geometry = emulated_nvidia_panel_geometry;
+  static constexpr auto spmm_panels = emulated_nvidia_spmm_panels;
+  static constexpr auto spmm_rows = emulated_nvidia_spmm_rows;
 };
 struct Amd {
   using FP64 = Gfx90a_M16N16K4_F64;
@@ -37,6 +44,11 @@ struct Amd {
   using BF16 = Gfx90a_M16N16K16_F32_BF16;
   static constexpr const char* name = "emulated AMD matrix unit (gfx90a atoms, waves of 64)";
   static constexpr int wave = 64;
+  static constexpr auto flash_depth = emulated_amd_flash_depth;
+  static constexpr auto spmm_flash = emulated_amd_spmm_flash;
+  static constexpr auto panel_geometry = emulated_amd_panel_geometry;
+  static constexpr auto spmm_panels = emulated_amd_spmm_panels;
+  static constexpr auto spmm_rows = emulated_amd_spmm_rows;
 };
 
 template <class Vendor>
@@ -84,8 +96,20 @@ Status spmv_dasp(const SpmvDaspArgs& args, Stream) noexcept {
 
 template <class Vendor>
 const KernelTable* table(const char* name) noexcept {
-  static const KernelTable t{
-      name, false, facts<Vendor>, geometry<Vendor>, spmv_dasp<Vendor>, emulated_spmv_packed<Vendor::wave>};
+  static const KernelTable t{name,
+                             false,
+                             facts<Vendor>,
+                             geometry<Vendor>,
+                             spmv_dasp<Vendor>,
+                             emulated_spmv_packed<Vendor::wave>,
+                             nullptr,
+                             nullptr,
+                             nullptr,
+                             Vendor::flash_depth,
+                             Vendor::spmm_flash,
+                             Vendor::panel_geometry,
+                             Vendor::spmm_panels,
+                             Vendor::spmm_rows};
   return &t;
 }
 

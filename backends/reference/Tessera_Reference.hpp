@@ -54,6 +54,37 @@ void spmv(std::int64_t rows, const RowMap& row_map, const Entries& entries, cons
   }
 }
 
+/// C := alpha A B + beta C with `columns` columns; b(k, j) and c(i, j) give references to elements. As spmv, column by
+/// column; magnitude: [row * columns + column], not if null.
+template <class RowMap, class Entries, class Values, class B, class C>
+void spmm(std::int64_t rows, std::int64_t columns, const RowMap& row_map, const Entries& entries, const Values& values,
+          double alpha, const B& b, double beta, const C& c, double* magnitude = nullptr, double operand_floor = 0) {
+  using Wide = long double;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (std::int64_t j = 0; j < columns; ++j) {
+      Wide sum = 0, size = 0;
+      if (alpha != 0) {
+        for (auto k = row_map[i]; k < row_map[i + 1]; ++k) {
+          const double left = static_cast<double>(values[k]), right = static_cast<double>(b(entries[k], j));
+          const Wide product = static_cast<Wide>(left) * static_cast<Wide>(right);
+          sum += product;
+          if (product != 0) size += static_cast<Wide>(raised(left, operand_floor)) * raised(right, operand_floor);
+        }
+      }
+      Wide result = static_cast<Wide>(alpha) * sum;
+      Wide bound = std::fabs(alpha) * size;
+      auto& target = c(i, j);
+      if (beta != 0) {
+        const Wide old = static_cast<Wide>(beta) * static_cast<Wide>(static_cast<double>(target));
+        result += old;
+        bound += old < 0 ? -old : old;
+      }
+      target = static_cast<std::remove_reference_t<decltype(target)>>(static_cast<double>(result));
+      if (magnitude != nullptr) magnitude[i * columns + j] = static_cast<double>(bound);
+    }
+  }
+}
+
 /// Largest |y - y_ref| a kernel may show, componentwise: c (k + 4) u (|alpha| (|A||x|)_i + |beta y|_i) + v |y_ref|_i.
 /// Derivation: a sum of k rounded products in any order errs by at most gamma_k = k u / (1 - k u) times the sum of the
 /// magnitudes; scaling by alpha, the product beta y, their sum and the final store add four roundings; c = 2 covers

@@ -83,6 +83,10 @@ SpmvAlgorithm forced_spmv_algorithm() {
   const std::string name = environment("TESSERA_FORCE_ALGORITHM");
   return name.empty() ? SpmvAlgorithm::Auto : parse_spmv_algorithm(name);
 }
+SpmmAlgorithm forced_spmm_algorithm() {
+  const std::string name = environment("TESSERA_FORCE_SPMM_ALGORITHM");
+  return name.empty() ? SpmmAlgorithm::Auto : parse_spmm_algorithm(name);
+}
 bool verbose() { return environment("TESSERA_VERBOSE") == "1"; }
 
 }  // namespace Tessera

@@ -36,6 +36,18 @@ TEST(BenchReport, NamesWhatAutoTook) {
   EXPECT_EQ(r.system(), "auto");
 }
 
+TEST(BenchReport, NamesAblationsOfSpmm) {
+  Record r;
+  r.op = "spmm";
+  r.asked = r.algorithm = "flash";
+  EXPECT_EQ(r.label(), "flash");
+  r.variant = "16x1";
+  EXPECT_EQ(r.label(), "flash-16x1");
+  r.setup_seconds = 3;
+  r.seconds_median = 2;
+  EXPECT_DOUBLE_EQ(r.setup_applies(), 1.5);
+}
+
 TEST(BenchMatrix, SeededVectorsAreExactInEveryPrecision) {
   const auto x = load_vector("", 5000, 1, VectorRole::X), y = load_vector("", 5000, 1, VectorRole::Y);
   EXPECT_NE(x, y);

@@ -143,4 +143,58 @@ TEST(BenchSummary, AutoMeetsTheBestBaselineOfEachMatrix) {
   EXPECT_TRUE(std::isnan(all[1].speedup_minimum));
 }
 
+Record spmm(Record r, std::int64_t n, const char* pattern) {
+  r.op = "spmm";
+  r.n = n;
+  r.pattern = pattern;
+  return r;
+}
+
+TEST(BenchSummary, NeverMixesNumbersOfColumns) {
+  const std::vector<Record> records = {spmm(record("baseline", "cusparse-alg2", "a", 8), 32, "mesh"),
+                                       spmm(record("baseline", "cusparse-alg-default", "a", 4), 32, "mesh"),
+                                       spmm(chosen("panels", "a", 2), 32, "mesh"),
+                                       spmm(record("tessera", "gespmm", "a", 1), 32, "mesh"),
+                                       spmm(record("baseline", "cusparse-alg2", "a", 2), 64, "mesh"),
+                                       spmm(chosen("flash", "a", 4), 64, "mesh"),
+                                       spmm(record("baseline", "cusparse-alg3", "b", 9), 32, "graph"),
+                                       spmm(chosen("flash", "b", 3), 32, "graph")};
+  const auto all = compare(records);
+  ASSERT_EQ(all.size(), 3u);  // auto and gespmm for 32, auto for 64
+  EXPECT_EQ(all[0].against, "cusparse");
+  EXPECT_EQ(all[0].n, 32);
+  EXPECT_DOUBLE_EQ(all[0].geometric_mean, std::sqrt(6.0));  // 4 over 2, 9 over 3
+  EXPECT_EQ(all[0].wins, 2);
+  EXPECT_EQ(all[2].n, 64);
+  EXPECT_DOUBLE_EQ(all[2].geometric_mean, 0.5);
+  const std::vector<Regret> each = regrets(records);
+  ASSERT_EQ(each.size(), 1u);
+  EXPECT_EQ(each[0].n, 32);
+  EXPECT_DOUBLE_EQ(each[0].ratio(), 2);
+  EXPECT_EQ(summarize_regrets(each)[0].n, 32);
+}
+
+TEST(BenchSummary, AutoIsSummedUpForEachNumberOfColumnsAndClass) {
+  const std::vector<Record> records = {
+      spmm(record("baseline", "cusparse-alg1", "a", 8), 32, "mesh"),  spmm(chosen("panels", "a", 2), 32, "mesh"),
+      spmm(record("baseline", "cusparse-alg1", "b", 1), 32, "graph"), spmm(chosen("flash", "b", 1), 32, "graph"),
+      spmm(record("baseline", "cusparse-alg1", "a", 3), 64, "mesh"),  spmm(chosen("panels", "a", 1), 64, "mesh")};
+  const std::vector<AutoSummary> all = summarize_auto(records);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].n, 32);
+  EXPECT_EQ(all[0].matrices, 2);
+  EXPECT_EQ(all[0].wins, 1);
+  EXPECT_DOUBLE_EQ(all[0].speedup_geometric_mean, 2);  // 4 and 1
+  EXPECT_DOUBLE_EQ(all[0].speedup_minimum, 1);
+  EXPECT_EQ(all[1].n, 64);
+  EXPECT_EQ(patterns_of(records), (std::vector<std::string>{"mesh", "graph"}));
+  const std::vector<AutoSummary> meshes = summarize_auto(records, "mesh"), graphs = summarize_auto(records, "graph");
+  ASSERT_EQ(meshes.size(), 2u);
+  ASSERT_EQ(graphs.size(), 1u);
+  EXPECT_EQ(meshes[0].pattern, "mesh");
+  EXPECT_DOUBLE_EQ(meshes[0].speedup_geometric_mean, 4);
+  EXPECT_DOUBLE_EQ(graphs[0].speedup_geometric_mean, 1);
+  EXPECT_EQ(graphs[0].wins, 0);
+}
+
 }  // namespace

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+
+#include "backends/cuda/Tessera_CudaAtoms.cuh"
+#include "backends/cuda/Tessera_CudaBackend.hpp"
+#include "backends/cuda/Tessera_CudaWave.cuh"
+#include "backends/matrix_unit/Tessera_PanelDispatch.hpp"
+
+/// \file
+/// Launchers of SpMM from panels: a block's warps take neighbouring windows and the same columns, column tiles follow
+/// each other, so that a tile of B stays in the caches.
+
+namespace Tessera {
+namespace {
+
+constexpr int panel_warps = 4;
+
+template <class Kernel, int Blocks>
+__global__ __launch_bounds__(panel_warps * 32, Blocks) void panel_kernel(const __grid_constant__ SpmmPanelArgs args,
+                                                                         std::int64_t first_tile) {
+  extern __shared__ __align__(128) char stages[];
+  const int warp = static_cast<int>(threadIdx.x / 32);
+  const std::int64_t part = std::int64_t{blockIdx.x} * panel_warps + warp;
+  if (part >= args.split.part_count) return;
+  const CudaWave wave;
+  Kernel::run(wave, args, CudaWave::memory(stages) + warp * Kernel::wave_bytes, part,
+              (first_tile + blockIdx.y) * Kernel::tile_columns);
+}
+
+template <class Operand, class Sum, int Rows>
+__global__ __launch_bounds__(256) void add_parts_kernel(const __grid_constant__ SpmmPanelArgs args) {
+  const std::int64_t split_row = std::int64_t{blockIdx.x} * 8 + threadIdx.x / 32;
+  if (split_row >= args.split.split_count * Rows) return;
+  for (std::int64_t column = threadIdx.x % 32; column < args.dense.columns; column += 32) {
+    spmm_add_partials<Operand, Sum>(args, Rows, split_row, column);
+  }
+}
+
+/// Blocks a multiprocessor, so many that the rings leave half of its memory to the cache (perf_test/NOTES.md has other
+/// numbers); registers follow.
+template <class Kernel>
+constexpr int resident_blocks = Kernel::row_bytes <= 64                                             ? 8
+                                : Kernel::row_bytes <= 128 || sizeof(typename Kernel::Operand) == 8 ? 6
+                                                                                                    : 5;
+
+struct Launch {
+  const SpmmPanelArgs& args;
+  cudaStream_t stream;
+
+  template <class Atom, int Steps, int Chunks, int Bytes>
+  Status run() const {
+    using Kernel = PanelKernel<PtxUnit<Atom>, CudaWave, Steps, Chunks, Bytes>;
+    const auto kernel = panel_kernel<Kernel, resident_blocks<Kernel>>;
+    constexpr int shared = panel_warps * Kernel::wave_bytes;
+    constexpr std::int64_t most = 65535;
+    cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+    const SpmmPanelArgs shared_out =
+        panel_shared_out(args, Kernel::tile_columns, Cuda::multiprocessors() * std::int64_t{96});
+    const std::int64_t blocks = (shared_out.split.part_count + panel_warps - 1) / panel_warps;
+    const std::int64_t tiles = (args.dense.columns + Kernel::tile_columns - 1) / Kernel::tile_columns;
+    for (std::int64_t first = 0; first < tiles && error == cudaSuccess; first += most) {
+      const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(std::min(most, tiles - first)));
+      kernel<<<grid, panel_warps * 32, shared, stream>>>(shared_out, first);
+      error = cudaGetLastError();
+    }
+    if (error == cudaSuccess && args.split.split_count > 0) {
+      constexpr int rows = Kernel::Shape::rows;
+      const std::int64_t row_blocks = (args.split.split_count * rows + 7) / 8;
+      add_parts_kernel<typename Atom::Operand, typename Atom::Accumulator, rows>
+          <<<static_cast<unsigned>(row_blocks), 256, 0, stream>>>(args);
+      error = cudaGetLastError();
+    }
+    return Cuda::status_of(error, "Tessera::spmm[panels]");
+  }
+};
+
+}  // namespace
+
+namespace Cuda {
+
+const PanelGeometry* panel_geometry(Precision precision, std::int64_t columns) noexcept {
+  return PanelNvidia::geometry(precision, columns);
+}
+
+Status spmm_panels(const SpmmPanelArgs& args, Stream stream) noexcept {
+  const Status status = panel_check(args);
+  if (!status.ok() || args.split.part_count == 0 || args.dense.columns == 0) return status;
+  return PanelNvidia::dispatch(args, Launch{args, static_cast<cudaStream_t>(stream)});
+}
+
+}  // namespace Cuda
+}  // namespace Tessera

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+#include <cuda_runtime.h>
+
+#include "backends/cuda/Tessera_CudaBackend.hpp"
+#include "backends/cuda/Tessera_CudaWave.cuh"
+#include "backends/matrix_unit/Tessera_RowsKernel.hpp"
+
+/// \file
+/// Launchers of SpMM from compressed rows: column tiles follow each other, so that a tile of B stays in the caches.
+
+namespace Tessera {
+namespace {
+
+constexpr int rows_warps = 8;
+/// Of 40 registers: latency is hidden by warps (perf_test/NOTES.md has 4 to 8).
+template <class Value>
+constexpr int rows_blocks = sizeof(Value) == 4 ? 6 : 5;
+
+template <class Kernel, int Blocks>
+__global__ __launch_bounds__(rows_warps * 32, Blocks) void rows_kernel(const __grid_constant__ SpmmRowsArgs args,
+                                                                       int items_a_wave, int tile_columns) {
+  const std::int64_t wave_index = std::int64_t{blockIdx.x} * rows_warps + threadIdx.x / 32;
+  const CudaWave wave;
+  Kernel::run(wave, args, wave_index * items_a_wave, std::int64_t{blockIdx.y} * tile_columns);
+}
+
+template <class Types>
+__global__ __launch_bounds__(256) void add_pieces_kernel(const __grid_constant__ SpmmRowsArgs args) {
+  const SpmmSplitRow split = args.splits[blockIdx.x];
+  const std::int64_t column = std::int64_t{blockIdx.y} * 256 + threadIdx.x;
+  if (column < args.dense.columns) {
+    rows_add_pieces<typename Types::Value, typename Types::Sum>(args, split, column);
+  }
+}
+
+template <class Types, bool Together>
+void launch(const SpmmRowsArgs& args, cudaStream_t stream) {
+  using Kernel = RowsKernel<Types, CudaWave, Together>;
+  const int tile_columns = Kernel::vector << args.shift, items_a_wave = Together ? 1 : 32 >> args.shift;
+  const std::int64_t waves = (args.count + items_a_wave - 1) / items_a_wave;
+  const dim3 grid(static_cast<unsigned>((waves + rows_warps - 1) / rows_warps),
+                  static_cast<unsigned>((args.dense.columns + tile_columns - 1) / tile_columns));
+  rows_kernel<Kernel, rows_blocks<typename Types::Value>>
+      <<<grid, rows_warps * 32, 0, stream>>>(args, items_a_wave, tile_columns);
+}
+
+template <class Value, class Sum>
+void launch(SpmmRowsArgs args, cudaStream_t stream) {
+  using Types = RowsTypes<Value, Sum>;
+  args.shift = rows_shift<Value>(args.dense.columns, 32, 128);
+  if (rows_together(args, 32, Cuda::multiprocessors() * std::int64_t{1024})) {
+    launch<Types, true>(args, stream);
+  } else {
+    launch<Types, false>(args, stream);
+  }
+  if (args.split_count > 0) {
+    const dim3 grid(static_cast<unsigned>(args.split_count), static_cast<unsigned>((args.dense.columns + 255) / 256));
+    add_pieces_kernel<Types><<<grid, 256, 0, stream>>>(args);
+  }
+}
+
+}  // namespace
+
+namespace Cuda {
+
+Status spmm_rows(const SpmmRowsArgs& args, Stream stream) noexcept {
+  const Status status = rows_check(args);
+  if (!status.ok() || args.count == 0 || args.dense.columns == 0) return status;
+  const auto s = static_cast<cudaStream_t>(stream);
+  switch (args.precision) {
+    case Precision::FP64:
+      launch<double, double>(args, s);
+      break;
+    case Precision::FP32:
+      launch<float, float>(args, s);
+      break;
+    case Precision::FP16:
+      launch<half_t, float>(args, s);
+      break;
+    case Precision::BF16:
+      launch<bhalf_t, float>(args, s);
+      break;
+    case Precision::TF32:
+      return {"spmm[gespmm]: TF32 is for matrix units"};
+  }
+  return status_of(cudaGetLastError(), "Tessera::spmm[gespmm]");
+}
+
+}  // namespace Cuda
+}  // namespace Tessera

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+#include <hip/hip_runtime.h>
+
+#include "backends/hip/Tessera_HipBackend.hpp"
+#include "backends/hip/Tessera_HipWave.hpp"
+#include "backends/matrix_unit/Tessera_RowsKernel.hpp"
+
+/// \file
+/// Launchers of SpMM from compressed rows: four waves a block.
+
+namespace Tessera {
+namespace {
+
+constexpr int rows_waves = 4;
+
+template <class Kernel>
+__global__ __launch_bounds__(rows_waves * 64) void rows_kernel(const SpmmRowsArgs args, int items_a_wave,
+                                                               int tile_columns) {
+  const std::int64_t wave_index = std::int64_t{blockIdx.x} * rows_waves + threadIdx.x / 64;
+  const HipWave wave;
+  Kernel::run(wave, args, wave_index * items_a_wave, std::int64_t{blockIdx.y} * tile_columns);
+}
+
+template <class Types>
+__global__ __launch_bounds__(256) void add_pieces_kernel(const SpmmRowsArgs args) {
+  const SpmmSplitRow split = args.splits[blockIdx.x];
+  for (std::int64_t column = threadIdx.x; column < args.dense.columns; column += 256) {
+    rows_add_pieces<typename Types::Value, typename Types::Sum>(args, split, column);
+  }
+}
+
+template <class Types, bool Together>
+void launch(const SpmmRowsArgs& args, hipStream_t stream) {
+  using Kernel = RowsKernel<Types, HipWave, Together>;
+  const int tile_columns = Kernel::vector << args.shift, items_a_wave = Together ? 1 : 64 >> args.shift;
+  const std::int64_t waves = (args.count + items_a_wave - 1) / items_a_wave;
+  const dim3 grid(static_cast<unsigned>((waves + rows_waves - 1) / rows_waves),
+                  static_cast<unsigned>((args.dense.columns + tile_columns - 1) / tile_columns));
+  rows_kernel<Kernel><<<grid, rows_waves * 64, 0, stream>>>(args, items_a_wave, tile_columns);
+}
+
+template <class Value, class Sum>
+void launch(SpmmRowsArgs args, hipStream_t stream) {
+  using Types = RowsTypes<Value, Sum>;
+  args.shift = rows_shift<Value>(args.dense.columns, 64, 128);
+  if (rows_together(args, 64, 104 * 1024)) {  // compute units of an MI250X die
+    launch<Types, true>(args, stream);
+  } else {
+    launch<Types, false>(args, stream);
+  }
+  if (args.split_count > 0) {
+    add_pieces_kernel<Types><<<static_cast<unsigned>(args.split_count), 256, 0, stream>>>(args);
+  }
+}
+
+}  // namespace
+
+namespace Hip {
+
+Status spmm_rows(const SpmmRowsArgs& args, Stream stream) noexcept {
+  const Status status = rows_check(args);
+  if (!status.ok() || args.count == 0 || args.dense.columns == 0) return status;
+  const auto s = static_cast<hipStream_t>(stream);
+  switch (args.precision) {
+    case Precision::FP64:
+      launch<double, double>(args, s);
+      break;
+    case Precision::FP32:
+    case Precision::TF32:
+      launch<float, float>(args, s);
+      break;
+    case Precision::FP16:
+      launch<half_t, float>(args, s);
+      break;
+    case Precision::BF16:
+      launch<bhalf_t, float>(args, s);
+      break;
+  }
+  return status_of(hipGetLastError(), "Tessera::spmm[gespmm]");
+}
+
+}  // namespace Hip
+}  // namespace Tessera

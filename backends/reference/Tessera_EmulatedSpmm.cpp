@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+#include "backends/reference/Tessera_EmulatedSpmm.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "backends/matrix_unit/Tessera_PanelDispatch.hpp"
+#include "backends/matrix_unit/Tessera_RowsKernel.hpp"
+
+/// \file
+/// Panels and rows on emulated waves and matrix units, parts one after another.
+
+namespace Tessera {
+namespace {
+
+struct PanelEmulation {
+  const SpmmPanelArgs& args;
+
+  template <class Atom, int Steps, int Chunks, int Bytes>
+  Status run() const {
+    using Wave = HostWave<Atom::lanes>;
+    using Kernel = PanelKernel<Emulated<Atom>, Wave, Steps, Chunks, Bytes>;
+    const Wave wave;
+    const SpmmPanelArgs shared_out = panel_shared_out(args, Kernel::tile_columns, 3);  // so that windows are shared out
+    std::vector<Word> memory(static_cast<std::size_t>(Kernel::wave_bytes) / sizeof(Word));
+    for (std::int64_t column = 0; column < args.dense.columns; column += Kernel::tile_columns) {
+      for (std::int64_t part = 0; part < shared_out.split.part_count; ++part) {
+        // What a kernel reads without having written it must not look like something.
+        std::fill(memory.begin(), memory.end(), Word{{~0u, ~0u, ~0u, ~0u}});
+        Kernel::run(wave, shared_out, Wave::memory(reinterpret_cast<char*>(memory.data())), part, column);
+      }
+    }
+    constexpr int rows = Kernel::Shape::rows;
+    for (std::int64_t i = 0; i < args.split.split_count * rows; ++i) {
+      for (std::int64_t column = 0; column < args.dense.columns; ++column) {
+        spmm_add_partials<typename Atom::Operand, typename Atom::Accumulator>(args, rows, i, column);
+      }
+    }
+    return {};
+  }
+};
+
+template <class Vendor>
+Status run_panels(const SpmmPanelArgs& args) noexcept {
+  const Status status = panel_check(args);
+  if (!status.ok() || args.split.part_count == 0) return status;
+  return Vendor::dispatch(args, PanelEmulation{args});
+}
+
+template <class Types, int Lanes, bool Together>
+void run_rows(const SpmmRowsArgs& args) {
+  using Wave = HostWave<Lanes>;
+  using Kernel = RowsKernel<Types, Wave, Together>;
+  const Wave wave;
+  const std::int64_t items = Together ? 1 : Lanes >> args.shift, tile = std::int64_t{Kernel::vector} << args.shift;
+  for (std::int64_t column = 0; column < args.dense.columns; column += tile) {
+    for (std::int64_t item = 0; item < args.count; item += items) Kernel::run(wave, args, item, column);
+  }
+  for (std::int64_t i = 0; i < args.split_count; ++i) {
+    for (std::int64_t column = 0; column < args.dense.columns; ++column) {
+      rows_add_pieces<typename Types::Value, typename Types::Sum>(args, args.splits[i], column);
+    }
+  }
+}
+
+template <class Value, class Sum, int Lanes>
+Status run_rows(SpmmRowsArgs args) {
+  args.shift = rows_shift<Value>(args.dense.columns, Lanes, 128);
+  if (rows_together(args, Lanes, 1024)) {
+    run_rows<RowsTypes<Value, Sum>, Lanes, true>(args);
+  } else {
+    run_rows<RowsTypes<Value, Sum>, Lanes, false>(args);
+  }
+  return {};
+}
+
+template <int Lanes>
+Status run_rows(const SpmmRowsArgs& args) noexcept {
+  const Status status = rows_check(args);
+  if (!status.ok()) return status;
+  switch (args.precision) {
+    case Precision::FP64:
+      return run_rows<double, double, Lanes>(args);
+    case Precision::FP32:
+    case Precision::TF32:
+      return run_rows<float, float, Lanes>(args);
+    case Precision::FP16:
+      return run_rows<half_t, float, Lanes>(args);
+    case Precision::BF16:
+      return run_rows<bhalf_t, float, Lanes>(args);
+  }
+  return {"spmm[gespmm]: unknown precision"};
+}
+
+}  // namespace
+
+const PanelGeometry* emulated_nvidia_panel_geometry(Precision precision, std::int64_t columns) noexcept {
+  return PanelNvidia::geometry(precision, columns);
+}
+const PanelGeometry* emulated_amd_panel_geometry(Precision precision, std::int64_t columns) noexcept {
+  return PanelAmd::geometry(precision, columns);
+}
+Status emulated_nvidia_spmm_panels(const SpmmPanelArgs& args, Stream) noexcept { return run_panels<PanelNvidia>(args); }
+Status emulated_amd_spmm_panels(const SpmmPanelArgs& args, Stream) noexcept { return run_panels<PanelAmd>(args); }
+Status emulated_nvidia_spmm_rows(const SpmmRowsArgs& args, Stream) noexcept { return run_rows<32>(args); }
+Status emulated_amd_spmm_rows(const SpmmRowsArgs& args, Stream) noexcept { return run_rows<64>(args); }
+
+}  // namespace Tessera

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_SELECT_SPMM_RULES_HPP
+#define TESSERA_SELECT_SPMM_RULES_HPP
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "select/Tessera_SelectSpmm.hpp"
+#include "select/Tessera_SpmmFeatures.hpp"
+
+/// \file
+/// The rules of Auto on devices.
+
+namespace Tessera {
+namespace Impl {
+
+/// What decides, in one place: from so many entries a fetched row of B in windows of 8 rows on, panels were the faster
+/// on an H200 (perf_test/NOTES.md, "SpMM: Auto"). A block of a panel costs about the same however many columns B has,
+/// so narrow B asks for denser windows; TF32 stands against rows in FP32, which carry no conversions.
+inline double least_panel_density(std::int64_t columns, Precision precision) {
+  if (precision == Precision::TF32) return 2.5;
+  if (precision == Precision::FP64) return 1.8;
+  return columns <= 32 ? 2.6 : columns <= 64 ? 2.0 : 1.6;
+}
+
+/// Predicted time of an apply to N columns in units of one gathered row of B of the precision's elements: rows that are
+/// gathered, and what a gather costs relative to GeSpmm's.
+inline double predicted_cost(SpmmAlgorithm algorithm, const SpmmFeatures& f, std::int64_t columns,
+                             Precision precision) {
+  const double nnz = static_cast<double>(f.nnz), density = f.g8 > 0 ? f.g8 : 1;
+  switch (algorithm) {
+    case SpmmAlgorithm::Panels:
+      return least_panel_density(columns, precision) * nnz / density;
+    case SpmmAlgorithm::FlashSparse:
+      return 1.5 * least_panel_density(columns, precision) * nnz / density;
+    default:
+      return nnz;
+  }
+}
+
+/// Fills choice.candidates, best first, and decides. exact_rows: rows in FP32 may answer a request for TF32.
+inline void predict_spmm(SpmmChoice& c, const SpmmFeatures& f, const SpmmOptions& options, bool exact_rows) {
+  const std::int64_t columns = options.num_columns_hint;
+  const KernelTable& table = kernel_table(c.backend);
+  c.candidates.clear();
+  for (const SpmmAlgorithm a : {SpmmAlgorithm::Panels, SpmmAlgorithm::FlashSparse, SpmmAlgorithm::GeSpmm}) {
+    const bool possible = a == SpmmAlgorithm::GeSpmm ? c.precision != Precision::TF32 || exact_rows
+                                                     : offers_spmm(table, a, c.precision, options);
+    if (possible) c.candidates.push_back({a, predicted_cost(a, f, columns, c.precision)});
+  }
+  std::stable_sort(c.candidates.begin(), c.candidates.end(),
+                   [](const SpmmCandidate& a, const SpmmCandidate& b) { return a.cost < b.cost; });
+  c.algorithm = c.candidates[0].algorithm;
+  char text[320];
+  std::snprintf(text, sizeof(text),
+                "%s for %lld columns of %s: rows of %.1f (longest %lld); a fetched row of B serves %.2f, %.2f, %.2f, "
+                "%.2f entries in windows of 8, 16, 32, 64 rows (Panels from %.2f)",
+                to_string(c.algorithm), static_cast<long long>(columns), to_string(c.precision), f.mean,
+                static_cast<long long>(f.longest), f.g8, f.g16, f.g32, f.g64,
+                least_panel_density(columns, c.precision));
+  c.why = text;
+}
+
+inline std::string measured_why(const SpmmCandidate& a, double time_a, const SpmmCandidate& b, double time_b) {
+  char text[160];
+  std::snprintf(text, sizeof(text), "measured on this matrix: %s %.3g us, %s %.3g us", to_string(a.algorithm),
+                1e6 * time_a, to_string(b.algorithm), 1e6 * time_b);
+  return text;
+}
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+// SpMM straight from CSR on the execution space, and the reference backend, against plain loops.
+
+#include <gtest/gtest.h>
+
+#include "support/Tessera_TestSpmm.hpp"
+
+namespace Tessera {
+namespace Testing {
+
+template <class A_, class B_, class C_, SpmmAlgorithm algorithm_ = SpmmAlgorithm::GeSpmm>
+struct SpmmTypes {
+  using A = A_;
+  using B = B_;
+  using C = C_;
+  static constexpr SpmmAlgorithm algorithm = algorithm_;
+};
+
+template <class T>
+class GeSpmm : public ::testing::Test {
+ protected:
+  using Exec = Kokkos::DefaultExecutionSpace;
+  SpmmSuite<Exec, typename T::A, typename T::B, typename T::C> suite{Backend::Kokkos, T::algorithm};
+  /// Rows cut into pieces of so many entries.
+  auto split(int max_piece) const {
+    auto s = suite;
+    s.options.gespmm.max_piece = max_piece;
+    return s;
+  }
+};
+#ifdef TESSERA_TEST_FEWER_TYPES
+using AllSpmmTypes = ::testing::Types<SpmmTypes<double, double, double>, SpmmTypes<float, float, float>,
+                                      SpmmTypes<half_t, half_t, float>, SpmmTypes<float, bhalf_t, double>>;
+#else
+using AllSpmmTypes = ::testing::Types<
+    SpmmTypes<double, double, double>, SpmmTypes<float, float, float>, SpmmTypes<half_t, half_t, float>,
+    SpmmTypes<half_t, half_t, half_t>, SpmmTypes<bhalf_t, bhalf_t, float>, SpmmTypes<bhalf_t, bhalf_t, bhalf_t>,
+    SpmmTypes<float, double, double>, SpmmTypes<double, float, float>, SpmmTypes<half_t, float, bhalf_t>,
+    SpmmTypes<float, bhalf_t, double>, SpmmTypes<float, float, float, SpmmAlgorithm::Csr>>;
+#endif
+TYPED_TEST_SUITE(GeSpmm, AllSpmmTypes);
+
+TYPED_TEST(GeSpmm, EveryShape) { this->suite.every_shape({5, 33}); }
+TYPED_TEST(GeSpmm, EveryWidth) { this->suite.every_width(all_classes(150, 20), all_widths()); }
+TYPED_TEST(GeSpmm, EveryScaling) { this->suite.every_scaling(all_classes(150, 20), 19); }
+TYPED_TEST(GeSpmm, UndefinedOperands) {
+  for (const int columns : {1, 5, 32}) this->suite.undefined_operands(all_classes(100, 10), columns);
+}
+TYPED_TEST(GeSpmm, BadRowsOfB) {
+  for (const int columns : {1, 6, 37}) this->suite.bad_rows_of_b(all_classes(100, 10), columns);
+}
+TYPED_TEST(GeSpmm, TransposedProductAndNewValues) {
+  for (const char* spec : {"duplicates:rows=151:longest=400", "dense_column:others=1", "empty:rows=5:cols=0"}) {
+    this->suite.transposed_product_and_new_values(generate(spec), 9);
+  }
+}
+TYPED_TEST(GeSpmm, Deterministic) { this->suite.deterministic(all_classes(200, 20), 33); }
+TYPED_TEST(GeSpmm, NoAllocation) { this->suite.no_allocation(all_classes(200, 20), 33); }
+TYPED_TEST(GeSpmm, ARowOfOnes) { this->suite.ones(3); }
+
+// Every bound around the lengths that occur, with and without scratch of the caller's.
+TYPED_TEST(GeSpmm, SplitRows) {
+  if (TypeParam::algorithm == SpmmAlgorithm::Csr) GTEST_SKIP() << "never splits";
+  const Pattern p = all_classes(70, 5);
+  for (const int most : {1, 2, 7, 64, 69, 70, 71}) {
+    SCOPED_TRACE("pieces of " + std::to_string(most));
+    const auto suite = this->split(most);
+    suite.every_width(p, {1, 5, 16, 40});
+  }
+  const auto suite = this->split(7);
+  suite.every_scaling(p, 11);
+  suite.undefined_operands(p, 5);
+  suite.bad_rows_of_b(p, 6);
+  suite.transposed_product_and_new_values(generate("duplicates:rows=151:longest=400"), 9);
+  suite.deterministic(p, 33);
+  suite.no_allocation(p, 33);
+  suite.workspace(p, 33);
+  suite.ones(5);
+  suite.every_shape({9});
+}
+
+// A plan of few columns, then one of more: scratch grows and what was there is still right.
+TEST(GeSpmmScratch, Grows) {
+  using Exec = Kokkos::DefaultExecutionSpace;
+  SpmmSuite<Exec, double> suite(Backend::Kokkos, SpmmAlgorithm::GeSpmm);
+  suite.options.gespmm.max_piece = 8;
+  const auto A = suite.matrix(all_classes(70, 5), Data::Integers, 5);
+  const DeviceMatrix<Exec, double> device(A);
+  const SpmmSuite<Exec, double>::Plan plan(Exec(), device.view(), suite.options);
+  for (const int columns : {1, 40, 3, 100, 40}) {
+    suite.expect<ColumnMajor, ColumnMajor>(plan, A, columns, Data::Integers, {2.5, -1});
+  }
+}
+
+// Backend::Reference runs the oracle itself, on hosts: one rounding of sums in long double.
+TEST(ReferenceSpmm, AgreesWithPlainLoops) {
+  using Exec = Kokkos::DefaultHostExecutionSpace;
+  SpmmSuite<Exec, float> suite(Backend::Reference, SpmmAlgorithm::Auto);
+  const auto A = suite.matrix(all_classes(200, 20), Data::Magnitudes, 5);
+  const DeviceMatrix<Exec, float> device(A);
+  const SpmmPlan<DeviceMatrix<Exec, float>::Csr> plan(Exec(), device.view(), suite.options);
+  EXPECT_EQ(plan.options().backend, Backend::Reference);
+  const int n = 7;
+  const auto b = numbers<float>(A.cols * n, Data::Magnitudes, 6), c = numbers<float>(A.rows * n, Data::Magnitudes, 7);
+  for (const Scaling s : scalings()) {
+    EXPECT_TRUE(agrees_dense<float>(
+        A, n, s, b, c, dense_product<ColumnMajor, RowMajorPart>(plan, Op::NoTrans, n, s, b, A.cols, c, A.rows), true));
+  }
+}
+
+// The one-shot call, straight from CSR, in every mode.
+TEST(OneShotSpmm, EveryMode) {
+  using Exec = Kokkos::DefaultExecutionSpace;
+  const auto A = make_matrix<double>("duplicates:rows=151:longest=400", Data::Integers, 5), T = transposed(A);
+  const DeviceMatrix<Exec, double> device(A);
+  const int n = 6;
+  for (const std::string mode : {"N", "n", "T", "t", "C", "c", "H", "h"}) {
+    SCOPED_TRACE(mode);
+    const HostMatrix<double>& op = mode == "N" || mode == "n" ? A : T;
+    const auto b = numbers<double>(op.cols * n, Data::Integers, 6), c = numbers<double>(op.rows * n, Data::Integers, 7);
+    const DenseOperand<Exec, double, RowMajor> db(b, op.cols, n, 0);
+    const DenseOperand<Exec, double, ColumnMajor> dc(c, op.rows, n, 0);
+    spmm(Exec(), mode.c_str(), 2.5, device.view(), db.view(), -1, dc.view());
+    EXPECT_TRUE(agrees_dense<double>(op, n, {2.5, -1}, b, c, dc.read(), true));
+  }
+}
+
+// A float matrix with double operands sums in double.
+TEST(MixedSpmm, FloatMatrixDoubleOperandsSumInDouble) {
+  using Exec = Kokkos::DefaultExecutionSpace;
+  constexpr int n = 1001;
+  HostMatrix<float> A = make_matrix<float>("dense:rows=1:cols=" + std::to_string(n), Data::Integers, 1);
+  std::fill(A.values.begin(), A.values.end(), 1.0f);
+  std::vector<double> b(2 * n, std::ldexp(1.0, -30));
+  b[0] = b[1] = 1;
+  const DeviceMatrix<Exec, float> device(A);
+  const SpmmPlan<DeviceMatrix<Exec, float>::Csr> plan(Exec(), device.view());
+  const auto c = dense_product(plan, Op::NoTrans, 2, {}, b, n, std::vector<double>(2, 0.0), 1);
+  EXPECT_EQ(c[0], 1 + std::ldexp(1000.0, -30));
+  EXPECT_EQ(c[1], 1 + std::ldexp(1000.0, -30));
+}
+
+// A double matrix in 16 bits: rounded once, at set-up and at every update.
+template <class Narrow>
+void expect_matrix_rounded_once(ComputeType compute) {
+  using Exec = Kokkos::DefaultExecutionSpace;
+  const Pattern p = all_classes(100, 10);
+  const auto A = make_matrix<double>(p, Data::Magnitudes, 1), first = make_matrix<double>(p, Data::Real, 9);
+  const auto rounded = make_matrix<Narrow>(p, Data::Magnitudes, 1);
+  const DeviceMatrix<Exec, double> device(first);
+  SpmmOptions o;
+  o.backend = Backend::Kokkos;
+  o.compute = compute;
+  SpmmPlan<DeviceMatrix<Exec, double>::Csr> plan(Exec(), device.view(), o);
+  copy_to(A.values, device.values);
+  plan.update_values(Exec(), device.view());
+  const int n = 9;
+  const auto b = numbers<Narrow>(A.cols * n, Data::Magnitudes, 2);
+  const auto c = numbers<float>(A.rows * n, Data::Magnitudes, 3);
+  const auto got = dense_product(plan, Op::NoTrans, n, {2.5, -1}, b, A.cols, c, A.rows);
+  EXPECT_TRUE(agrees_dense<float>(rounded, n, {2.5, -1}, b, c, got, false));
+}
+TEST(NarrowComputeSpmm, RoundsTheMatrixOnce) {
+  expect_matrix_rounded_once<half_t>(ComputeType::FP16_FP32);
+  expect_matrix_rounded_once<bhalf_t>(ComputeType::BF16_FP32);
+}
+
+}  // namespace Testing
+}  // namespace Tessera

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+// Orders of rows for windows, and SpMM plans that use them: nobody may see it in the result.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "reorder/ReorderFixture.hpp"
+#include "reorder/Tessera_RowClusters.hpp"
+#include "support/Tessera_TestShapes.hpp"
+#include "support/Tessera_TestSpmm.hpp"
+
+namespace Tessera {
+namespace Testing {
+namespace {
+
+using Exec = Kokkos::DefaultHostExecutionSpace;
+
+/// Blocks of `height` equal rows of `width` neighbouring columns.
+Pattern blocks_of_rows(int blocks, int height, int width) {
+  Pattern p;
+  p.rows = static_cast<std::int64_t>(blocks) * height;
+  p.cols = static_cast<std::int64_t>(blocks) * width;
+  p.row_map.push_back(0);
+  for (int i = 0; i < blocks * height; ++i) {
+    for (int k = 0; k < width; ++k) p.entries.push_back(i / height * width + k);
+    p.row_map.push_back(static_cast<std::int64_t>(p.entries.size()));
+  }
+  return p;
+}
+Pattern rows_in_order(const Pattern& p, const std::vector<int>& order) {
+  Pattern q;
+  q.rows = p.rows;
+  q.cols = p.cols;
+  q.row_map.push_back(0);
+  for (const int row : order) {
+    q.entries.insert(q.entries.end(), p.entries.begin() + p.row_map[static_cast<std::size_t>(row)],
+                     p.entries.begin() + p.row_map[static_cast<std::size_t>(row) + 1]);
+    q.row_map.push_back(static_cast<std::int64_t>(q.entries.size()));
+  }
+  return q;
+}
+Pattern shuffled_rows(const Pattern& p, std::uint64_t seed = 3) {
+  return rows_in_order(p, shuffled(static_cast<int>(p.rows), seed));
+}
+/// Columns of rows the other way round, and the first one of each row twice.
+Pattern unsorted_and_repeated(const Pattern& p) {
+  Pattern q;
+  q.rows = p.rows;
+  q.cols = p.cols;
+  q.row_map.push_back(0);
+  for (std::int64_t i = 0; i < p.rows; ++i) {
+    const auto begin = p.entries.begin() + p.row_map[i], end = p.entries.begin() + p.row_map[i + 1];
+    q.entries.insert(q.entries.end(), std::make_reverse_iterator(end), std::make_reverse_iterator(begin));
+    if (begin != end) q.entries.push_back(*begin);
+    q.row_map.push_back(static_cast<std::int64_t>(q.entries.size()));
+  }
+  return q;
+}
+std::vector<Pattern> cases() {
+  std::vector<Pattern> all;
+  for (const std::string& spec : shapes()) all.push_back(generate(spec));
+  all.push_back(shuffled_rows(generate("stencil2d:nx=37:ny=29")));
+  all.push_back(unsorted_and_repeated(generate("every_length:longest=90:cols=131")));
+  all.push_back(unsorted_and_repeated(generate("dense_row:others=1")));
+  return all;
+}
+/// Different columns summed over windows.
+std::int64_t fetched(const Pattern& p, const std::vector<int>& order, int height) {
+  std::int64_t sum = 0;
+  for (std::size_t first = 0; first < order.size(); first += static_cast<std::size_t>(height)) {
+    std::set<int> columns;
+    for (std::size_t i = first; i < std::min(order.size(), first + static_cast<std::size_t>(height)); ++i) {
+      columns.insert(p.entries.begin() + p.row_map[static_cast<std::size_t>(order[i])],
+                     p.entries.begin() + p.row_map[static_cast<std::size_t>(order[i]) + 1]);
+    }
+    sum += static_cast<std::int64_t>(columns.size());
+  }
+  return sum;
+}
+std::int64_t heaviest(const Pattern& p, const std::vector<int>& order, int height) {
+  std::int64_t most = 0, sum = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto row = static_cast<std::size_t>(order[i]);
+    sum = (i % static_cast<std::size_t>(height) == 0 ? 0 : sum) + p.row_map[row + 1] - p.row_map[row];
+    most = std::max(most, sum);
+  }
+  return most;
+}
+std::vector<int> natural(const Pattern& p) {
+  std::vector<int> order(static_cast<std::size_t>(p.rows));
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+using Device = DeviceMatrix<Exec, double>;
+Device device_of(const Pattern& p) { return Device(make_matrix<double>(p, Data::Integers, 1)); }
+std::vector<int> clustered(const Pattern& p) { return to_host(reorder::clustered_rows(Exec(), device_of(p).view())); }
+std::vector<int> nearest(const Pattern& p) { return to_host(reorder::nearest_rows(Exec(), device_of(p).view())); }
+
+TEST(RowClusters, ScatteredNumbersComeBack) {
+  std::set<std::uint32_t> seen;
+  for (std::uint32_t i = 0; i < 20000; ++i) {
+    for (const std::uint32_t n : {i, i << 12, ~i}) {
+      const std::uint32_t h = Impl::ScatteredNumber::of(n, 0x3C6EF372u);
+      ASSERT_EQ(Impl::ScatteredNumber::back(h, 0x3C6EF372u), n);
+    }
+    seen.insert(Impl::ScatteredNumber::of(i, 0xA54FF53Au));
+  }
+  EXPECT_EQ(seen.size(), 20000u);
+}
+
+TEST(RowClusters, NearestIsAStableSortByFirstColumn) {
+  for (const Pattern& p : cases()) {
+    std::vector<int> first(static_cast<std::size_t>(p.rows)), expected = natural(p);
+    for (std::int64_t i = 0; i < p.rows; ++i) {
+      int least = std::numeric_limits<int>::max();
+      for (auto k = p.row_map[i]; k < p.row_map[i + 1]; ++k) least = std::min(least, p.entries[k]);
+      first[static_cast<std::size_t>(i)] = least;
+    }
+    std::stable_sort(expected.begin(), expected.end(), [&](int a, int b) { return first[a] < first[b]; });
+    EXPECT_EQ(nearest(p), expected) << p.rows << " x " << p.cols;
+  }
+}
+
+TEST(RowClusters, ClustersAreThoseOfTheFormula) {
+  for (const Pattern& p : cases()) {
+    using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
+    std::vector<Key> keys;
+    for (std::int64_t i = 0; i < p.rows; ++i) {
+      Key key{~0u, ~0u, ~0u};
+      std::uint32_t one = ~0u, two = ~0u;
+      for (auto k = p.row_map[i]; k < p.row_map[i + 1]; ++k) {
+        const auto c = static_cast<std::uint32_t>(p.entries[k]);
+        const std::uint32_t a = Impl::ScatteredNumber::of(c, 0x3C6EF372u),
+                            b = Impl::ScatteredNumber::of(c, 0xA54FF53Au);
+        if (a <= one) one = a, std::get<0>(key) = c;
+        if (b <= two) two = b, std::get<1>(key) = c;
+        std::get<2>(key) = std::min(std::get<2>(key), c);
+      }
+      keys.push_back(key);
+    }
+    std::vector<int> expected = natural(p);
+    std::stable_sort(expected.begin(), expected.end(), [&](int a, int b) { return keys[a] < keys[b]; });
+    const std::vector<int> order = clustered(p);
+    EXPECT_EQ(order, expected) << p.rows << " x " << p.cols;
+    EXPECT_EQ(order, clustered(p));
+  }
+}
+
+TEST(RowClusters, ShuffledBlocksComeTogether) {
+  for (const int height : {8, 16, 24}) {
+    const Pattern p = shuffled_rows(blocks_of_rows(64, height, 11));
+    const std::int64_t before = fetched(p, natural(p), 8), after = fetched(p, clustered(p), 8);
+    EXPECT_EQ(after, 64 * (height / 8) * 11);
+    EXPECT_GE(before, 2 * after);
+  }
+  const Pattern mesh = shuffled_rows(generate("fem:nx=7:ny=6:nz=5:cavities=1"));
+  EXPECT_GE(fetched(mesh, natural(mesh), 8), 2 * fetched(mesh, clustered(mesh), 8));
+  EXPECT_GE(fetched(mesh, natural(mesh), 8), 2 * fetched(mesh, nearest(mesh), 8));
+}
+
+// Where all windows are looked at and none is heavy, the sample is the count.
+TEST(RowClusters, CountOfFetchedRows) {
+  for (const Pattern& p : cases()) {
+    if (p.entries.empty()) continue;
+    const Device A = device_of(p);
+    const auto order = reorder::clustered_rows(Exec(), A.view());
+    for (const int height : {8, 16}) {
+      double own = 0, other = 0;
+      Impl::compare_fetched_rows(Exec(), A.view(), height, order, nullptr, own, other);
+      const auto nnz = static_cast<double>(p.entries.size());
+      const double tolerance =
+          heaviest(p, natural(p), height) > 1024 || heaviest(p, to_host(order), height) > 1024 ? 0.1 : 1e-12;
+      EXPECT_NEAR(own, static_cast<double>(fetched(p, natural(p), height)) / nnz, tolerance) << p.rows;
+      EXPECT_NEAR(other, static_cast<double>(fetched(p, to_host(order), height)) / nnz, tolerance) << p.rows;
+    }
+  }
+}
+
+TEST(RowClusters, AutoTakesClustersWhereTheySave) {
+  const auto chosen = [](const Pattern& p, RowReordering wanted) {
+    return Impl::choose_row_order(Exec(), device_of(p).view(), 8, wanted, nullptr);
+  };
+  const Pattern blocks = blocks_of_rows(64, 8, 11), mixed = shuffled_rows(blocks);
+  EXPECT_EQ(to_host(chosen(mixed, RowReordering::Auto).order), clustered(mixed));
+  for (const Pattern& p : {blocks, generate("stencil2d:nx=61:ny=53"), generate("diagonal"), generate("dense"),
+                           generate("empty"), generate("empty:rows=0:cols=5"), generate("dense:rows=3:cols=4001"),
+                           generate("fem:nx=7:ny=6:nz=5:cavities=1")}) {
+    const auto r = chosen(p, RowReordering::Auto);
+    EXPECT_EQ(r.order.extent(0), 0u) << r.note;
+    EXPECT_NE(r.note.find("own order"), std::string::npos) << r.note;
+  }
+  EXPECT_EQ(chosen(mixed, RowReordering::None).order.extent(0), 0u);
+  EXPECT_EQ(chosen(mixed, RowReordering::None).note, "");
+  EXPECT_EQ(to_host(chosen(blocks, RowReordering::Nearest).order), natural(blocks));
+  EXPECT_EQ(to_host(chosen(mixed, RowReordering::Clusters).order), clustered(mixed));
+}
+
+template <class Scalar_, Backend backend_, SpmmAlgorithm algorithm_, ComputeType compute_ = ComputeType::Auto>
+struct ReorderedUnit {
+  using Scalar = Scalar_;
+  static constexpr Backend backend = backend_;
+  static constexpr SpmmAlgorithm algorithm = algorithm_;
+  static constexpr ComputeType compute = compute_;
+};
+
+template <class U>
+class ReorderedSpmm : public ::testing::Test {
+ protected:
+  using Suite = SpmmSuite<Exec, typename U::Scalar>;
+  Suite suite{U::backend, U::algorithm, U::compute};
+  Pattern mixed = shuffled_rows(generate("every_length:longest=70:cols=90"));
+  Pattern blocks = shuffled_rows(blocks_of_rows(20, 16, 11));
+
+  template <class F>
+  void each(F&& f) {
+    for (const RowReordering r : {RowReordering::Auto, RowReordering::Nearest, RowReordering::Clusters}) {
+      SCOPED_TRACE("reordering " + std::to_string(static_cast<int>(r)));
+      suite.options.reordering = r;
+      f();
+    }
+  }
+  /// What a plan says of itself, and its vectors.
+  std::tuple<Statistics, long long> plan_of(const Pattern& p) const {
+    const typename Suite::Device device(suite.matrix(p, Data::Integers, 1));
+    const Statistics s = typename Suite::Plan(Exec(), device.view(), suite.options).statistics();
+    const auto vectors =
+        std::find_if(s.classes.begin(), s.classes.end(), [](const ClassShare& c) { return c.name == "vectors"; });
+    return {s, vectors == s.classes.end() ? -1 : vectors->rows};
+  }
+};
+
+#ifdef TESSERA_TEST_FEWER_TYPES
+using ReorderedUnits = ::testing::Types<ReorderedUnit<half_t, Backend::EmulatedNvidia, SpmmAlgorithm::Panels>>;
+#else
+using ReorderedUnits =
+    ::testing::Types<ReorderedUnit<double, Backend::EmulatedNvidia, SpmmAlgorithm::Panels>,
+                     ReorderedUnit<half_t, Backend::EmulatedNvidia, SpmmAlgorithm::Panels>,
+                     ReorderedUnit<half_t, Backend::EmulatedNvidia, SpmmAlgorithm::FlashSparse>,
+                     ReorderedUnit<float, Backend::EmulatedNvidia, SpmmAlgorithm::FlashSparse, ComputeType::TF32>>;
+#endif
+TYPED_TEST_SUITE(ReorderedSpmm, ReorderedUnits);
+
+TYPED_TEST(ReorderedSpmm, EveryShape) {
+  this->suite.options.reordering = RowReordering::Clusters;
+  this->suite.every_shape({9});
+}
+TYPED_TEST(ReorderedSpmm, Widths) {
+  this->each([&] {
+    this->suite.every_width(this->mixed, {1, 33});
+    this->suite.every_width(this->blocks, {20});
+  });
+}
+TYPED_TEST(ReorderedSpmm, SplitWindows) {
+  this->suite.options.panels.max_blocks = 1;
+  this->suite.options.flash.max_blocks = 1;
+  this->each([&] {
+    this->suite.every_width(this->mixed, {20});
+    this->suite.every_scaling(this->blocks, 5);
+  });
+}
+TYPED_TEST(ReorderedSpmm, TransposedProductAndNewValues) {
+  this->each([&] {
+    this->suite.transposed_product_and_new_values(this->mixed, 13);
+    this->suite.transposed_product_and_new_values(this->blocks, 13);
+  });
+}
+TYPED_TEST(ReorderedSpmm, Deterministic) {
+  this->each([&] { this->suite.deterministic(this->mixed, 12); });
+}
+TYPED_TEST(ReorderedSpmm, NoAllocation) {
+  this->each([&] { this->suite.no_allocation(this->blocks, 12); });
+}
+TYPED_TEST(ReorderedSpmm, StatisticsSayWhatWasDone) {
+  const auto reordered = [](const Statistics& s) {
+    return std::any_of(s.classes.begin(), s.classes.end(),
+                       [](const ClassShare& c) { return c.name == "rows reordered"; });
+  };
+  const auto [none, vectors] = this->plan_of(this->blocks);
+  EXPECT_FALSE(reordered(none));
+  this->suite.options.reordering = RowReordering::Auto;
+  const auto [chosen, fewer] = this->plan_of(this->blocks);
+  EXPECT_TRUE(reordered(chosen));
+  EXPECT_NE(chosen.why.find("rows clustered"), std::string::npos) << chosen.why;
+  EXPECT_GE(vectors, 2 * fewer);
+  const auto [band, band_vectors] = this->plan_of(generate("stencil2d:nx=61:ny=53"));
+  EXPECT_FALSE(reordered(band));
+  EXPECT_GT(band_vectors, 0);
+  EXPECT_NE(band.why.find("own order"), std::string::npos) << band.why;
+}
+
+}  // namespace
+}  // namespace Testing
+}  // namespace Tessera

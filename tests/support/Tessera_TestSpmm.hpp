@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_TEST_SPMM_HPP
+#define TESSERA_TEST_SPMM_HPP
+
+#include <algorithm>
+#include <string>
+#include <type_traits>
+
+#include "Tessera_Spmm.hpp"
+#include "support/Tessera_BadNumbers.hpp"
+#include "support/Tessera_TestCheck.hpp"
+#include "support/Tessera_TestShapes.hpp"
+#include "support/Tessera_TestTools.hpp"
+
+/// \file
+/// What every SpMM kernel must pass, whoever executes it and whatever the layouts of B and C.
+
+namespace Tessera {
+namespace Testing {
+
+/// How a dense matrix lies in memory: packed, or as the middle of a larger one whose other elements are guards that
+/// nobody may write, or read into a result.
+struct RowMajor {
+  using layout = Kokkos::LayoutRight;
+  static constexpr int before = 0, after = 0;
+};
+struct ColumnMajor {
+  using layout = Kokkos::LayoutLeft;
+  static constexpr int before = 0, after = 0;
+};
+struct RowMajorPart {
+  using layout = Kokkos::LayoutRight;
+  static constexpr int before = 1, after = 2;
+};
+struct ColumnMajorPart {
+  using layout = Kokkos::LayoutLeft;
+  static constexpr int before = 2, after = 1;
+};
+
+/// Elements are given and read back row by row.
+template <class Exec, class T, class Form>
+class DenseOperand {
+ public:
+  DenseOperand(const std::vector<T>& data, std::int64_t rows, std::int64_t columns, double guard)
+      : rows_(rows),
+        columns_(columns),
+        guard_(guard),
+        all_("test::dense", static_cast<std::size_t>(rows + margin), static_cast<std::size_t>(columns + margin)) {
+    const auto host = Kokkos::create_mirror_view(all_);
+    Kokkos::deep_copy(host, as<T>(guard));
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < columns; ++j) {
+        host(i + Form::before, j + Form::before) = data[static_cast<std::size_t>(i * columns + j)];
+      }
+    }
+    Kokkos::deep_copy(all_, host);
+  }
+  auto view() const {
+    if constexpr (margin == 0) {
+      return all_;
+    } else {
+      return Kokkos::subview(all_, std::make_pair<std::int64_t>(Form::before, Form::before + rows_),
+                             std::make_pair<std::int64_t>(Form::before, Form::before + columns_));
+    }
+  }
+  std::vector<T> read() const {
+    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), all_);
+    std::vector<T> data(static_cast<std::size_t>(rows_ * columns_));
+    for (std::int64_t i = 0; i < rows_; ++i) {
+      for (std::int64_t j = 0; j < columns_; ++j) {
+        data[static_cast<std::size_t>(i * columns_ + j)] = host(i + Form::before, j + Form::before);
+      }
+    }
+    return data;
+  }
+  bool intact() const {
+    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), all_);
+    const auto inside = [](std::int64_t i, std::int64_t n) { return i >= Form::before && i < Form::before + n; };
+    for (std::int64_t i = 0; i < rows_ + margin; ++i) {
+      for (std::int64_t j = 0; j < columns_ + margin; ++j) {
+        if (inside(i, rows_) && inside(j, columns_)) continue;
+        if (wide(host(i, j)) != wide(as<T>(guard_))) return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  static constexpr int margin = Form::before + Form::after;
+  std::int64_t rows_, columns_;
+  double guard_;
+  Kokkos::View<T**, typename Form::layout, DeviceOf<Exec>> all_;
+};
+
+/// C := alpha op(A) B + beta C through a plan; rows of op(A) and columns of C as given.
+template <class FormB = RowMajor, class FormC = RowMajor, class Plan, class BT, class CT>
+std::vector<CT> dense_product(const Plan& plan, Op op, std::int64_t columns, Scaling s, const std::vector<BT>& b,
+                              std::int64_t b_rows, const std::vector<CT>& c0, std::int64_t c_rows) {
+  using Exec = typename Plan::execution_space;
+  const DenseOperand<Exec, BT, FormB> db(b, b_rows, columns, std::nan(""));
+  const DenseOperand<Exec, CT, FormC> dc(c0, c_rows, columns, 77);
+  const Exec space;
+  plan.apply(space, op, s.alpha, db.view(), s.beta, dc.view());
+  space.fence();
+  EXPECT_TRUE(dc.intact()) << "something beside C was written";
+  return dc.read();
+}
+
+/// C against plain loops, column by column: see agrees() of vectors.
+template <class Sum, class Scalar, class Offset, class BT, class CT>
+::testing::AssertionResult agrees_dense(const HostMatrix<Scalar, Offset>& A, std::int64_t columns, Scaling s,
+                                        const std::vector<BT>& b, const std::vector<CT>& c0, const std::vector<CT>& c,
+                                        bool exact, double unit = TypeFacts<Sum>::roundoff(), double floor = 0) {
+  const auto column_of = [columns](const auto& all, std::int64_t rows, std::int64_t j) {
+    std::decay_t<decltype(all)> one;
+    for (std::int64_t i = 0; i < rows; ++i) one.push_back(all[static_cast<std::size_t>(i * columns + j)]);
+    return one;
+  };
+  for (std::int64_t j = 0; j < columns; ++j) {
+    const auto result = agrees<Sum>(A, s, column_of(b, A.cols, j), column_of(c0, A.rows, j), column_of(c, A.rows, j),
+                                    exact, unit, floor);
+    if (!result)
+      return ::testing::AssertionFailure() << "column " << j << " of " << columns << ": " << result.message();
+  }
+  return ::testing::AssertionSuccess();
+}
+
+inline std::vector<int> all_widths() { return {0, 1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 32, 33, 64, 100, 128, 256}; }
+
+/// One algorithm on one backend in one combination of element types.
+template <class Exec, class AT, class BT = AT, class CT = AT>
+class SpmmSuite {
+ public:
+  using Matrix = HostMatrix<AT>;
+  using Device = DeviceMatrix<Exec, AT>;
+  using Csr = typename Device::Csr;
+  using Plan = SpmmPlan<Csr>;
+  static constexpr bool wide_sums =
+      std::is_same_v<AT, double> || std::is_same_v<BT, double> || std::is_same_v<CT, double>;
+  using Sum = std::conditional_t<wide_sums, double, float>;
+
+  SpmmOptions options;
+  /// Matrix units of devices cut sums, and align products by the exponents of their operands.
+  bool matrix_unit = false;
+
+  SpmmSuite(Backend backend, SpmmAlgorithm algorithm, ComputeType compute = ComputeType::Auto) {
+    options.backend = backend;
+    options.algorithm = algorithm;
+    options.compute = compute;
+    options.fallback = false;
+    matrix_unit = windows() && !Compat::is_host_v<Exec>;
+  }
+  /// Whether Auto or the options lead to a format of windows.
+  bool windows() const {
+    if (options.algorithm != SpmmAlgorithm::Auto) {
+      return options.algorithm == SpmmAlgorithm::Panels || options.algorithm == SpmmAlgorithm::FlashSparse;
+    }
+    return options.backend != Backend::Kokkos && options.backend != Backend::Reference &&
+           (options.backend != Backend::Auto || !Compat::is_host_v<Exec> || options.compute == ComputeType::TF32);
+  }
+
+  double unit() const { return unit_of<Sum, Exec>(matrix_unit); }
+  double floor() const { return std::is_same_v<BT, half_t> && matrix_unit ? 0x1p-14 : 0; }
+  /// TF32: numbers that it holds, so that products are exact and the bound is that of the sums.
+  template <class T>
+  std::vector<T> operand(std::vector<T> v) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (options.compute == ComputeType::TF32) std::transform(v.begin(), v.end(), v.begin(), round_to_tf32);
+    }
+    return v;
+  }
+  Matrix matrix(const Pattern& p, Data data, std::uint64_t seed) const {
+    Matrix A = make_matrix<AT>(p, data, seed);
+    A.values = operand(A.values);
+    return A;
+  }
+  std::vector<BT> b_of(std::int64_t rows, std::int64_t columns, Data data) const {
+    return operand(numbers<BT>(rows * columns, data, 21));
+  }
+
+  template <class FormB = RowMajor, class FormC = RowMajor>
+  void expect(const Plan& plan, const Matrix& A, int columns, Data data, Scaling s = {}) const {
+    SCOPED_TRACE(std::to_string(columns) + " columns");
+    const auto b = b_of(A.cols, columns, data);
+    const auto c = numbers<CT>(static_cast<std::int64_t>(A.rows) * columns, data, 22);
+    const auto got = dense_product<FormB, FormC>(plan, Op::NoTrans, columns, s, b, A.cols, c, A.rows);
+    EXPECT_TRUE(agrees_dense<Sum>(A, columns, s, b, c, got, data == Data::Integers, unit(), floor()));
+  }
+  void expect_pattern(const Pattern& p, const std::string& what, const std::vector<int>& widths) const {
+    SCOPED_TRACE(what);
+    for (const Data data : {Data::Integers, Data::Real}) {
+      const Matrix A = matrix(p, data, 11);
+      const Device device(A);
+      const Plan plan(Exec(), device.view(), options);
+      for (const int columns : widths) {
+        expect(plan, A, columns, data);
+        expect<ColumnMajorPart, RowMajorPart>(plan, A, columns, data, {2.5, -1});
+      }
+    }
+  }
+
+  void every_shape(const std::vector<int>& widths) const {
+    for (const std::string& spec : shapes()) expect_pattern(generate(spec), spec, widths);
+  }
+  void every_width(const Pattern& p, const std::vector<int>& widths) const {
+    const Matrix A = matrix(p, Data::Integers, 11), R = matrix(p, Data::Real, 12);
+    const Device device(A), real(R);
+    const Plan plan(Exec(), device.view(), options), real_plan(Exec(), real.view(), options);
+    for (const int columns : widths) {
+      expect<RowMajor, RowMajor>(plan, A, columns, Data::Integers);
+      expect<ColumnMajor, ColumnMajor>(plan, A, columns, Data::Integers, {1, 1});
+      expect<RowMajorPart, RowMajorPart>(plan, A, columns, Data::Integers, {-0.5, 1});
+      expect<ColumnMajorPart, ColumnMajorPart>(plan, A, columns, Data::Integers, {1, -0.5});
+      expect<RowMajor, ColumnMajor>(plan, A, columns, Data::Integers, {-0.5, 0});
+      expect<ColumnMajor, RowMajor>(plan, A, columns, Data::Integers, {-0.5, -0.5});
+      expect<RowMajor, RowMajorPart>(real_plan, R, columns, Data::Real);
+      expect<ColumnMajor, ColumnMajorPart>(real_plan, R, columns, Data::Real, {2.5, -1});
+    }
+  }
+  void every_scaling(const Pattern& p, int columns) const {
+    for (const Data data : {Data::Integers, Data::Magnitudes}) {
+      const Matrix A = matrix(p, data, 5);
+      const Device device(A);
+      const Plan plan(Exec(), device.view(), options);
+      for (const double alpha : {0.0, 1.0, -0.5}) {
+        for (const double beta : {0.0, 1.0, -0.5}) {
+          expect(plan, A, columns, data, {alpha, beta});
+          expect<ColumnMajorPart, ColumnMajorPart>(plan, A, columns, data, {alpha, beta});
+        }
+      }
+    }
+  }
+  /// beta = 0 does not read C, alpha = 0 reads neither B nor A.
+  void undefined_operands(const Pattern& p, int columns) const {
+    const Matrix A = matrix(p, Data::Integers, 5);
+    const Device device(A);
+    const Plan plan(Exec(), device.view(), options);
+    const auto size = [columns](std::int64_t rows) { return static_cast<std::size_t>(rows * columns); };
+    const std::vector<BT> bad_b(size(A.cols), as<BT>(std::nan("")));
+    const std::vector<CT> bad_c(size(A.rows), as<CT>(std::nan("")));
+    const auto b = b_of(A.cols, columns, Data::Integers);
+    const auto c = numbers<CT>(static_cast<std::int64_t>(A.rows) * columns, Data::Integers, 7);
+    const auto check = [&](Scaling s, const std::vector<BT>& from, const std::vector<CT>& to) {
+      const auto rows = dense_product<RowMajor, RowMajor>(plan, Op::NoTrans, columns, s, from, A.cols, to, A.rows);
+      EXPECT_TRUE(agrees_dense<Sum>(A, columns, s, from, to, rows, true));
+      const auto cols =
+          dense_product<ColumnMajorPart, ColumnMajor>(plan, Op::NoTrans, columns, s, from, A.cols, to, A.rows);
+      EXPECT_TRUE(agrees_dense<Sum>(A, columns, s, from, to, cols, true));
+    };
+    check({-1, 0}, b, bad_c);
+    check({0, 2.5}, bad_b, c);
+    check({0, 0}, bad_b, bad_c);
+  }
+  /// Infinite and undefined numbers in rows of B that A has no entry for, and, where rows are multiplied one by one, in
+  /// some that it has: formats of windows spread them over the window.
+  void bad_rows_of_b(const Pattern& p, int columns) const {
+    Matrix A = matrix(on_odd_columns(p), Data::Integers, 5);
+    const auto column = bad_at_even_columns<BT>(A.cols);
+    std::vector<BT> b;
+    for (const BT& number : column) b.insert(b.end(), static_cast<std::size_t>(columns), number);
+    const std::vector<CT> c(static_cast<std::size_t>(static_cast<std::int64_t>(A.rows) * columns), as<CT>(3));
+    for (const bool meet : {false, true}) {
+      if (meet && windows()) break;
+      if (meet) add_bad_rows(A, 0);
+      const Device device(A);
+      const Plan plan(Exec(), device.view(), options);
+      const auto got = dense_product(plan, Op::NoTrans, columns, {1, 2}, b, A.cols, c, A.rows);
+      EXPECT_TRUE(agrees_dense<Sum>(A, columns, {1, 2}, b, c, got, true));
+    }
+  }
+  void transposed_product_and_new_values(const Pattern& p, int columns) const {
+    const Matrix A = matrix(p, Data::Integers, 5), other = matrix(p, Data::Integers, 6);
+    const Device a(A), o(other);
+    SpmmOptions both = options;
+    both.prepare_transpose = true;
+    Plan plan(Exec(), a.view(), both);
+    EXPECT_TRUE(plan.statistics().transpose_prepared);
+    const auto b = b_of(A.rows, columns, Data::Integers);
+    const auto c = numbers<CT>(static_cast<std::int64_t>(A.cols) * columns, Data::Integers, 8);
+    const auto check = [&](const Matrix& wanted) {
+      for (const Op op : {Op::Trans, Op::ConjTrans}) {
+        const auto got = dense_product<ColumnMajor, RowMajor>(plan, op, columns, {2.5, -1}, b, A.rows, c, A.cols);
+        EXPECT_TRUE(agrees_dense<Sum>(transposed(wanted), columns, {2.5, -1}, b, c, got, true));
+      }
+      expect(plan, wanted, columns, Data::Integers);
+    };
+    check(A);
+    plan.update_values(Exec(), o.view().values());
+    check(other);
+    plan.update_values(
+        Exec(), Csr(a.view().rows(), a.view().cols(), a.view().row_map(), a.view().entries(), a.view().values()));
+    check(A);
+  }
+  /// The same bits twice, from a second plan, and after scratch was used for something else.
+  void deterministic(const Pattern& p, int columns) const {
+    const Matrix A = matrix(p, Data::Real, 5);
+    const Device device(A);
+    const Plan plan(Exec(), device.view(), options), again(Exec(), device.view(), options);
+    const auto b = b_of(A.cols, columns, Data::Real);
+    const auto c = numbers<CT>(static_cast<std::int64_t>(A.rows) * columns, Data::Real, 7);
+    const auto run = [&](const Plan& of) {
+      return dense_product<ColumnMajor, ColumnMajor>(of, Op::NoTrans, columns, {2.5, -1}, b, A.cols, c, A.rows);
+    };
+    const auto first = run(plan);
+    expect(plan, A, 2 * columns + 1, Data::Real);
+    EXPECT_TRUE(same_bits(first, run(plan)));
+    EXPECT_TRUE(same_bits(first, run(again)));
+  }
+  /// After a first apply of the same shapes and layouts, neither apply nor update_values allocates; on devices apply
+  /// does not wait either.
+  void no_allocation(const Pattern& p, int columns) const {
+    const Matrix A = matrix(p, Data::Integers, 5);
+    const Device device(A);
+    SpmmOptions both = options;
+    both.prepare_transpose = true;
+    const Exec space;
+    Plan plan(space, device.view(), both);
+    const auto n = static_cast<std::size_t>(columns);
+    const auto rows = static_cast<std::size_t>(A.rows), cols = static_cast<std::size_t>(A.cols);
+    const Kokkos::View<BT**, Kokkos::LayoutLeft, DeviceOf<Exec>> b("b", cols, n), bt("bt", rows, n);
+    const Kokkos::View<CT**, Kokkos::LayoutLeft, DeviceOf<Exec>> c("c", rows, n), ct("ct", cols, n);
+    const auto apply_all = [&] {
+      plan.apply(space, b, c);
+      plan.apply(space, Op::NoTrans, 2, b, 3, c);
+      plan.apply(space, Op::Trans, 2, bt, 3, ct);
+    };
+    apply_all();
+    space.fence();
+    const KokkosCounters counters;
+    apply_all();
+    if (!Compat::is_host_v<Exec>) {
+      EXPECT_LE(counters.fences(), 2 * counters.kernels())
+          << "Kokkos waits before and after a kernel while tools listen";
+    }
+    EXPECT_EQ(counters.allocations(), 0) << "apply: " << counters.last_allocation();
+    plan.update_values(space, device.view().values());
+    EXPECT_EQ(counters.allocations(), 0) << "update_values: " << counters.last_allocation();
+    const DeviceVector<Exec, BT> one("one", 1);
+    EXPECT_GT(counters.allocations(), 0) << "the counters do not count";
+  }
+  /// A 16-bit sum would stop at 2048 (half_t) or 256 (bhalf_t).
+  void ones(int columns) const {
+    Matrix A = make_matrix<AT>("dense:rows=1:cols=4096", Data::Integers, 1);
+    std::fill(A.values.begin(), A.values.end(), as<AT>(1));
+    const Device device(A);
+    const Plan plan(Exec(), device.view(), options);
+    const std::vector<BT> b(static_cast<std::size_t>(4096 * columns), as<BT>(1));
+    const std::vector<CT> c(static_cast<std::size_t>(columns), as<CT>(0));
+    for (const CT& sum : dense_product(plan, Op::NoTrans, columns, {}, b, 4096, c, 1)) EXPECT_EQ(wide(sum), 4096);
+  }
+  /// A workspace of workspace_bytes(n), and not one byte beyond.
+  void workspace(const Pattern& p, int columns) const {
+    const Matrix A = matrix(p, Data::Integers, 5);
+    const Device device(A);
+    const std::size_t need = Plan(Exec(), device.view(), options).workspace_bytes(columns);
+    ASSERT_GT(need, 0u);
+    const DeviceVector<Exec, std::uint64_t> memory("workspace", need / 8 + 8);
+    Kokkos::deep_copy(memory, ~std::uint64_t{0});
+    SpmmOptions given = options;
+    given.workspace = {memory.data(), need};
+    const Plan plan(Exec(), device.view(), given);
+    expect<ColumnMajor, ColumnMajor>(plan, A, columns, Data::Integers, {2.5, -1});
+    expect<ColumnMajorPart, RowMajorPart>(plan, A, columns, Data::Integers);
+    const auto after = to_host(memory);
+    for (std::size_t i = (need + 7) / 8; i < after.size(); ++i) EXPECT_EQ(after[i], ~std::uint64_t{0}) << i;
+  }
+};
+
+}  // namespace Testing
+}  // namespace Tessera
+
+#endif
