@@ -14,13 +14,10 @@ namespace Tessera {
 namespace {
 
 constexpr int rows_warps = 8;
-/// Of 40 registers: latency is hidden by warps (perf_test/NOTES.md has 4 to 8).
-template <class Value>
-constexpr int rows_blocks = sizeof(Value) == 4 ? 6 : 5;
 
-template <class Kernel, int Blocks>
-__global__ __launch_bounds__(rows_warps * 32, Blocks) void rows_kernel(const __grid_constant__ SpmmRowsArgs args,
-                                                                       int items_a_wave, int tile_columns) {
+template <class Kernel>
+__global__ __launch_bounds__(rows_warps * 32) void rows_kernel(const __grid_constant__ SpmmRowsArgs args,
+                                                               int items_a_wave, int tile_columns) {
   const std::int64_t wave_index = std::int64_t{blockIdx.x} * rows_warps + threadIdx.x / 32;
   const CudaWave wave;
   Kernel::run(wave, args, wave_index * items_a_wave, std::int64_t{blockIdx.y} * tile_columns);
@@ -42,15 +39,14 @@ void launch(const SpmmRowsArgs& args, cudaStream_t stream) {
   const std::int64_t waves = (args.count + items_a_wave - 1) / items_a_wave;
   const dim3 grid(static_cast<unsigned>((waves + rows_warps - 1) / rows_warps),
                   static_cast<unsigned>((args.dense.columns + tile_columns - 1) / tile_columns));
-  rows_kernel<Kernel, rows_blocks<typename Types::Value>>
-      <<<grid, rows_warps * 32, 0, stream>>>(args, items_a_wave, tile_columns);
+  rows_kernel<Kernel><<<grid, rows_warps * 32, 0, stream>>>(args, items_a_wave, tile_columns);
 }
 
 template <class Value, class Sum>
 void launch(SpmmRowsArgs args, cudaStream_t stream) {
   using Types = RowsTypes<Value, Sum>;
   args.shift = rows_shift<Value>(args.dense.columns, 32, 128);
-  if (rows_together(args, 32, Cuda::multiprocessors() * std::int64_t{1024})) {
+  if (rows_together(args, 32, Cuda::multiprocessors() * std::int64_t{2048})) {
     launch<Types, true>(args, stream);
   } else {
     launch<Types, false>(args, stream);

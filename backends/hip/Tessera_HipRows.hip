@@ -45,7 +45,7 @@ template <class Value, class Sum>
 void launch(SpmmRowsArgs args, hipStream_t stream) {
   using Types = RowsTypes<Value, Sum>;
   args.shift = rows_shift<Value>(args.dense.columns, 64, 128);
-  if (rows_together(args, 64, 104 * 1024)) {  // compute units of an MI250X die
+  if (rows_together(args, 64, 104 * 2048)) {  // compute units of an MI250X die
     launch<Types, true>(args, stream);
   } else {
     launch<Types, false>(args, stream);

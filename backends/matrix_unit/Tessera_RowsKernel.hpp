@@ -20,8 +20,8 @@
 /// rows of B, sixteen bytes a lane: whole lines, no shuffles. Column and value of an entry reach the team in one
 /// broadcast load each. Sums of pieces are added in order by a second launch.
 ///
-/// `Together`: the teams of a wave share an item, each takes every other entry, and their sums meet by shuffles. For
-/// matrices of so few rows that teams of their own would leave the device idle.
+/// `Together`: the teams of a wave share an item, each takes every other group of four entries, and their sums meet by
+/// shuffles. For matrices of so few rows that teams of their own would leave the device idle.
 
 namespace Tessera {
 
@@ -42,10 +42,12 @@ int rows_shift(std::int64_t columns, int lanes, std::int64_t most) {
   return shift;
 }
 
-/// Whether teams share rows: their lanes would be fewer than the device has, and rows are long enough.
+/// Whether teams share items: where their own would be fewer than `lanes` lanes, and where rows are so long that
+/// reading columns and values for one team at a time counts (perf_test/NOTES.md, "SpMM: rows").
 inline bool rows_together(const SpmmRowsArgs& args, int wave, std::int64_t lanes) {
   const std::int64_t teams = wave >> args.shift;
-  return teams > 1 && args.count << args.shift < lanes && args.nnz >= 8 * teams * args.count;
+  if (teams == 1) return false;
+  return args.nnz >= 200 * args.count || (args.count << args.shift < lanes && args.nnz >= 4 * teams * args.count);
 }
 
 /// What no launcher can do. ldb: its bytes are multiplied by 32-bit columns.
@@ -80,7 +82,7 @@ struct RowsKernel {
         if (index >= args.count || column >= args.dense.columns) return;
         const Item item = item_at(args, index);
         Sums sums{};
-        add_entries(args, item.begin, 1, item.end, column, sums);
+        add_all(args, item, column, sums);
         store(args, item, column, sums);
       });
     }
@@ -106,60 +108,53 @@ struct RowsKernel {
     return {offsets[0], offsets[1], row, -1};
   }
 
-  /// Entries begin, begin + stride, ... of the columns from `column` on.
-  TESSERA_FUNCTION static void add_entries(const SpmmRowsArgs& args, std::int64_t begin, int stride, std::int64_t end,
-                                           std::int64_t column, Sums& sums) {
-    const std::int64_t step = batch * stride;
-    std::int64_t at = begin;
-    for (; at + (batch - 1) * stride < end; at += step) add_batch<batch, true>(args, at, stride, end, column, sums);
-    if (at >= end) return;
-    if (at + stride >= end) {
-      add_batch<1, true>(args, at, stride, end, column, sums);
-    } else {
-      add_batch<batch - 1, false>(args, at, stride, end, column, sums);
-    }
+  /// What adding entries to a lane's sums needs.
+  struct Operands {
+    const std::int32_t* columns;  ///< of the item's first entry
+    const Value* values;
+    const char* b;  ///< the lane's columns in row 0
+    std::int32_t ldb_bytes;
+  };
+  TESSERA_FUNCTION static Operands operands(const SpmmRowsArgs& args, std::int64_t begin, std::int64_t column) {
+    return {args.columns + begin, static_cast<const Value*>(args.values) + begin,
+            reinterpret_cast<const char*>(static_cast<const Value*>(args.dense.b) + column),
+            static_cast<std::int32_t>(args.dense.ldb * static_cast<std::int64_t>(sizeof(Value)))};
   }
 
-  /// `Full`: all of the entries are there. Otherwise their loads are predicated, so that they go out together as well.
-  template <int entries, bool Full>
-  TESSERA_FUNCTION static void add_batch(const SpmmRowsArgs& args, std::int64_t at, int stride, std::int64_t end,
-                                         std::int64_t column, Sums& sums) {
-    const std::int32_t* columns = args.columns + at;
-    const Value* values = static_cast<const Value*>(args.values) + at;
-    const char* b = reinterpret_cast<const char*>(static_cast<const Value*>(args.dense.b) + column);
-    const auto ldb_bytes = static_cast<std::int32_t>(args.dense.ldb * static_cast<std::int64_t>(sizeof(Value)));
-    std::int32_t row[entries];
-    Value a[entries];
-    Packed<Value, vector> x[entries];
+  template <int N>
+  TESSERA_FUNCTION static void add(const Operands& o, const std::int32_t* row, const Value* a, Sums& sums) {
+    Packed<Value, vector> x[N];
     TESSERA_UNROLL
-    for (int u = 0; u < entries; ++u) {
-      const bool on = Full || at + u * stride < end;
-      if constexpr (Full) {
-        row[u] = columns[u * stride];
-        a[u] = values[u * stride];
-      } else {
-        std::uint32_t word;
-        Wave::template load_if<false, 4>(columns + u * stride, on, 0xffffffffu, &word);
-        row[u] = static_cast<std::int32_t>(word);
-        a[u] = Wave::template gather_if<Value>(values + u * stride, on);
-      }
+    for (int u = 0; u < N; ++u) {
+      const Word w =
+          Wave::template load<false>(reinterpret_cast<const Word*>(o.b + std::int64_t{row[u]} * o.ldb_bytes));
+      TESSERA_UNROLL
+      for (int i = 0; i < 4; ++i) x[u].w[i] = w.w[i];
     }
     TESSERA_UNROLL
-    for (int u = 0; u < entries; ++u) {
-      if constexpr (Full) {
-        const Word w = Wave::template load<false>(reinterpret_cast<const Word*>(b + std::int64_t{row[u]} * ldb_bytes));
-        TESSERA_UNROLL
-        for (int i = 0; i < 4; ++i) x[u].w[i] = w.w[i];
-      } else {
-        Wave::template load_if<false, 16>(b + std::int64_t{row[u]} * ldb_bytes, row[u] >= 0, 0, x[u].w);
-      }
-    }
-    TESSERA_UNROLL
-    for (int u = 0; u < entries; ++u) {
-      if (!Full && row[u] < 0) break;
+    for (int u = 0; u < N; ++u) {
       TESSERA_UNROLL
       for (int v = 0; v < vector; ++v) sums.s[v] += static_cast<Sum>(a[u]) * static_cast<Sum>(x[u].get(v));
     }
+  }
+  /// Entries i .. i + N - 1.
+  template <int N>
+  TESSERA_FUNCTION static void add_entries(const Operands& o, std::int32_t i, Sums& sums) {
+    std::int32_t row[N];
+    Value a[N];
+    TESSERA_UNROLL
+    for (int u = 0; u < N; ++u) row[u] = o.columns[i + u];
+    TESSERA_UNROLL
+    for (int u = 0; u < N; ++u) a[u] = o.values[i + u];
+    add<N>(o, row, a, sums);
+  }
+  /// All entries of an item. Few registers matter more here than loads in flight: warps hide the latency.
+  TESSERA_FUNCTION static void add_all(const SpmmRowsArgs& args, const Item& item, std::int64_t column, Sums& sums) {
+    const Operands o = operands(args, item.begin, column);
+    const auto count = static_cast<std::int32_t>(item.end - item.begin);
+    std::int32_t i = 0;
+    for (; i + batch <= count; i += batch) add_entries<batch>(o, i, sums);
+    for (; i < count; ++i) add_entries<1>(o, i, sums);
   }
 
   TESSERA_FUNCTION static void run_together(const Wave& wave, const SpmmRowsArgs& args, std::int64_t index,
@@ -171,7 +166,12 @@ struct RowsKernel {
       sums(lane) = Sums{};
       const int team = lane >> args.shift, teams = Wave::lanes >> args.shift;
       const std::int64_t column = first_column + (lane & ((1 << args.shift) - 1)) * vector;
-      if (column < args.dense.columns) add_entries(args, item.begin + team, teams, item.end, column, sums(lane));
+      if (column >= args.dense.columns) return;
+      const Operands o = operands(args, item.begin, column);
+      const auto count = static_cast<std::int32_t>(item.end - item.begin);
+      std::int32_t i = batch * team;
+      for (; i + batch <= count; i += batch * teams) add_entries<batch>(o, i, sums(lane));
+      for (i = count / batch * batch + team; i < count; i += teams) add_entries<1>(o, i, sums(lane));
     });
     for (int distance = Wave::lanes / 2; distance >= 1 << args.shift; distance /= 2) {
       TESSERA_UNROLL

@@ -65,9 +65,15 @@ struct SpmmTarget {
     };
     static_assert(sizeof(Pack) <= 16 && (Count & (Count - 1)) == 0, "at most 16 bytes");
     Element* at = c + (row * ld + column);
-    if (column + Count <= columns && reinterpret_cast<std::uintptr_t>(at) % sizeof(Pack) == 0) {
-      Pack pack{};
-      if (beta != Sum(0)) pack = *reinterpret_cast<const Pack*>(at);
+    const bool whole = column + Count <= columns && reinterpret_cast<std::uintptr_t>(at) % sizeof(Pack) == 0;
+    // Without beta as a case of its own: for short rows the end is a good part of all instructions.
+    if (whole && beta == Sum(0)) {
+      Pack pack;
+      TESSERA_UNROLL
+      for (int i = 0; i < Count; ++i) pack.v[i] = Impl::spmm_rounded<Element>(alpha * sums[i]);
+      *reinterpret_cast<Pack*>(at) = pack;
+    } else if (whole) {
+      Pack pack = *reinterpret_cast<const Pack*>(at);
       TESSERA_UNROLL
       for (int i = 0; i < Count; ++i) pack.v[i] = result(sums[i], pack.v[i]);
       *reinterpret_cast<Pack*>(at) = pack;
@@ -75,17 +81,14 @@ struct SpmmTarget {
       TESSERA_UNROLL
       for (int i = 0; i < Count; ++i) {
         if (column + i >= columns) continue;
-        Element old{};
-        if (beta != Sum(0)) old = at[i];
-        at[i] = result(sums[i], old);
+        at[i] = beta == Sum(0) ? Impl::spmm_rounded<Element>(alpha * sums[i]) : result(sums[i], at[i]);
       }
     }
   }
 
  private:
   TESSERA_FUNCTION Element result(Sum sum, Element old) const {
-    const Sum scaled = alpha * sum;
-    return Impl::spmm_rounded<Element>(beta == Sum(0) ? scaled : scaled + beta * static_cast<Sum>(old));
+    return Impl::spmm_rounded<Element>(alpha * sum + beta * static_cast<Sum>(old));
   }
 };
 

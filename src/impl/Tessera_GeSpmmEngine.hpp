@@ -27,7 +27,8 @@ inline PieceBounds ge_spmm_piece(const GeSpmmOptions& options, bool host, std::i
     const std::int64_t most = threads <= 1 ? nnz : std::max<std::int64_t>(nnz / (4 * threads), 4096);
     return {most, most};
   }
-  const std::int64_t most = std::max<std::int64_t>(64, rows > 0 ? 3 * nnz / rows : 0);
+  const std::int64_t enough = std::max<std::int64_t>(128, nnz / 8192);  // pieces to occupy a device
+  const std::int64_t most = std::clamp<std::int64_t>(rows > 0 ? 3 * nnz / rows : 0, 64, enough);
   return {most, 2 * most};
 }
 
