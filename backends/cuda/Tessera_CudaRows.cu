@@ -20,7 +20,7 @@ __global__ __launch_bounds__(rows_warps * 32) void rows_kernel(const __grid_cons
                                                                int items_a_wave, int tile_columns) {
   const std::int64_t wave_index = std::int64_t{blockIdx.x} * rows_warps + threadIdx.x / 32;
   const CudaWave wave;
-  Kernel::run(wave, args, wave_index * items_a_wave, std::int64_t{blockIdx.y} * tile_columns);
+  Kernel::run(wave, args, wave_index * items_a_wave, static_cast<std::int32_t>(blockIdx.y) * tile_columns);
 }
 
 template <class Types>
@@ -32,9 +32,9 @@ __global__ __launch_bounds__(256) void add_pieces_kernel(const __grid_constant__
   }
 }
 
-template <class Types, bool Together>
+template <class Types, class Index, bool Together>
 void launch(const SpmmRowsArgs& args, cudaStream_t stream) {
-  using Kernel = RowsKernel<Types, CudaWave, Together>;
+  using Kernel = RowsKernel<Types, CudaWave, Index, Together>;
   const int tile_columns = Kernel::vector << args.shift, items_a_wave = Together ? 1 : 32 >> args.shift;
   const std::int64_t waves = (args.count + items_a_wave - 1) / items_a_wave;
   const dim3 grid(static_cast<unsigned>((waves + rows_warps - 1) / rows_warps),
@@ -46,10 +46,13 @@ template <class Value, class Sum>
 void launch(SpmmRowsArgs args, cudaStream_t stream) {
   using Types = RowsTypes<Value, Sum>;
   args.shift = rows_shift<Value>(args.dense.columns, 32, 128);
-  if (rows_together(args, 32, Cuda::multiprocessors() * std::int64_t{2048})) {
-    launch<Types, true>(args, stream);
+  const bool together = rows_together(args, 32, Cuda::multiprocessors() * std::int64_t{2048});
+  if (!rows_narrow(args)) {
+    launch<Types, std::int64_t, false>(args, stream);
+  } else if (together) {
+    launch<Types, std::int32_t, true>(args, stream);
   } else {
-    launch<Types, false>(args, stream);
+    launch<Types, std::int32_t, false>(args, stream);
   }
   if (args.split_count > 0) {
     const dim3 grid(static_cast<unsigned>(args.split_count), static_cast<unsigned>((args.dense.columns + 255) / 256));

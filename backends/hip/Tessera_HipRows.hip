@@ -20,7 +20,7 @@ __global__ __launch_bounds__(rows_waves * 64) void rows_kernel(const SpmmRowsArg
                                                                int tile_columns) {
   const std::int64_t wave_index = std::int64_t{blockIdx.x} * rows_waves + threadIdx.x / 64;
   const HipWave wave;
-  Kernel::run(wave, args, wave_index * items_a_wave, std::int64_t{blockIdx.y} * tile_columns);
+  Kernel::run(wave, args, wave_index * items_a_wave, static_cast<std::int32_t>(blockIdx.y) * tile_columns);
 }
 
 template <class Types>
@@ -31,9 +31,9 @@ __global__ __launch_bounds__(256) void add_pieces_kernel(const SpmmRowsArgs args
   }
 }
 
-template <class Types, bool Together>
+template <class Types, class Index, bool Together>
 void launch(const SpmmRowsArgs& args, hipStream_t stream) {
-  using Kernel = RowsKernel<Types, HipWave, Together>;
+  using Kernel = RowsKernel<Types, HipWave, Index, Together>;
   const int tile_columns = Kernel::vector << args.shift, items_a_wave = Together ? 1 : 64 >> args.shift;
   const std::int64_t waves = (args.count + items_a_wave - 1) / items_a_wave;
   const dim3 grid(static_cast<unsigned>((waves + rows_waves - 1) / rows_waves),
@@ -45,10 +45,13 @@ template <class Value, class Sum>
 void launch(SpmmRowsArgs args, hipStream_t stream) {
   using Types = RowsTypes<Value, Sum>;
   args.shift = rows_shift<Value>(args.dense.columns, 64, 128);
-  if (rows_together(args, 64, 104 * 2048)) {  // compute units of an MI250X die
-    launch<Types, true>(args, stream);
+  const bool together = rows_together(args, 64, 104 * 2048);  // compute units of an MI250X die
+  if (!rows_narrow(args)) {
+    launch<Types, std::int64_t, false>(args, stream);
+  } else if (together) {
+    launch<Types, std::int32_t, true>(args, stream);
   } else {
-    launch<Types, false>(args, stream);
+    launch<Types, std::int32_t, false>(args, stream);
   }
   if (args.split_count > 0) {
     add_pieces_kernel<Types><<<static_cast<unsigned>(args.split_count), 256, 0, stream>>>(args);

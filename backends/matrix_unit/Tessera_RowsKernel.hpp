@@ -50,13 +50,20 @@ inline bool rows_together(const SpmmRowsArgs& args, int wave, std::int64_t lanes
   return args.nnz >= 200 * args.count || (args.count << args.shift < lanes && args.nnz >= 4 * teams * args.count);
 }
 
-/// What no launcher can do. ldb: its bytes are multiplied by 32-bit columns.
+/// Whether 32 bits count the entries, a group of them beyond the last one included.
+inline bool rows_narrow(const SpmmRowsArgs& args) { return args.nnz < (std::int64_t{1} << 31) - 1024; }
+
+/// What no launcher can do: columns and bytes between rows of B are 32-bit numbers.
 inline Status rows_check(const SpmmRowsArgs& args) {
-  if (args.dense.ldb > (std::int64_t{1} << 28) - 1) return {"spmm[gespmm]: rows of B lie 2^28 elements apart or more"};
+  constexpr std::int64_t most = (std::int64_t{1} << 28) - 1;
+  if (args.dense.ldb > most) return {"spmm[gespmm]: rows of B lie 2^28 elements apart or more"};
+  if (args.dense.columns > most) return {"spmm[gespmm]: 2^28 columns or more"};
   return {};
 }
 
-template <class Types_, class Wave, bool Together>
+/// Index: of entries, 32 bits where they suffice. State of the loop is kept small on purpose: registers decide how many
+/// waves hide the latency of gathers (perf_test/NOTES.md, "SpMM: rows").
+template <class Types_, class Wave, class Index, bool Together>
 struct RowsKernel {
   using Value = typename Types_::Value;
   using Sum = typename Types_::Sum;
@@ -72,17 +79,19 @@ struct RowsKernel {
 
   /// Items from first_item on (Together: this one), columns from first_column on.
   TESSERA_FUNCTION static void run(const Wave& wave, const SpmmRowsArgs& args, std::int64_t first_item,
-                                   std::int64_t first_column) {
+                                   std::int32_t first_column) {
     if constexpr (Together) {
       run_together(wave, args, first_item, first_column);
     } else {
       wave.each([&](int lane) {
         const std::int64_t index = first_item + (lane >> args.shift);
-        const std::int64_t column = first_column + (lane & ((1 << args.shift) - 1)) * vector;
+        const std::int32_t column = first_column + (lane & ((1 << args.shift) - 1)) * vector;
         if (index >= args.count || column >= args.dense.columns) return;
         const Item item = item_at(args, index);
         Sums sums{};
-        add_all(args, item, column, sums);
+        Index i = item.begin;
+        for (; i + batch <= item.end; i += batch) add_entries<batch>(args, i, column, sums);
+        for (; i < item.end; ++i) add_entries<1>(args, i, column, sums);
         store(args, item, column, sums);
       });
     }
@@ -90,46 +99,41 @@ struct RowsKernel {
 
  private:
   struct Item {
-    std::int64_t begin, end;
+    Index begin, end;
     std::int32_t row, partial;
   };
   TESSERA_FUNCTION static Item item_at(const SpmmRowsArgs& args, std::int64_t index) {
     if (args.table != nullptr) {
       const SpmmRowPiece p = args.table[index];
-      const auto begin = static_cast<std::int64_t>(p.packed >> SpmmRowPiece::length_bits);
-      return {begin, begin + static_cast<std::int64_t>(p.packed & SpmmRowPiece::most_entries), p.row, p.partial};
+      const auto begin = static_cast<Index>(p.packed >> SpmmRowPiece::length_bits);
+      return {begin, begin + static_cast<Index>(p.packed & SpmmRowPiece::most_entries), p.row, p.partial};
     }
     const auto row = static_cast<std::int32_t>(index);
     if (args.offset_bytes == 8) {
       const auto* offsets = static_cast<const std::int64_t*>(args.row_map) + index;
-      return {offsets[0], offsets[1], row, -1};
+      return {static_cast<Index>(offsets[0]), static_cast<Index>(offsets[1]), row, -1};
     }
     const auto* offsets = static_cast<const std::int32_t*>(args.row_map) + index;
     return {offsets[0], offsets[1], row, -1};
   }
 
-  /// What adding entries to a lane's sums needs.
-  struct Operands {
-    const std::int32_t* columns;  ///< of the item's first entry
-    const Value* values;
-    const char* b;  ///< the lane's columns in row 0
-    std::int32_t ldb_bytes;
-  };
-  TESSERA_FUNCTION static Operands operands(const SpmmRowsArgs& args, std::int64_t begin, std::int64_t column) {
-    return {args.columns + begin, static_cast<const Value*>(args.values) + begin,
-            reinterpret_cast<const char*>(static_cast<const Value*>(args.dense.b) + column),
-            static_cast<std::int32_t>(args.dense.ldb * static_cast<std::int64_t>(sizeof(Value)))};
-  }
-
+  /// Entries i .. i + N - 1.
   template <int N>
-  TESSERA_FUNCTION static void add(const Operands& o, const std::int32_t* row, const Value* a, Sums& sums) {
+  TESSERA_FUNCTION static void add_entries(const SpmmRowsArgs& args, Index i, std::int32_t column, Sums& sums) {
+    const char* b = reinterpret_cast<const char*>(static_cast<const Value*>(args.dense.b) + column);
+    const auto ldb_bytes = static_cast<std::int32_t>(args.dense.ldb) * static_cast<std::int32_t>(sizeof(Value));
+    std::int32_t row[N];
+    Value a[N];
     Packed<Value, vector> x[N];
     TESSERA_UNROLL
+    for (int u = 0; u < N; ++u) row[u] = args.columns[i + u];
+    TESSERA_UNROLL
+    for (int u = 0; u < N; ++u) a[u] = static_cast<const Value*>(args.values)[i + u];
+    TESSERA_UNROLL
     for (int u = 0; u < N; ++u) {
-      const Word w =
-          Wave::template load<false>(reinterpret_cast<const Word*>(o.b + std::int64_t{row[u]} * o.ldb_bytes));
+      const Word w = Wave::template load<false>(reinterpret_cast<const Word*>(b + std::int64_t{row[u]} * ldb_bytes));
       TESSERA_UNROLL
-      for (int i = 0; i < 4; ++i) x[u].w[i] = w.w[i];
+      for (int j = 0; j < 4; ++j) x[u].w[j] = w.w[j];
     }
     TESSERA_UNROLL
     for (int u = 0; u < N; ++u) {
@@ -137,41 +141,22 @@ struct RowsKernel {
       for (int v = 0; v < vector; ++v) sums.s[v] += static_cast<Sum>(a[u]) * static_cast<Sum>(x[u].get(v));
     }
   }
-  /// Entries i .. i + N - 1.
-  template <int N>
-  TESSERA_FUNCTION static void add_entries(const Operands& o, std::int32_t i, Sums& sums) {
-    std::int32_t row[N];
-    Value a[N];
-    TESSERA_UNROLL
-    for (int u = 0; u < N; ++u) row[u] = o.columns[i + u];
-    TESSERA_UNROLL
-    for (int u = 0; u < N; ++u) a[u] = o.values[i + u];
-    add<N>(o, row, a, sums);
-  }
-  /// All entries of an item. Few registers matter more here than loads in flight: warps hide the latency.
-  TESSERA_FUNCTION static void add_all(const SpmmRowsArgs& args, const Item& item, std::int64_t column, Sums& sums) {
-    const Operands o = operands(args, item.begin, column);
-    const auto count = static_cast<std::int32_t>(item.end - item.begin);
-    std::int32_t i = 0;
-    for (; i + batch <= count; i += batch) add_entries<batch>(o, i, sums);
-    for (; i < count; ++i) add_entries<1>(o, i, sums);
-  }
 
   TESSERA_FUNCTION static void run_together(const Wave& wave, const SpmmRowsArgs& args, std::int64_t index,
-                                            std::int64_t first_column) {
+                                            std::int32_t first_column) {
     if (index >= args.count) return;
     const Item item = item_at(args, index);
     Varying<Sums> sums;
     wave.each([&](int lane) {
       sums(lane) = Sums{};
       const int team = lane >> args.shift, teams = Wave::lanes >> args.shift;
-      const std::int64_t column = first_column + (lane & ((1 << args.shift) - 1)) * vector;
+      const std::int32_t column = first_column + (lane & ((1 << args.shift) - 1)) * vector;
       if (column >= args.dense.columns) return;
-      const Operands o = operands(args, item.begin, column);
-      const auto count = static_cast<std::int32_t>(item.end - item.begin);
-      std::int32_t i = batch * team;
-      for (; i + batch <= count; i += batch * teams) add_entries<batch>(o, i, sums(lane));
-      for (i = count / batch * batch + team; i < count; i += teams) add_entries<1>(o, i, sums(lane));
+      Index i = item.begin + batch * team;
+      for (; i + batch <= item.end; i += batch * teams) add_entries<batch>(args, i, column, sums(lane));
+      // What is left of the last group of four.
+      i = item.begin + (item.end - item.begin) / batch * batch + team;
+      for (; i < item.end; i += teams) add_entries<1>(args, i, column, sums(lane));
     });
     for (int distance = Wave::lanes / 2; distance >= 1 << args.shift; distance /= 2) {
       TESSERA_UNROLL
@@ -183,12 +168,12 @@ struct RowsKernel {
       }
     }
     wave.each([&](int lane) {
-      const std::int64_t column = first_column + (lane & ((1 << args.shift) - 1)) * vector;
+      const std::int32_t column = first_column + (lane & ((1 << args.shift) - 1)) * vector;
       if (lane >> args.shift == 0 && column < args.dense.columns) store(args, item, column, sums(lane));
     });
   }
 
-  TESSERA_FUNCTION static void store(const SpmmRowsArgs& args, const Item& item, std::int64_t column,
+  TESSERA_FUNCTION static void store(const SpmmRowsArgs& args, const Item& item, std::int32_t column,
                                      const Sums& sums) {
     if (item.partial >= 0) {
       const SpmmTarget<Sum, Sum> target{static_cast<Sum*>(args.partials), args.partial_ld, args.dense.columns, Sum(1),

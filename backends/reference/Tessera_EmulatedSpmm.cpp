@@ -49,13 +49,14 @@ Status run_panels(const SpmmPanelArgs& args) noexcept {
   return Vendor::dispatch(args, PanelEmulation{args});
 }
 
-template <class Types, int Lanes, bool Together>
+template <class Types, int Lanes, class Index, bool Together>
 void run_rows(const SpmmRowsArgs& args) {
   using Wave = HostWave<Lanes>;
-  using Kernel = RowsKernel<Types, Wave, Together>;
+  using Kernel = RowsKernel<Types, Wave, Index, Together>;
   const Wave wave;
-  const std::int64_t items = Together ? 1 : Lanes >> args.shift, tile = std::int64_t{Kernel::vector} << args.shift;
-  for (std::int64_t column = 0; column < args.dense.columns; column += tile) {
+  const std::int64_t items = Together ? 1 : Lanes >> args.shift;
+  const std::int32_t tile = Kernel::vector << args.shift;
+  for (std::int32_t column = 0; column < args.dense.columns; column += tile) {
     for (std::int64_t item = 0; item < args.count; item += items) Kernel::run(wave, args, item, column);
   }
   for (std::int64_t i = 0; i < args.split_count; ++i) {
@@ -69,9 +70,9 @@ template <class Value, class Sum, int Lanes>
 Status run_rows(SpmmRowsArgs args) {
   args.shift = rows_shift<Value>(args.dense.columns, Lanes, 128);
   if (rows_together(args, Lanes, 1024)) {
-    run_rows<RowsTypes<Value, Sum>, Lanes, true>(args);
+    run_rows<RowsTypes<Value, Sum>, Lanes, std::int32_t, true>(args);
   } else {
-    run_rows<RowsTypes<Value, Sum>, Lanes, false>(args);
+    run_rows<RowsTypes<Value, Sum>, Lanes, std::int64_t, false>(args);  // devices mostly take 32 bits
   }
   return {};
 }

@@ -233,7 +233,7 @@ struct GeSpmmHostFunctor {
   KOKKOS_FORCEINLINE_FUNCTION void block(std::int64_t first, int count, const Tile& tile) const {
     const Sums sums(*this, tile);
     if (c.column_stride == 1 || pieces.table != nullptr) {
-      Sum sum[Sums::most_columns];
+      Sum sum[Sums::most_columns] = {};
       for (int k = 0; k < count; ++k) {
         const Range r = pieces.range(A, first + k);
         sums(r, sum);
@@ -241,7 +241,7 @@ struct GeSpmmHostFunctor {
       }
       return;
     }
-    Sum sum[most_rows][Sums::most_columns];
+    Sum sum[most_rows][Sums::most_columns] = {};
     for (int k = 0; k < count; ++k) sums(pieces.range(A, first + k), sum[k]);
     for (int j = tile.known; j < tile.width; ++j) {
       CT* to = c.at(first, tile.column + j);
