@@ -21,7 +21,7 @@ namespace Impl {
 /// so narrow B asks for denser windows; TF32 stands against rows in FP32, which carry no conversions.
 inline double least_panel_density(std::int64_t columns, Precision precision) {
   if (precision == Precision::TF32) return 2.5;
-  if (precision == Precision::FP64) return 1.8;
+  if (precision == Precision::FP64) return columns <= 16 ? 3.5 : columns < 64 ? 1.6 : 1.3;
   return columns <= 32 ? 2.6 : columns <= 64 ? 2.0 : 1.6;
 }
 
@@ -29,7 +29,9 @@ inline double least_panel_density(std::int64_t columns, Precision precision) {
 /// gathered, and what a gather costs relative to GeSpmm's.
 inline double predicted_cost(SpmmAlgorithm algorithm, const SpmmFeatures& f, std::int64_t columns,
                              Precision precision) {
-  const double nnz = static_cast<double>(f.nnz), density = f.g8 > 0 ? f.g8 : 1;
+  const double nnz = static_cast<double>(f.nnz);
+  // A few windows of very long rows leave a device idle even when they are split.
+  const double density = (f.g8 > 0 ? f.g8 : 1) / (f.rows < 512 && f.mean > 4096 ? 8 : 1);
   switch (algorithm) {
     case SpmmAlgorithm::Panels:
       return least_panel_density(columns, precision) * nnz / density;
