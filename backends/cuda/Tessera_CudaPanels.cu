@@ -40,7 +40,7 @@ __global__ __launch_bounds__(256) void add_parts_kernel(const __grid_constant__ 
   }
 }
 
-/// Blocks a multiprocessor, so many that the rings leave half of its memory to the cache (perf_test/NOTES.md has other
+/// Blocks a multiprocessor: their rings take 100 to 190 of its 256 KB, the rest is cache (perf_test/NOTES.md has other
 /// numbers); registers follow.
 template <class Kernel>
 constexpr int resident_blocks = Kernel::row_bytes <= 64                                             ? 8

@@ -21,7 +21,7 @@
 /// broadcast load each. Sums of pieces are added in order by a second launch.
 ///
 /// `Together`: the teams of a wave share an item, each takes every other group of four entries, and their sums meet by
-/// shuffles. For matrices of so few rows that teams of their own would leave the device idle.
+/// shuffles. For long rows, and for matrices of so few rows that teams of their own would leave the device idle.
 
 namespace Tessera {
 
@@ -53,11 +53,11 @@ inline bool rows_together(const SpmmRowsArgs& args, int wave, std::int64_t lanes
 /// Whether 32 bits count the entries, a group of them beyond the last one included.
 inline bool rows_narrow(const SpmmRowsArgs& args) { return args.nnz < (std::int64_t{1} << 31) - 1024; }
 
-/// What no launcher can do: columns and bytes between rows of B are 32-bit numbers.
+/// What no launcher can do: bytes between rows of B are 32-bit numbers, and a grid has 65,535 tiles of 128 columns.
 inline Status rows_check(const SpmmRowsArgs& args) {
-  constexpr std::int64_t most = (std::int64_t{1} << 28) - 1;
-  if (args.dense.ldb > most) return {"spmm[gespmm]: rows of B lie 2^28 elements apart or more"};
-  if (args.dense.columns > most) return {"spmm[gespmm]: 2^28 columns or more"};
+  constexpr std::int64_t most_apart = (std::int64_t{1} << 28) - 1, most_columns = std::int64_t{65535} * 128;
+  if (args.dense.ldb > most_apart) return {"spmm[gespmm]: rows of B lie 2^28 elements apart or more"};
+  if (args.dense.columns > most_columns) return {"spmm[gespmm]: more than 8,388,480 columns; use several products"};
   return {};
 }
 
