@@ -130,7 +130,7 @@ struct SpmmSplitRow {
 /// Compressed rows.
 struct SpmmRowsArgs {
   Precision precision = Precision::FP32;
-  std::int64_t rows = 0, nnz = 0;
+  std::int64_t rows = 0, cols = 0, nnz = 0;
   const void* row_map = nullptr;  ///< rows + 1 offsets
   int offset_bytes = 8;           ///< 4 or 8
   const std::int32_t* columns = nullptr;

@@ -13,14 +13,14 @@
 namespace Tessera {
 namespace {
 
-constexpr int rows_warps = 8;
+constexpr int rows_warps = 4, rows_blocks = 12;  ///< warps of a block; blocks that a multiprocessor holds at least
 
 template <class Kernel>
-__global__ __launch_bounds__(rows_warps * 32) void rows_kernel(const __grid_constant__ SpmmRowsArgs args,
-                                                               int items_a_wave, int tile_columns) {
+__global__ __launch_bounds__(rows_warps * 32, rows_blocks) void rows_kernel(const __grid_constant__ SpmmRowsArgs args,
+                                                                            int items, int tile_columns) {
   const std::int64_t wave_index = std::int64_t{blockIdx.x} * rows_warps + threadIdx.x / 32;
   const CudaWave wave;
-  Kernel::run(wave, args, wave_index * items_a_wave, static_cast<std::int32_t>(blockIdx.y) * tile_columns);
+  Kernel::run(wave, args, wave_index * items, static_cast<std::int32_t>(blockIdx.y) * tile_columns);
 }
 
 template <class Types>
@@ -32,31 +32,20 @@ __global__ __launch_bounds__(256) void add_pieces_kernel(const __grid_constant__
   }
 }
 
-template <class Types, class Index, bool Together>
-void launch(const SpmmRowsArgs& args, cudaStream_t stream) {
-  using Kernel = RowsKernel<Types, CudaWave, Index, Together>;
-  const int tile_columns = Kernel::vector << args.shift, items_a_wave = Together ? 1 : 32 >> args.shift;
-  const std::int64_t waves = (args.count + items_a_wave - 1) / items_a_wave;
-  const dim3 grid(static_cast<unsigned>((waves + rows_warps - 1) / rows_warps),
-                  static_cast<unsigned>((args.dense.columns + tile_columns - 1) / tile_columns));
-  rows_kernel<Kernel><<<grid, rows_warps * 32, 0, stream>>>(args, items_a_wave, tile_columns);
-}
-
 template <class Value, class Sum>
-void launch(SpmmRowsArgs args, cudaStream_t stream) {
-  using Types = RowsTypes<Value, Sum>;
-  args.shift = rows_shift<Value>(args.dense.columns, 32, 128);
-  const bool together = rows_together(args, 32, Cuda::multiprocessors() * std::int64_t{2048});
-  if (!rows_narrow(args)) {
-    launch<Types, std::int64_t, false>(args, stream);
-  } else if (together) {
-    launch<Types, std::int32_t, true>(args, stream);
-  } else {
-    launch<Types, std::int32_t, false>(args, stream);
-  }
+void launch(const SpmmRowsArgs& args, cudaStream_t stream) {
+  const std::int64_t lanes = Cuda::multiprocessors() * std::int64_t{2048};
+  rows_dispatch<Value, Sum, CudaWave>(args, lanes, rows_narrow(args), [&](auto kernel, const SpmmRowsArgs& ready) {
+    using Kernel = decltype(kernel);
+    const std::int64_t items = Kernel::items(ready), tile = Kernel::tile_columns(ready);
+    const std::int64_t a_block = rows_warps * items;
+    const dim3 grid(static_cast<unsigned>((ready.count + a_block - 1) / a_block),
+                    static_cast<unsigned>((ready.dense.columns + tile - 1) / tile));
+    rows_kernel<Kernel><<<grid, rows_warps * 32, 0, stream>>>(ready, static_cast<int>(items), static_cast<int>(tile));
+  });
   if (args.split_count > 0) {
     const dim3 grid(static_cast<unsigned>(args.split_count), static_cast<unsigned>((args.dense.columns + 255) / 256));
-    add_pieces_kernel<Types><<<grid, 256, 0, stream>>>(args);
+    add_pieces_kernel<RowsTypes<Value, Sum>><<<grid, 256, 0, stream>>>(args);
   }
 }
 

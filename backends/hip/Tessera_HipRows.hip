@@ -16,11 +16,10 @@ namespace {
 constexpr int rows_waves = 4;
 
 template <class Kernel>
-__global__ __launch_bounds__(rows_waves * 64) void rows_kernel(const SpmmRowsArgs args, int items_a_wave,
-                                                               int tile_columns) {
+__global__ __launch_bounds__(rows_waves * 64) void rows_kernel(const SpmmRowsArgs args, int items, int tile_columns) {
   const std::int64_t wave_index = std::int64_t{blockIdx.x} * rows_waves + threadIdx.x / 64;
   const HipWave wave;
-  Kernel::run(wave, args, wave_index * items_a_wave, static_cast<std::int32_t>(blockIdx.y) * tile_columns);
+  Kernel::run(wave, args, wave_index * items, static_cast<std::int32_t>(blockIdx.y) * tile_columns);
 }
 
 template <class Types>
@@ -31,30 +30,19 @@ __global__ __launch_bounds__(256) void add_pieces_kernel(const SpmmRowsArgs args
   }
 }
 
-template <class Types, class Index, bool Together>
-void launch(const SpmmRowsArgs& args, hipStream_t stream) {
-  using Kernel = RowsKernel<Types, HipWave, Index, Together>;
-  const int tile_columns = Kernel::vector << args.shift, items_a_wave = Together ? 1 : 64 >> args.shift;
-  const std::int64_t waves = (args.count + items_a_wave - 1) / items_a_wave;
-  const dim3 grid(static_cast<unsigned>((waves + rows_waves - 1) / rows_waves),
-                  static_cast<unsigned>((args.dense.columns + tile_columns - 1) / tile_columns));
-  rows_kernel<Kernel><<<grid, rows_waves * 64, 0, stream>>>(args, items_a_wave, tile_columns);
-}
-
 template <class Value, class Sum>
-void launch(SpmmRowsArgs args, hipStream_t stream) {
-  using Types = RowsTypes<Value, Sum>;
-  args.shift = rows_shift<Value>(args.dense.columns, 64, 128);
-  const bool together = rows_together(args, 64, 104 * 2048);  // compute units of an MI250X die
-  if (!rows_narrow(args)) {
-    launch<Types, std::int64_t, false>(args, stream);
-  } else if (together) {
-    launch<Types, std::int32_t, true>(args, stream);
-  } else {
-    launch<Types, std::int32_t, false>(args, stream);
-  }
+void launch(const SpmmRowsArgs& args, hipStream_t stream) {
+  const std::int64_t lanes = 104 * 2048;  // compute units of an MI250X die
+  rows_dispatch<Value, Sum, HipWave>(args, lanes, rows_narrow(args), [&](auto kernel, const SpmmRowsArgs& ready) {
+    using Kernel = decltype(kernel);
+    const std::int64_t items = Kernel::items(ready), tile = Kernel::tile_columns(ready);
+    const std::int64_t a_block = rows_waves * items;
+    const dim3 grid(static_cast<unsigned>((ready.count + a_block - 1) / a_block),
+                    static_cast<unsigned>((ready.dense.columns + tile - 1) / tile));
+    rows_kernel<Kernel><<<grid, rows_waves * 64, 0, stream>>>(ready, static_cast<int>(items), static_cast<int>(tile));
+  });
   if (args.split_count > 0) {
-    add_pieces_kernel<Types><<<static_cast<unsigned>(args.split_count), 256, 0, stream>>>(args);
+    add_pieces_kernel<RowsTypes<Value, Sum>><<<static_cast<unsigned>(args.split_count), 256, 0, stream>>>(args);
   }
 }
 

@@ -3,6 +3,7 @@
 #ifndef TESSERA_MATRIX_UNIT_ROWS_KERNEL_HPP
 #define TESSERA_MATRIX_UNIT_ROWS_KERNEL_HPP
 
+#include <algorithm>
 #include <cstdint>
 
 #include "backends/common/Tessera_Half.hpp"
@@ -17,11 +18,17 @@
 /// SC'20].
 ///
 /// A *team* of 2^shift lanes takes an item, a row or a piece of a long one [RoDe, Pang et al., PPoPP'24], and reads
-/// rows of B, sixteen bytes a lane: whole lines, no shuffles. Column and value of an entry reach the team in one
+/// rows of B in vectors of sixteen bytes: whole lines, no shuffles. Column and value of an entry reach the team in one
 /// broadcast load each. Sums of pieces are added in order by a second launch.
 ///
-/// `Together`: the teams of a wave share an item, each takes every other group of four entries, and their sums meet by
-/// shuffles. For long rows, and for matrices of so few rows that teams of their own would leave the device idle.
+/// A *walk* says how many vectors of a row of B a lane takes and how many entries are under way at once. All hold about
+/// the same registers; which is fastest depends on the rows (perf_test/NOTES.md, "Rows"):
+///
+///     Pairs   2 vectors, 2 entries   short rows: an entry's column and value are read once for twice the columns
+///     Quads   1 vector,  4 entries   short rows that would leave the device idle otherwise
+///     Octets  1 vector,  8 entries   long rows, and matrices whose long rows are cut
+///     Shared  1 vector,  4 entries   the teams of a wave share an item, each takes every other group of four entries,
+///                                    and their sums meet by shuffles: very long rows, or too few of them
 
 namespace Tessera {
 
@@ -31,24 +38,7 @@ struct RowsTypes {
   using Sum = Sum_;
 };
 
-/// Lanes of a team: as many as `columns` of B need, at most a wave and at most `most` columns.
-template <class Value>
-int rows_shift(std::int64_t columns, int lanes, std::int64_t most) {
-  constexpr int vector = 16 / static_cast<int>(sizeof(Value));
-  int shift = 0;
-  while ((1 << shift) < lanes && (std::int64_t{vector} << shift) < columns && (std::int64_t{vector} << shift) < most) {
-    ++shift;
-  }
-  return shift;
-}
-
-/// Whether teams share items: where their own would be fewer than `lanes` lanes, and where rows are so long that
-/// reading columns and values for one team at a time counts (perf_test/NOTES.md, "SpMM: rows").
-inline bool rows_together(const SpmmRowsArgs& args, int wave, std::int64_t lanes) {
-  const std::int64_t teams = wave >> args.shift;
-  if (teams == 1) return false;
-  return args.nnz >= 200 * args.count || (args.count << args.shift < lanes && args.nnz >= 4 * teams * args.count);
-}
+enum class RowsWalk { Pairs, Quads, Octets, Shared };
 
 /// Whether 32 bits count the entries, a group of them beyond the last one included.
 inline bool rows_narrow(const SpmmRowsArgs& args) { return args.nnz < (std::int64_t{1} << 31) - 1024; }
@@ -62,26 +52,34 @@ inline Status rows_check(const SpmmRowsArgs& args) {
 }
 
 /// Index: of entries, 32 bits where they suffice. State of the loop is kept small on purpose: registers decide how many
-/// waves hide the latency of gathers (perf_test/NOTES.md, "SpMM: rows").
-template <class Types_, class Wave, class Index, bool Together>
+/// waves hide the latency of gathers (perf_test/NOTES.md, "Rows").
+template <class Types_, class Wave_, class Index, RowsWalk Walk>
 struct RowsKernel {
-  using Value = typename Types_::Value;
-  using Sum = typename Types_::Sum;
+  using Types = Types_;
+  using Wave = Wave_;
+  using Value = typename Types::Value;
+  using Sum = typename Types::Sum;
+  static constexpr bool shared = Walk == RowsWalk::Shared;
   static constexpr int vector = 16 / static_cast<int>(sizeof(Value));
-  static constexpr int batch = 4;  ///< entries whose rows of B are loaded at once
+  static constexpr int vectors = Walk == RowsWalk::Pairs ? 2 : 1;  ///< a lane's, 2^shift vectors apart
+  static constexpr int batch = Walk == RowsWalk::Pairs ? 2 : Walk == RowsWalk::Octets ? 8 : 4;  ///< entries at once
+
+  /// Items a wave takes, and columns of its tile.
+  static std::int64_t items(const SpmmRowsArgs& args) { return shared ? 1 : Wave::lanes >> args.shift; }
+  static std::int32_t tile_columns(const SpmmRowsArgs& args) { return (vectors * vector) << args.shift; }
 
   template <class T>
   using Varying = typename Wave::template Varying<T>;
 
   struct Sums {
-    Sum s[vector];
+    Sum s[vectors][vector];
   };
 
-  /// Items from first_item on (Together: this one), columns from first_column on.
+  /// Items from first_item on (Shared: this one), columns from first_column on.
   TESSERA_FUNCTION static void run(const Wave& wave, const SpmmRowsArgs& args, std::int64_t first_item,
                                    std::int32_t first_column) {
-    if constexpr (Together) {
-      run_together(wave, args, first_item, first_column);
+    if constexpr (shared) {
+      run_shared(wave, args, first_item, first_column);
     } else {
       wave.each([&](int lane) {
         const std::int64_t index = first_item + (lane >> args.shift);
@@ -91,6 +89,17 @@ struct RowsKernel {
         Sums sums{};
         Index i = item.begin;
         for (; i + batch <= item.end; i += batch) add_entries<batch>(args, i, column, sums);
+        if constexpr (batch == 8) {
+          // One by one, up to seven entries would wait for each other.
+          if (item.end - i >= 4) {
+            add_entries<4>(args, i, column, sums);
+            i += 4;
+          }
+          if (item.end - i >= 2) {
+            add_entries<2>(args, i, column, sums);
+            i += 2;
+          }
+        }
         for (; i < item.end; ++i) add_entries<1>(args, i, column, sums);
         store(args, item, column, sums);
       });
@@ -117,33 +126,41 @@ struct RowsKernel {
     return {offsets[0], offsets[1], row, -1};
   }
 
-  /// Entries i .. i + N - 1.
+  /// Entries i .. i + N - 1. A lane's second vector may lie beyond the last column: then it reads the first again.
   template <int N>
   TESSERA_FUNCTION static void add_entries(const SpmmRowsArgs& args, Index i, std::int32_t column, Sums& sums) {
     const char* b = reinterpret_cast<const char*>(static_cast<const Value*>(args.dense.b) + column);
     const auto ldb_bytes = static_cast<std::int32_t>(args.dense.ldb) * static_cast<std::int32_t>(sizeof(Value));
+    const std::int32_t hop = column + (vector << args.shift) < args.dense.columns ? 16 << args.shift : 0;
     std::int32_t row[N];
     Value a[N];
-    Packed<Value, vector> x[N];
+    Packed<Value, vector> x[N][vectors];
     TESSERA_UNROLL
     for (int u = 0; u < N; ++u) row[u] = args.columns[i + u];
     TESSERA_UNROLL
     for (int u = 0; u < N; ++u) a[u] = static_cast<const Value*>(args.values)[i + u];
     TESSERA_UNROLL
     for (int u = 0; u < N; ++u) {
-      const Word w = Wave::template load<false>(reinterpret_cast<const Word*>(b + std::int64_t{row[u]} * ldb_bytes));
       TESSERA_UNROLL
-      for (int j = 0; j < 4; ++j) x[u].w[j] = w.w[j];
+      for (int k = 0; k < vectors; ++k) {
+        const char* at = b + std::int64_t{row[u]} * ldb_bytes + k * hop;
+        const Word w = Wave::template load<false>(reinterpret_cast<const Word*>(at));
+        TESSERA_UNROLL
+        for (int j = 0; j < 4; ++j) x[u][k].w[j] = w.w[j];
+      }
     }
     TESSERA_UNROLL
     for (int u = 0; u < N; ++u) {
       TESSERA_UNROLL
-      for (int v = 0; v < vector; ++v) sums.s[v] += static_cast<Sum>(a[u]) * static_cast<Sum>(x[u].get(v));
+      for (int k = 0; k < vectors; ++k) {
+        TESSERA_UNROLL
+        for (int v = 0; v < vector; ++v) sums.s[k][v] += static_cast<Sum>(a[u]) * static_cast<Sum>(x[u][k].get(v));
+      }
     }
   }
 
-  TESSERA_FUNCTION static void run_together(const Wave& wave, const SpmmRowsArgs& args, std::int64_t index,
-                                            std::int32_t first_column) {
+  TESSERA_FUNCTION static void run_shared(const Wave& wave, const SpmmRowsArgs& args, std::int64_t index,
+                                          std::int32_t first_column) {
     if (index >= args.count) return;
     const Item item = item_at(args, index);
     Varying<Sums> sums;
@@ -154,7 +171,7 @@ struct RowsKernel {
       if (column >= args.dense.columns) return;
       Index i = item.begin + batch * team;
       for (; i + batch <= item.end; i += batch * teams) add_entries<batch>(args, i, column, sums(lane));
-      // What is left of the last group of four.
+      // What is left of the last group.
       i = item.begin + (item.end - item.begin) / batch * batch + team;
       for (; i < item.end; i += teams) add_entries<1>(args, i, column, sums(lane));
     });
@@ -162,9 +179,9 @@ struct RowsKernel {
       TESSERA_UNROLL
       for (int v = 0; v < vector; ++v) {
         Varying<Sum> own, other;
-        wave.each([&](int lane) { own(lane) = sums(lane).s[v]; });
+        wave.each([&](int lane) { own(lane) = sums(lane).s[0][v]; });
         wave.shuffle(other, own, [=](int lane) { return lane ^ distance; });
-        wave.each([&](int lane) { sums(lane).s[v] += other(lane); });
+        wave.each([&](int lane) { sums(lane).s[0][v] += other(lane); });
       }
     }
     wave.each([&](int lane) {
@@ -175,12 +192,17 @@ struct RowsKernel {
 
   TESSERA_FUNCTION static void store(const SpmmRowsArgs& args, const Item& item, std::int32_t column,
                                      const Sums& sums) {
-    if (item.partial >= 0) {
-      const SpmmTarget<Sum, Sum> target{static_cast<Sum*>(args.partials), args.partial_ld, args.dense.columns, Sum(1),
-                                        Sum(0)};
-      spmm_store_run(target, item.partial, column, sums.s);
-    } else {
-      spmm_to_c<Value, Sum>(args.dense, [&](const auto& target) { spmm_store_run(target, item.row, column, sums.s); });
+    TESSERA_UNROLL
+    for (int k = 0; k < vectors; ++k) {
+      const std::int32_t at = column + k * (vector << args.shift);
+      if (k > 0 && at >= args.dense.columns) return;
+      if (item.partial >= 0) {
+        const SpmmTarget<Sum, Sum> target{static_cast<Sum*>(args.partials), args.partial_ld, args.dense.columns, Sum(1),
+                                          Sum(0)};
+        spmm_store_run(target, item.partial, at, sums.s[k]);
+      } else {
+        spmm_to_c<Value, Sum>(args.dense, [&](const auto& target) { spmm_store_run(target, item.row, at, sums.s[k]); });
+      }
     }
   }
 };
@@ -193,6 +215,64 @@ TESSERA_FUNCTION void rows_add_pieces(const SpmmRowsArgs& args, const SpmmSplitR
   for (std::int32_t i = 0; i < split.count; ++i) sum += partial[i * args.partial_ld];
   const Sum sums[1] = {sum};
   spmm_to_c<Value, Sum>(args.dense, [&](const auto& target) { target.store(split.row, column, sums); });
+}
+
+/// The walk for a product (perf_test/NOTES.md, "Rows"). lanes: of the whole device.
+template <class Value>
+RowsWalk rows_walk(const SpmmRowsArgs& args, int wave, std::int64_t lanes) {
+  const std::int64_t vectors = (args.dense.columns * static_cast<std::int64_t>(sizeof(Value)) + 15) / 16;
+  int shift = 0;
+  while ((1 << shift) < wave && (1 << shift) < vectors) ++shift;
+  const std::int64_t teams = wave >> shift;
+  if (teams > 1 &&
+      (args.nnz >= 200 * args.count || (args.count << shift < lanes && args.nnz >= 4 * teams * args.count))) {
+    return RowsWalk::Shared;
+  }
+  const bool cut = args.table != nullptr, fills = args.count * vectors >= 3 * lanes;
+  const bool brief = args.nnz <= 7 * args.count, wide = vectors >= 64 && args.nnz <= 48 * args.count;
+  if (!cut && fills && (brief || wide)) return RowsWalk::Pairs;
+  return cut || args.nnz >= 8 * args.count ? RowsWalk::Octets : RowsWalk::Quads;
+}
+
+/// log2 of a team's lanes: as many as the columns of B need, at most 32 (512 bytes of a row of B, or 1,024 in pairs).
+/// Pairs keep to 512 where B is so large that its rows would no longer wait in the second-level cache until the next
+/// planes of a mesh use them again.
+template <class Kernel>
+int rows_shift(const SpmmRowsArgs& args) {
+  constexpr std::int64_t large = std::int64_t{5} << 28;  // bytes of 1,024 a row of B
+  const int most = Kernel::vectors == 2 && args.dense.columns * std::int64_t{sizeof(typename Kernel::Value)} > 512 &&
+                           args.cols * 1024 > large
+                       ? 4
+                       : 5;
+  int shift = 0;
+  while (shift < most && (1 << shift) < Kernel::Wave::lanes &&
+         (std::int64_t{Kernel::vectors * Kernel::vector} << shift) < args.dense.columns) {
+    ++shift;
+  }
+  return shift;
+}
+
+/// Calls run(kernel, args with the shift set) with the kernel for a product.
+/// narrow: entries are counted in 32 bits.
+template <class Value, class Sum, class Wave, class Run>
+void rows_dispatch(SpmmRowsArgs args, std::int64_t lanes, bool narrow, const Run& run) {
+  using Types = RowsTypes<Value, Sum>;
+  const auto with = [&](auto kernel) {
+    using Kernel = decltype(kernel);
+    args.shift = rows_shift<Kernel>(args);
+    run(kernel, args);
+  };
+  if (!narrow) return with(RowsKernel<Types, Wave, std::int64_t, RowsWalk::Quads>{});
+  switch (rows_walk<Value>(args, Wave::lanes, lanes)) {
+    case RowsWalk::Pairs:
+      return with(RowsKernel<Types, Wave, std::int32_t, RowsWalk::Pairs>{});
+    case RowsWalk::Quads:
+      return with(RowsKernel<Types, Wave, std::int32_t, RowsWalk::Quads>{});
+    case RowsWalk::Octets:
+      return with(RowsKernel<Types, Wave, std::int32_t, RowsWalk::Octets>{});
+    case RowsWalk::Shared:
+      return with(RowsKernel<Types, Wave, std::int32_t, RowsWalk::Shared>{});
+  }
 }
 
 }  // namespace Tessera

@@ -49,30 +49,25 @@ Status run_panels(const SpmmPanelArgs& args) noexcept {
   return Vendor::dispatch(args, PanelEmulation{args});
 }
 
-template <class Types, int Lanes, class Index, bool Together>
-void run_rows(const SpmmRowsArgs& args) {
-  using Wave = HostWave<Lanes>;
-  using Kernel = RowsKernel<Types, Wave, Index, Together>;
-  const Wave wave;
-  const std::int64_t items = Together ? 1 : Lanes >> args.shift;
-  const std::int32_t tile = Kernel::vector << args.shift;
-  for (std::int32_t column = 0; column < args.dense.columns; column += tile) {
-    for (std::int64_t item = 0; item < args.count; item += items) Kernel::run(wave, args, item, column);
-  }
+template <class Value, class Sum, int Lanes>
+Status run_rows(const SpmmRowsArgs& args) {
+  // A device of few lanes, so that small matrices fill it; 64-bit entry numbers for every other number of rows.
+  constexpr std::int64_t lanes = 256;
+  const auto run = [](auto kernel, const SpmmRowsArgs& ready) {
+    using Kernel = decltype(kernel);
+    const typename Kernel::Wave wave;
+    const std::int32_t tile = Kernel::tile_columns(ready);
+    for (std::int32_t column = 0; column < ready.dense.columns; column += tile) {
+      for (std::int64_t item = 0; item < ready.count; item += Kernel::items(ready)) {
+        Kernel::run(wave, ready, item, column);
+      }
+    }
+  };
+  rows_dispatch<Value, Sum, HostWave<Lanes>>(args, lanes, args.rows % 2 == 0, run);
   for (std::int64_t i = 0; i < args.split_count; ++i) {
     for (std::int64_t column = 0; column < args.dense.columns; ++column) {
-      rows_add_pieces<typename Types::Value, typename Types::Sum>(args, args.splits[i], column);
+      rows_add_pieces<Value, Sum>(args, args.splits[i], column);
     }
-  }
-}
-
-template <class Value, class Sum, int Lanes>
-Status run_rows(SpmmRowsArgs args) {
-  args.shift = rows_shift<Value>(args.dense.columns, Lanes, 128);
-  if (rows_together(args, Lanes, 1024)) {
-    run_rows<RowsTypes<Value, Sum>, Lanes, std::int32_t, true>(args);
-  } else {
-    run_rows<RowsTypes<Value, Sum>, Lanes, std::int64_t, false>(args);  // devices mostly take 32 bits
   }
   return {};
 }

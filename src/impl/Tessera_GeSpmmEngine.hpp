@@ -168,6 +168,7 @@ class GeSpmmEngine {
     SpmmRowsArgs args;
     args.precision = precision_;
     args.rows = c.rows;
+    args.cols = static_cast<std::int64_t>(csr_.cols());
     args.nnz = static_cast<std::int64_t>(csr_.nnz());
     args.row_map = csr_.row_map().data();
     args.offset_bytes = static_cast<int>(sizeof(typename Csr::size_type));
