@@ -102,7 +102,7 @@ struct GeSpmmOptions {
 /// user sees nothing of it: C keeps its order, update_values and transposes work as ever. SpmmAlgorithm::Auto weighs
 /// the algorithms by the natural order.
 enum class RowReordering {
-  Auto,     ///< Clusters where a sample of windows says that they save a tenth of the fetched rows of B, else None
+  Auto,     ///< Nearest or Clusters where a sample of windows says that a tenth of the fetched rows of B is saved
   None,     ///< rows stay in their order; costs nothing
   Nearest,  ///< always by first column [GE-SpMM]: reorder::nearest_rows
   Clusters  ///< always by minhash signatures of the columns: reorder::clustered_rows

@@ -3,6 +3,7 @@
 #ifndef TESSERA_REORDER_ROW_CLUSTERS_HPP
 #define TESSERA_REORDER_ROW_CLUSTERS_HPP
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -346,15 +347,22 @@ RowOrder<Csr> choose_row_order(const Exec& space, const Csr& A, int height, RowR
     r.note = "rows in their own order, there is one window or no entry";
     return r;
   }
-  const auto order = reorder::clustered_rows(space, A);
-  double natural = 1, clustered = 1;
-  compare_fetched_rows(space, A, height, order, backend, natural, clustered);
-  const bool keep = clustered <= (1 - least_saving) * natural;
-  char text[160];
-  std::snprintf(text, sizeof(text), "rows %s: %.3f fetched rows of B an entry in their own order, %.3f clustered",
-                keep ? "clustered" : "in their own order", natural, clustered);
+  const auto nearest = reorder::nearest_rows(space, A), clusters = reorder::clustered_rows(space, A);
+  double natural = 1, by_column = 1, clustered = 1;
+  compare_fetched_rows(space, A, height, nearest, backend, natural, by_column);
+  compare_fetched_rows(space, A, height, clusters, backend, natural, clustered);
+  // Clusters have to be clearly better than first columns, which also bring neighbouring windows close to each other.
+  const bool by_cluster = clustered <= (1 - least_saving) * by_column;
+  const bool keep = std::min(clustered, by_column) <= (1 - least_saving) * natural;
+  char text[200];
+  std::snprintf(text, sizeof(text),
+                "rows %s: %.3f fetched rows of B an entry in their own order, %.3f by first column, %.3f clustered",
+                !keep        ? "in their own order"
+                : by_cluster ? "clustered"
+                             : "by first column",
+                natural, by_column, clustered);
   r.note = text;
-  if (keep) r.order = order;
+  if (keep) r.order = by_cluster ? clusters : nearest;
   return r;
 }
 
