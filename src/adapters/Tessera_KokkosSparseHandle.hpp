@@ -151,7 +151,7 @@ class SpmvHandle {
       return "update_values: A has " + std::to_string(A.values.extent(0)) + " values, the graph needs " +
              std::to_string(matrix_->values.extent(0));
     });
-    matrix_ = A;
+    matrix_.emplace(A);
     if constexpr (blocks) {
       Impl::update_expanded(space, A, *expanded_);
     } else {
@@ -214,12 +214,12 @@ class SpmvHandle {
 
   void adopt(const execution_space& space, const Matrix& A) {
     if constexpr (blocks) {
-      expanded_ = to_crs_matrix(space, A);
+      expanded_.emplace(to_crs_matrix(space, A));
       csr_ = csr_view(*expanded_);
     } else {
       csr_ = csr_view(A);
     }
-    matrix_ = A;
+    matrix_.emplace(A);
   }
   csr_type operand(bool turned) const { return turned ? transposed_->view() : csr_; }
   SpmmOptions spmm_options_for(std::size_t columns) const {
