@@ -338,7 +338,7 @@ void spmm(const Exec& space, const SpmmPlan<Csr>& plan, const char mode[], doubl
 }
 
 /// One-shot C := alpha op(A) B + beta C (Reuse::Once: straight from CSR, no conversion). A is a CsrView or anything
-/// csr_view() accepts. For "T", "C" and "H" A is transposed first, which may cost more than the product: keep a plan.
+/// csr_view() accepts. For "T" and "H" A is transposed first, which may cost more than the product: keep a plan.
 template <class Exec, class Matrix, class B, class C>
 void spmm(const Exec& space, const char mode[], double alpha, const Matrix& A, const B& b, double beta, const C& c) {
   if constexpr (!Impl::IsCsrView<Matrix>::value) {

@@ -326,7 +326,7 @@ void spmv(const Exec& space, const SpmvPlan<Csr>& plan, const char mode[], doubl
 }
 
 /// One-shot y := alpha op(A) x + beta y (Reuse::Once: straight from CSR, no conversion). A is a CsrView or anything
-/// csr_view() accepts. For "T", "C" and "H" A is transposed first, which costs far more than the product: keep a plan.
+/// csr_view() accepts. For "T" and "H" A is transposed first, which costs far more than the product: keep a plan.
 template <class Exec, class Matrix, class X, class Y>
 void spmv(const Exec& space, const char mode[], double alpha, const Matrix& A, const X& x, double beta, const Y& y) {
   if constexpr (!Impl::IsCsrView<Matrix>::value) {

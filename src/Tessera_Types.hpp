@@ -137,12 +137,14 @@ inline Precision parse_precision(const std::string& name) {
   constexpr Precision all[] = {Precision::FP64, Precision::FP32, Precision::TF32, Precision::FP16, Precision::BF16};
   return Impl::parse_enum(name, all, "precision");
 }
-/// "N", "T", "C" or "H" (Kokkos Kernels' modes; for real scalars C and H are T). @throw InvalidArgument.
+/// Kokkos Kernels' modes: "N" (A), "T" (transpose), "C" (conjugate, *not* transposed: for real scalars N) and "H"
+/// (conjugate transpose: for real scalars T). BLAS and cuSPARSE call by C what is H here. @throw InvalidArgument.
 inline Op parse_op(const std::string& mode) {
-  if (mode == "N" || mode == "n") return Op::NoTrans;
+  if (mode == "N" || mode == "n" || mode == "C" || mode == "c") return Op::NoTrans;
   if (mode == "T" || mode == "t") return Op::Trans;
-  if (mode == "C" || mode == "c" || mode == "H" || mode == "h") return Op::ConjTrans;
-  throw InvalidArgument("unknown mode '" + mode + "'; known: N (A), T (transpose), C or H (conjugate transpose)");
+  if (mode == "H" || mode == "h") return Op::ConjTrans;
+  throw InvalidArgument("unknown mode '" + mode +
+                        "'; known: N (A), T (transpose), C (conjugate), H (conjugate transpose)");
 }
 
 namespace Impl {

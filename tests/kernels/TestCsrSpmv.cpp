@@ -246,7 +246,7 @@ TEST(OneShot, EveryMode) {
   const DeviceMatrix<Exec, double> device(A);
   for (const std::string mode : {"N", "n", "T", "t", "C", "c", "H", "h"}) {
     SCOPED_TRACE(mode);
-    const HostMatrix<double>& op = mode == "N" || mode == "n" ? A : T;
+    const HostMatrix<double>& op = std::string("NnCc").find(mode) != std::string::npos ? A : T;
     const auto x = numbers<double>(op.cols, Data::Integers, 6), y = numbers<double>(op.rows, Data::Integers, 7);
     const auto dx = to_device<Exec>(x), dy = to_device<Exec>(y);
     spmv(Exec(), mode.c_str(), 2.5, device.view(), dx, -1, dy);

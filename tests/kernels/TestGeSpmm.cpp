@@ -118,7 +118,7 @@ TEST(OneShotSpmm, EveryMode) {
   const int n = 6;
   for (const std::string mode : {"N", "n", "T", "t", "C", "c", "H", "h"}) {
     SCOPED_TRACE(mode);
-    const HostMatrix<double>& op = mode == "N" || mode == "n" ? A : T;
+    const HostMatrix<double>& op = std::string("NnCc").find(mode) != std::string::npos ? A : T;
     const auto b = numbers<double>(op.cols * n, Data::Integers, 6), c = numbers<double>(op.rows * n, Data::Integers, 7);
     const DenseOperand<Exec, double, RowMajor> db(b, op.cols, n, 0);
     const DenseOperand<Exec, double, ColumnMajor> dc(c, op.rows, n, 0);

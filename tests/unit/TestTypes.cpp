@@ -85,9 +85,9 @@ TEST(Names, ElementType) {
 }
 
 TEST(ParseOp, ModesOfKokkosKernels) {
-  for (const char* mode : {"N", "n"}) EXPECT_EQ(parse_op(mode), Op::NoTrans);
+  for (const char* mode : {"N", "n", "C", "c"}) EXPECT_EQ(parse_op(mode), Op::NoTrans);  // C: conjugated only
   for (const char* mode : {"T", "t"}) EXPECT_EQ(parse_op(mode), Op::Trans);
-  for (const char* mode : {"C", "c", "H", "h"}) EXPECT_EQ(parse_op(mode), Op::ConjTrans);
+  for (const char* mode : {"H", "h"}) EXPECT_EQ(parse_op(mode), Op::ConjTrans);
 }
 
 TEST(ParseOp, OtherModesAreRefusedByName) {
@@ -98,7 +98,7 @@ TEST(ParseOp, OtherModesAreRefusedByName) {
     } catch (const InvalidArgument& e) {
       const std::string message = e.what();
       EXPECT_NE(message.find("'" + mode + "'"), std::string::npos) << message;
-      for (const char* known : {"N (A)", "T (transpose)", "H (conjugate transpose)"}) {
+      for (const char* known : {"N (A)", "T (transpose)", "C (conjugate)", "H (conjugate transpose)"}) {
         EXPECT_NE(message.find(known), std::string::npos) << message;
       }
     }
