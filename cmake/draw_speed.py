@@ -9,7 +9,7 @@ matrix. Python's own library only; the same input gives the same text.
     draw_speed.py RUN.csv ... --write RESULTS.csv --out FIGURE.svg
 
 Input is a table of results, with the columns operation, precision, columns, matrix, nnz, ours_us, peer, peer_us, or what
-`tessera_bench --csv` wrote (several files: peers of all of them count). Of the latter the algorithm `auto` is ours, every
+`tessera_bench --csv` wrote (several files: peers of all of them count). Of the latter what was asked for as `auto` is ours, every
 verified baseline is a peer, and the fastest peer of a matrix is taken; --write keeps the result as such a table.
 """
 
@@ -33,18 +33,18 @@ def read(files, time_key):
         if rows and set(TABLE) <= set(rows[0]):
             table += [{key: row[key] for key in TABLE} for row in rows]
             continue
-        needed = {"op", "precision", "matrix", "nnz", "role", "algorithm", time_key}
+        needed = {"op", "precision", "n", "matrix", "nnz", "role", "asked", "label", "verified", time_key}
         if rows and not needed <= set(rows[0]):
             raise SystemExit(f"{file}: columns {', '.join(sorted(needed - set(rows[0])))} are missing")
         for row in rows:
-            if row.get("verified", "").lower() not in ("true", "1", "passed") or not row[time_key]:
+            if row["verified"] != "true" or not row[time_key]:
                 continue
-            columns = row.get("n") or "1"
-            key = (row["op"], row["precision"], int(float(columns)), pathlib.Path(row["matrix"]).name)
-            entry = (float(row[time_key]), row["algorithm"], row["nnz"])
+            matrix = pathlib.Path(row["matrix"]).name.replace(".mtx.gz", "").replace(".mtx", "")
+            key = (row["op"], row["precision"], int(row["n"]), matrix)
+            entry = (1e6 * float(row[time_key]), row["label"], row["nnz"])
             if row["role"] == "baseline":
                 peers[key] = min(peers.get(key, entry), entry)
-            elif row["algorithm"] == "auto":
+            elif row["asked"] == "auto":
                 ours[key] = entry
     for key in ours:
         if key in peers:
@@ -158,7 +158,7 @@ def main():
     parser.add_argument("--check", type=pathlib.Path, help="a figure that must be the same")
     parser.add_argument("--write", type=pathlib.Path, help="the table of results")
     parser.add_argument("--title", default="Auto against the fastest peer of each matrix")
-    parser.add_argument("--time", default="time_us", help="column of tessera_bench's file (default: %(default)s)")
+    parser.add_argument("--time", default="seconds_median", help="column of tessera_bench's file (default: %(default)s)")
     options = parser.parse_args()
     table = read(options.files, options.time)
     if options.write:
