@@ -10,6 +10,9 @@ if(DOXYGEN_FOUND)
   add_custom_target(
     tessera_doc
     COMMAND Doxygen::doxygen "${PROJECT_BINARY_DIR}/doc/Doxyfile"
+    # Doxygen does not copy pictures that pages name with their folder.
+    COMMAND "${CMAKE_COMMAND}" -E copy_directory "${PROJECT_SOURCE_DIR}/example/manual/figures"
+            "${PROJECT_BINARY_DIR}/doc/html/figures"
     COMMENT "Tessera: documentation in ${PROJECT_BINARY_DIR}/doc/html"
     VERBATIM)
 endif()
