@@ -9,8 +9,9 @@ matrix. Python's own library only; the same input gives the same text.
     draw_speed.py RUN.csv ... --write RESULTS.csv --out FIGURE.svg
 
 Input is a table of results, with the columns operation, precision, columns, matrix, nnz, ours_us, peer, peer_us, or what
-`tessera_bench --csv` wrote (several files: peers of all of them count). Of the latter what was asked for as `auto` is ours, every
-verified baseline is a peer, and the fastest peer of a matrix is taken; --write keeps the result as such a table.
+`tessera_bench --csv` wrote (several files: peers of all of them count). Of the latter what was asked for as `auto` is
+ours, every verified baseline is a peer, and the fastest peer of a matrix is taken; emulated matrix units are left out.
+--write keeps the result as such a table.
 """
 
 import argparse
@@ -33,13 +34,15 @@ def read(files, time_key):
         if rows and set(TABLE) <= set(rows[0]):
             table += [{key: row[key] for key in TABLE} for row in rows]
             continue
-        needed = {"op", "precision", "n", "matrix", "nnz", "role", "asked", "label", "verified", time_key}
+        needed = {"op", "precision", "n", "matrix", "nnz", "role", "asked", "label", "verified",
+                  "emulated", time_key}
         if rows and not needed <= set(rows[0]):
             raise SystemExit(f"{file}: columns {', '.join(sorted(needed - set(rows[0])))} are missing")
         for row in rows:
-            if row["verified"] != "true" or not row[time_key]:
+            if row["verified"] != "true" or not row[time_key] or row["emulated"] == "true":
                 continue
             matrix = pathlib.Path(row["matrix"]).name.replace(".mtx.gz", "").replace(".mtx", "")
+            matrix = matrix[4:] if matrix.startswith("gen:") else matrix
             key = (row["op"], row["precision"], int(row["n"]), matrix)
             entry = (1e6 * float(row[time_key]), row["label"], row["nnz"])
             if row["role"] == "baseline":
@@ -129,7 +132,7 @@ def draw(table, title):
     for key, (x, y) in places.items():
         rows = groups[key]
         wins = sum(r["ratio"] > 1 for r in rows)
-        name = key[0].upper() + (f", {key[1]} columns" if len(columns) > 1 else "")
+        name = key[0].upper() + (f", N = {key[1]}" if len(columns) > 1 else "")
         words = f"{name}: mean {mean(rows):.2f}, faster on {wins} of {len(rows)}"
         body += panel(rows, 44 + x * (width + gap_x), top + y * (height + gap_y), width, height, x_of, low, high,
                       colour_of, words)
