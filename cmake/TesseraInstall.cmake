@@ -23,7 +23,7 @@ foreach(folder common host matrix_unit reference)
     FILES_MATCHING
     PATTERN "*.hpp")
 endforeach()
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/tessera")
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/cmake/CITATION.cff" DESTINATION "${CMAKE_INSTALL_DATADIR}/tessera")
 
 install(
   TARGETS tessera

@@ -7,7 +7,7 @@
 #   cmake/test.sh [--preset debian|openmp|asan|cuda|hip-compile] [--label NAME[,NAME...]] [--configure-only]
 #                 [-DNAME=VALUE ...] [-- CTEST ARGUMENTS]
 #
-# --label NAME builds and runs the tests of these folders (unit, kernels, device ...). Build folder: build/<preset>.
+# --label NAME builds and runs the tests of these folders (unit, kernels, examples ...). Build folder: build/<preset>.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -73,6 +73,7 @@ if [ -n "$label" ]; then
   for name in ${label//,/ }; do
     case $name in
       compile | consumer) ;;
+      examples) target+=(tessera_examples) ;;
       *) target+=("tessera_test_$name") ;;
     esac
   done

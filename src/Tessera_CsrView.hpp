@@ -29,15 +29,18 @@ class CsrView {
                 "Tessera::CsrView: Scalar must be double, float, Tessera::half_t or Tessera::bhalf_t");
   static_assert(std::is_integral_v<Ordinal> && std::is_integral_v<Offset> && sizeof(Offset) >= 4,
                 "Tessera::CsrView: Ordinal and Offset must be integers, Offset of 32 bits or more");
-  using value_type = Scalar;
-  using ordinal_type = Ordinal;
-  using size_type = Offset;
-  using device_type = Device;
-  using execution_space = typename Device::execution_space;
-  using memory_space = typename Device::memory_space;
-  using unmanaged = Kokkos::MemoryTraits<Kokkos::Unmanaged>;
+  using value_type = Scalar;                                  ///< of the entries
+  using ordinal_type = Ordinal;                               ///< of rows and columns
+  using size_type = Offset;                                   ///< of offsets
+  using device_type = Device;                                 ///< where the arrays lie
+  using execution_space = typename Device::execution_space;   ///< where plans run
+  using memory_space = typename Device::memory_space;         ///< where the arrays lie
+  using unmanaged = Kokkos::MemoryTraits<Kokkos::Unmanaged>;  ///< nothing is owned
+  /// rows + 1 offsets.
   using row_map_type = Kokkos::View<const Offset*, Kokkos::LayoutLeft, Device, unmanaged>;
+  /// The columns.
   using entries_type = Kokkos::View<const Ordinal*, Kokkos::LayoutLeft, Device, unmanaged>;
+  /// The numbers.
   using values_type = Kokkos::View<const Scalar*, Kokkos::LayoutLeft, Device, unmanaged>;
 
   CsrView() = default;
@@ -76,12 +79,17 @@ class CsrView {
         [] { return std::string("CSR arrays must not be null"); });
   }
 
+  /// Sizes of the matrix.
   KOKKOS_INLINE_FUNCTION Ordinal rows() const noexcept { return rows_; }
+  /// See rows().
   KOKKOS_INLINE_FUNCTION Ordinal cols() const noexcept { return cols_; }
   /// Length of entries, which must equal row_map(rows) (validate() checks it).
   KOKKOS_INLINE_FUNCTION std::size_t nnz() const noexcept { return entries_.extent(0); }
+  /// Where each row begins, and the end.
   KOKKOS_INLINE_FUNCTION const row_map_type& row_map() const noexcept { return row_map_; }
+  /// Columns, row by row.
   KOKKOS_INLINE_FUNCTION const entries_type& entries() const noexcept { return entries_; }
+  /// Numbers, in the order of the columns.
   KOKKOS_INLINE_FUNCTION const values_type& values() const noexcept { return values_; }
 
  private:
@@ -128,7 +136,7 @@ auto csr_view(const CrsMatrix& A) {
 
 /// What validate() found.
 struct CsrReport {
-  bool valid = true;
+  bool valid = true;             ///< plans may be made of it
   std::string fault;             ///< empty if valid; else the first kind of fault with its place
   long long duplicate_rows = 0;  ///< rows with adjacent equal columns (legal)
   long long unsorted_rows = 0;   ///< rows whose columns are not ascending (legal)

@@ -13,12 +13,12 @@ namespace Tessera {
 
 /// One matrix-unit backend, and whether it can be used here.
 struct BackendInfo {
-  Backend backend = Backend::Auto;
-  std::string name;
-  bool compiled = false;
-  bool usable = false;
-  std::string reason;   ///< why not, if not usable
-  DeviceFacts facts{};  ///< of the current device, if usable
+  Backend backend = Backend::Auto;  ///< which
+  std::string name;                 ///< to_string(backend)
+  bool compiled = false;            ///< part of this build
+  bool usable = false;              ///< compiled, and there is a device that can run it
+  std::string reason;               ///< why not, if not usable
+  DeviceFacts facts{};              ///< of the current device, if usable
 };
 
 /// Every backend Tessera has, in order of preference, with the reason where one cannot be used. Queries the device

@@ -13,6 +13,7 @@
 
 namespace Tessera {
 
+/// One for each class below.
 enum class ErrorCode {
   InvalidArgument,
   DimensionMismatch,
@@ -27,7 +28,9 @@ enum class ErrorCode {
 /// Base of every exception Tessera throws.
 class Error : public std::runtime_error {
  public:
+  /// what() is "Tessera: " and the message.
   Error(ErrorCode code, const std::string& message) : std::runtime_error("Tessera: " + message), code_(code) {}
+  /// Which class it is, for callers that catch the base.
   ErrorCode code() const noexcept { return code_; }
 
  private:
@@ -66,12 +69,15 @@ class StalePlan : public Impl::ErrorOf<ErrorCode::StalePlan> {
 /// The caller's workspace is smaller than `workspace_bytes()`.
 class WorkspaceTooSmall : public Impl::ErrorOf<ErrorCode::WorkspaceTooSmall> {
  public:
+  /// In bytes.
   WorkspaceTooSmall(std::size_t required, std::size_t given)
       : ErrorOf("workspace of " + std::to_string(given) + " bytes given, " + std::to_string(required) +
                 " bytes required"),
         required_(required),
         given_(given) {}
+  /// Bytes that the plan needs.
   std::size_t required() const noexcept { return required_; }
+  /// Bytes of the caller's workspace.
   std::size_t given() const noexcept { return given_; }
 
  private:
@@ -84,9 +90,12 @@ class DeviceError : public Impl::ErrorOf<ErrorCode::DeviceError> {
 /// A file cannot be read, written or understood; the message reads "FILE:LINE: fault" (line 0: the file as a whole).
 class FileError : public Impl::ErrorOf<ErrorCode::FileError> {
  public:
+  /// Line 0: the file as a whole.
   FileError(const std::string& file, std::size_t line, const std::string& fault)
       : ErrorOf(file + ":" + std::to_string(line) + ": " + fault), file_(file), line_(line) {}
+  /// Its name, as it was given.
   const std::string& file() const noexcept { return file_; }
+  /// The line, counted from 1, or 0.
   std::size_t line() const noexcept { return line_; }
 
  private:

@@ -13,8 +13,8 @@ namespace Tessera {
 /// Caller-owned scratch in a memory space the execution space can access, aligned to 16 bytes.
 /// bytes == 0: the plan allocates its own. Plans that share a workspace must not be applied at the same time.
 struct Workspace {
-  void* data = nullptr;
-  std::size_t bytes = 0;
+  void* data = nullptr;   ///< not read before it was written
+  std::size_t bytes = 0;  ///< at least the plan's workspace_bytes(), or 0
 };
 
 /// Whether the matrix, read once an apply, passes the first-level cache by.
@@ -33,13 +33,13 @@ enum class SortRange {
 
 /// Parameters of the DASP format [Lu & Liu, SC'23]; the defaults are the paper's where the paper has one.
 struct DaspOptions {
-  int max_medium_length = 255;  ///< longer rows are cut into pieces (MAX_LEN - 1; 4 <= value <= 255)
-  double threshold = 0.75;      ///< least share of real entries in a step of the regular part, in (0, 1]
-  int min_pairs = 128;          ///< rows of 1 and 3 are paired only if there are this many of each
-  SortRange sort = SortRange::Auto;
-  int entries_per_wave = 0;   ///< work of a wave: decides row-blocks a wave and pieces of long rows; 0: by size
-  bool adaptive_work = true;  ///< false: one row-block, one short step a wave
-  CacheBypass bypass = CacheBypass::Auto;
+  int max_medium_length = 255;       ///< longer rows are cut into pieces (MAX_LEN - 1; 4 <= value <= 255)
+  double threshold = 0.75;           ///< least share of real entries in a step of the regular part, in (0, 1]
+  int min_pairs = 128;               ///< rows of 1 and 3 are paired only if there are this many of each
+  SortRange sort = SortRange::Auto;  ///< where rows are sorted by length
+  int entries_per_wave = 0;          ///< work of a wave: decides row-blocks a wave and pieces of long rows; 0: by size
+  bool adaptive_work = true;         ///< false: one row-block, one short step a wave
+  CacheBypass bypass = CacheBypass::Auto;  ///< how the matrix is read
 };
 
 /// Parameters of packed slices. The defaults follow the matrix; perf_test/NOTES.md has the measurements.
@@ -55,7 +55,7 @@ struct PackedOptions {
   bool value_classes = true;         ///< store values in fewer bytes where that loses nothing
   int hubs = -1;                     ///< columns whose x stays in shared memory; -1: by size and skew, 0: none
   int column_blocks = -1;            ///< blocks of columns whose x fits there (at most 64); -1: by size, 0 or 1: none
-  CacheBypass bypass = CacheBypass::Auto;
+  CacheBypass bypass = CacheBypass::Auto;  ///< how the matrix is read
 };
 
 /// How Auto decides: from features of the matrix and predicted bytes, or by timing the two best predictions as well.
@@ -63,37 +63,41 @@ struct PackedOptions {
 /// precision, and with a caller's workspace, which is sized for one algorithm.
 enum class Selection { Predict, Measure };
 
+/// Parameters of CSR5 [Liu & Vinter, ICS'15].
 struct Csr5Options {
   int sigma = 0;  ///< entries of a lane in a tile, 1..32; 0: the paper's choice by mean row length and omega
 };
 
+/// What a caller may choose of an SpmvPlan; the defaults let Auto choose.
 struct SpmvOptions {
-  SpmvAlgorithm algorithm = SpmvAlgorithm::Auto;
-  Selection selection = Selection::Predict;
-  ComputeType compute = ComputeType::Auto;
-  Backend backend = Backend::Auto;
-  Reuse reuse = Reuse::Many;
-  bool prepare_transpose = false;  ///< also build op(A) = A^T (doubles the memory)
-  bool updatable = true;           ///< keep what update_values needs: 12 bytes a row
-  bool fallback = true;            ///< false: NotSupported instead of another algorithm
-  Workspace workspace{};
-  DaspOptions dasp{};
-  PackedOptions packed{};
-  Csr5Options csr5{};
+  SpmvAlgorithm algorithm = SpmvAlgorithm::Auto;  ///< stronger than TESSERA_FORCE_ALGORITHM
+  Selection selection = Selection::Predict;       ///< how Auto decides
+  ComputeType compute = ComputeType::Auto;        ///< Auto: the precision of the matrix
+  Backend backend = Backend::Auto;                ///< stronger than TESSERA_FORCE_BACKEND
+  Reuse reuse = Reuse::Many;                      ///< Once: no conversion
+  bool prepare_transpose = false;                 ///< also build op(A) = A^T (doubles the memory)
+  bool updatable = true;                          ///< keep what update_values needs: 12 bytes a row
+  bool fallback = true;                           ///< false: NotSupported instead of another algorithm
+  Workspace workspace{};                          ///< instead of scratch of the plan's own
+  DaspOptions dasp{};                             ///< where DASP is chosen
+  PackedOptions packed{};                         ///< where packed slices are
+  Csr5Options csr5{};                             ///< where CSR5 is
 };
 
 /// Parameters of FlashSparse on ME-BCRS [Shi et al., PPoPP'25].
 struct FlashOptions {
   int vector_length = 8;  ///< rows of a window; 16: the paper's comparison (on AMD's units always 16)
   bool padded = false;    ///< store whole blocks (SR-BCRS), the paper's other comparison
-  FlashMapping mapping = FlashMapping::Coalesced;
-  int max_blocks = 0;  ///< blocks a wave takes; heavier windows are split; 0: by size
+  FlashMapping mapping = FlashMapping::Coalesced;  ///< how lanes read B
+  int max_blocks = 0;                              ///< blocks a wave takes; heavier windows are split; 0: by size
 };
 
+/// Parameters of panels.
 struct PanelOptions {
   int max_blocks = 0;  ///< blocks a wave takes; heavier windows are split; 0: by size
 };
 
+/// Parameters of products straight from compressed rows.
 struct GeSpmmOptions {
   int max_piece = 0;  ///< entries of a piece of a row; longer rows are split; 0: by size
 };
@@ -108,6 +112,7 @@ enum class RowReordering {
   Clusters  ///< always by minhash signatures of the columns: reorder::clustered_rows
 };
 
+/// What a caller may choose of an SpmmPlan; members that SpmvOptions has as well mean the same.
 struct SpmmOptions {
   SpmmAlgorithm algorithm = SpmmAlgorithm::Auto;
   Selection selection = Selection::Predict;

@@ -49,10 +49,10 @@ class SpmvPlan {
   static_assert(Impl::IsCsrView<Csr>::value, "Tessera::SpmvPlan: the template argument must be a Tessera::CsrView");
 
  public:
-  using csr_type = Csr;
-  using execution_space = typename Csr::execution_space;
-  using memory_space = typename Csr::memory_space;
-  using value_type = typename Csr::value_type;
+  using csr_type = Csr;                                   ///< the matrix
+  using execution_space = typename Csr::execution_space;  ///< where plan and applies run
+  using memory_space = typename Csr::memory_space;        ///< where x and y lie
+  using value_type = typename Csr::value_type;            ///< of the matrix
 
   /// Analyses and converts on `space`. Returns when all sizes are known; the last kernel may still be in flight there.
   /// A is trusted: run validate() on matrices from outside first.
@@ -93,7 +93,9 @@ class SpmvPlan {
                    to_string(choice_.backend), choice_.why.c_str());
     }
   }
+  /// Plans can be moved and not copied.
   SpmvPlan(SpmvPlan&&) noexcept = default;
+  /// See SpmvPlan(SpmvPlan&&).
   SpmvPlan& operator=(SpmvPlan&&) noexcept = default;
   SpmvPlan(const SpmvPlan&) = delete;
   SpmvPlan& operator=(const SpmvPlan&) = delete;
@@ -195,6 +197,7 @@ class SpmvPlan {
   /// What Auto saw of the matrix; null unless it or the algorithm had to look.
   const SpmvFeatures* features() const noexcept { return features_ ? &*features_ : nullptr; }
 
+  /// What was chosen, why, and what it costs. Host work only.
   Statistics statistics() const;
 
  private:

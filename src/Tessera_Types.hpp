@@ -55,6 +55,7 @@ inline const char* to_string(SpmvAlgorithm a) {
   }
   return "?";
 }
+/// See to_string(SpmvAlgorithm).
 inline const char* to_string(SpmmAlgorithm a) {
   switch (a) {
     case SpmmAlgorithm::Auto:
@@ -70,6 +71,7 @@ inline const char* to_string(SpmmAlgorithm a) {
   }
   return "?";
 }
+/// See to_string(SpmvAlgorithm).
 inline const char* to_string(Backend b) {
   switch (b) {
     case Backend::Auto:
@@ -89,6 +91,7 @@ inline const char* to_string(Backend b) {
   }
   return "?";
 }
+/// See to_string(SpmvAlgorithm).
 inline const char* to_string(Precision p) {
   switch (p) {
     case Precision::FP64:
@@ -123,16 +126,19 @@ inline SpmvAlgorithm parse_spmv_algorithm(const std::string& name) {
                                    SpmvAlgorithm::PackedSlices};
   return Impl::parse_enum(name, all, "SpMV algorithm");
 }
+/// See parse_spmv_algorithm.
 inline SpmmAlgorithm parse_spmm_algorithm(const std::string& name) {
   constexpr SpmmAlgorithm all[] = {SpmmAlgorithm::Auto, SpmmAlgorithm::Panels, SpmmAlgorithm::FlashSparse,
                                    SpmmAlgorithm::GeSpmm, SpmmAlgorithm::Csr};
   return Impl::parse_enum(name, all, "SpMM algorithm");
 }
+/// See parse_spmv_algorithm.
 inline Backend parse_backend(const std::string& name) {
   constexpr Backend all[] = {Backend::Auto,        Backend::Kokkos, Backend::Reference, Backend::EmulatedNvidia,
                              Backend::EmulatedAmd, Backend::Cuda,   Backend::Hip};
   return Impl::parse_enum(name, all, "backend");
 }
+/// See parse_spmv_algorithm.
 inline Precision parse_precision(const std::string& name) {
   constexpr Precision all[] = {Precision::FP64, Precision::FP32, Precision::TF32, Precision::FP16, Precision::BF16};
   return Impl::parse_enum(name, all, "precision");

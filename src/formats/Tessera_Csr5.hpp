@@ -96,12 +96,12 @@ struct Csr5 {
   Csr5Shape shape;
 
   View<Scalar> values;         // nnz
-  View<std::int32_t> columns;  // nnz
+  View<std::int32_t> columns;  ///< nnz
 
   View<std::uint32_t> tile_ptr;     // tiles + 1: row of the first entry, empty_mask; the last one is `rows`
   View<std::uint32_t> tile_desc;    // tiles * packets * omega; the tail's is read by the conversion and decoding only
   View<std::uint32_t> empty_ptr;    // tiles: first empty_offset of a tile that has them
-  View<std::int32_t> empty_offset;  // row displacement of each segment but the first
+  View<std::int32_t> empty_offset;  ///< row displacement of each segment but the first
   View<std::uint32_t> carry_end;    // full tiles: last tile of the row that starts here and goes on; 0: none
   View<std::uint32_t> long_spans;   // full tiles whose row goes on through more than long_span tiles
   View<std::int32_t> tail_row;      // rows of the tail

@@ -39,14 +39,14 @@ struct Dasp {
   Precision precision = Precision::FP64;
 
   // What the kernel reads.
-  View<std::uint64_t> values, irregular_values;  // raw storage of the precision's values, 8-byte units
+  View<std::uint64_t> values, irregular_values;  ///< raw storage of the precision's values, 8-byte units
   View<std::int32_t> columns, irregular_columns;
   View<DaspBlock> blocks;
   View<std::uint8_t> remainder;
   View<std::int32_t> row_order, runs;
   View<std::uint32_t> long_pieces;
 
-  View<std::uint16_t> value_at, column_at;  // of the conversion: place of each slot in a step
+  View<std::uint16_t> value_at, column_at;  ///< of the conversion: place of each slot in a step
   View<std::uint64_t> fill_data;            // of the conversion: an Impl::DaspFillData
 
   // What update_values reads: first CSR entry and length of the row at each position (empty if not updatable).

@@ -27,9 +27,13 @@
 namespace Tessera {
 namespace io {
 
+/// Words of the banner.
 enum class MatrixMarketObject { Matrix };
+/// Words of the banner.
 enum class MatrixMarketFormat { Coordinate, Array };
+/// Words of the banner.
 enum class MatrixMarketField { Real, Integer, Pattern, Complex };
+/// Words of the banner.
 enum class MatrixMarketSymmetry { General, Symmetric, SkewSymmetric, Hermitian };
 
 /// Banner and size line of a file.
@@ -45,6 +49,7 @@ struct MatrixMarketHeader {
   std::int64_t stored = 0;
 };
 
+/// How files are read.
 struct MatrixMarketOptions {
   /// Pattern files: `pattern_value(seed, row, col)` instead of 1. Other files are not affected.
   bool pattern_values_random = false;
