@@ -17,12 +17,12 @@ namespace Tessera {
 namespace Impl {
 
 /// What decides, in one place: from so many entries a fetched row of B in windows of 8 rows on, panels were the faster
-/// on an H200 (perf_test/NOTES.md, "SpMM: Auto"). A block of a panel costs about the same however many columns B has,
+/// on an H200 (perf_test/NOTES.md, "Auto"). A block of a panel costs about the same however many columns B has,
 /// so narrow B asks for denser windows; TF32 stands against rows in FP32, which carry no conversions.
 inline double least_panel_density(std::int64_t columns, Precision precision) {
   if (precision == Precision::TF32) return 2.5;
-  if (precision == Precision::FP64) return columns <= 16 ? 3.5 : columns < 64 ? 1.6 : 1.3;
-  return columns <= 32 ? 2.6 : columns <= 64 ? 2.0 : 1.6;
+  if (precision == Precision::FP64) return columns <= 16 ? 3.5 : 2.1;
+  return columns <= 32 ? 2.5 : 2.3;
 }
 
 /// Predicted time of an apply to N columns in units of one gathered row of B of the precision's elements: rows that are
