@@ -24,11 +24,13 @@ function(tessera_add_test name)
     DISCOVERY_TIMEOUT 120)
 endfunction()
 
-# tessera_add_header_tests(<name> STANDARD <17|20> HEADERS <file>... [INCLUDES <folder>...] [LIBRARIES <target>...])
-# Every header compiles alone, twice in one file (its guard), under one standard. The objects are built by the ctest
-# entry "compile.<name>" and not by the default build, where they would be paid for again and again.
+# tessera_add_header_tests(<name> STANDARD <17|20> [TOGETHER] HEADERS <file>... [INCLUDES <folder>...]
+#                          [LIBRARIES <target>...])
+# Every header compiles alone, twice in one file (its guard), under one standard; TOGETHER: all of them in one file. The
+# objects are built by the ctest entry "compile.<name>" and not by the default build, where they would be paid for again
+# and again.
 function(tessera_add_header_tests name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "STANDARD" "HEADERS;INCLUDES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TOGETHER" "STANDARD" "HEADERS;INCLUDES;LIBRARIES")
   set(units "")
   foreach(header IN LISTS arg_HEADERS)
     string(MAKE_C_IDENTIFIER "${header}" unit)
@@ -38,6 +40,12 @@ function(tessera_add_header_tests name)
   endforeach()
   if(NOT units)
     return()
+  endif()
+  if(arg_TOGETHER)
+    list(TRANSFORM arg_HEADERS REPLACE "(.+)" "#include \"\\1\"\n" OUTPUT_VARIABLE lines)
+    list(JOIN lines "" content)
+    set(units "${CMAKE_CURRENT_BINARY_DIR}/${name}/all.cpp")
+    file(CONFIGURE OUTPUT "${units}" CONTENT "${content}")
   endif()
   add_library(tessera_${name} OBJECT EXCLUDE_FROM_ALL ${units})
   tessera_own_target(tessera_${name})
