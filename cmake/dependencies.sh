@@ -43,11 +43,7 @@ packages_of() {
         nlohmann-json3-dev libboost-dev
       ;;
     tests) echo libgtest-dev ;;
-    tpetra)
-      # The last four: Debian's package files of Ifpack2 include theirs without depending on them.
-      echo libopenmpi-dev openmpi-bin libtrilinos-tpetra-dev libtrilinos-belos-dev libtrilinos-ifpack2-dev \
-        libtrilinos-amesos2-dev libtrilinos-shylu-dev libtrilinos-zoltan-dev libtrilinos-zoltan2-dev
-      ;;
+    tpetra) echo libopenmpi-dev openmpi-bin libtrilinos-tpetra-dev libtrilinos-belos-dev libtrilinos-ifpack2-dev gzip ;;
     hip) echo hipcc rocm-device-libs libamdhip64-dev ;;
     format) command -v clang-format >/dev/null || echo clang-format ;;
     *) die "unknown package group '$1' (build, tests, tpetra, hip, format)" ;;
