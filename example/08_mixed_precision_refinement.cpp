@@ -43,10 +43,8 @@ void scale_symmetrically(Matrix& A) {
     const auto numbers = d.getDataNonConst();
     for (auto& v : numbers) v = 1 / std::sqrt(v);
   }
-  A.resumeFill();
   A.leftScale(d);
   A.rightScale(d);
-  A.fillComplete(A.getDomainMap(), A.getRangeMap());
 }
 
 /// x := approximately A^-1 b, from zero. @return iterations

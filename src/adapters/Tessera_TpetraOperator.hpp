@@ -140,9 +140,13 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
 
   /// Takes the matrix's present numbers, after resumeFill(), changes of numbers and fillComplete() with the same maps.
   /// Collective: one sum over the processes, and O(local nnz) work without analysis or allocation.
-  /// @throw StalePlan  on every process, if the graph, or on any process its local part, is another than before
+  /// @throw StalePlan  on every process, if the graph, or on any process its local part, is another than before; or if
+  ///        SpmvOptions::updatable was false
   /// @throw InvalidArgument  the matrix is not fill complete; numbers that do not fit SpmvOptions::compute's type
   void update_values() {
+    Impl::require<StalePlan>(options_.spmv.updatable, [] {
+      return std::string("TpetraOperator::update_values: the operator was made with SpmvOptions::updatable = false");
+    });
     Impl::require<InvalidArgument>(matrix_->isFillComplete(), [] {
       return std::string("TpetraOperator::update_values: the matrix is not fill complete; call fillComplete() first");
     });
@@ -362,6 +366,14 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
     }
     // Replicated results are summed up over the processes: the old ones count once.
     const bool reduce = transposed ? replicated_domain_ : replicated_range_;
+    if (reduce && !Y_in.isConstantStride()) {
+      // Tpetra 13.2 sums up what lies between the columns as well.
+      multivector_type& Y = cached(sums_, Y_in.getMap(), Y_in.getNumVectors());
+      if (beta != Scalar(0)) Tpetra::deep_copy(Y, Y_in);
+      run(X_in, Y, mode, alpha, beta, times);
+      Tpetra::deep_copy(Y_in, Y);
+      return;
+    }
     if (reduce && row_->getComm()->getRank() > 0) beta = Scalar(0);
     Clock clock(space_, times);
     const multivector_type& X = !X_in.isConstantStride() || share_memory(X_in, Y_in) ? copy_of(X_in) : X_in;
@@ -480,7 +492,7 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
   Split split_;
   std::unique_ptr<Product> owned_, halo_;
   mutable Teuchos::RCP<const map_type> known_domain_, known_range_;
-  mutable MVPointer received_, rows_, columns_, copy_;
+  mutable MVPointer received_, rows_, columns_, copy_, sums_;
   mutable Block block_;
 };
 

@@ -21,6 +21,10 @@
 /// Distributed matrices on maps of every kind, vectors whose numbers depend on global indices only, and the comparison
 /// of an operator with the product of Tpetra's own matrix.
 
+// Its members are compiled once, in MpiOperator.cpp: they are most of what a test compiles.
+extern template class Tessera::TpetraOperator<double, Tpetra::Map<>::local_ordinal_type,
+                                              Tpetra::Map<>::global_ordinal_type, Tpetra::Map<>::node_type>;
+
 namespace Tessera {
 namespace Testing {
 
