@@ -40,4 +40,5 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/TesseraConfigVersion.cma
 install(
   FILES "${PROJECT_BINARY_DIR}/TesseraConfig.cmake" "${PROJECT_BINARY_DIR}/TesseraConfigVersion.cmake"
         "${PROJECT_SOURCE_DIR}/cmake/TesseraKokkos.cmake" "${PROJECT_SOURCE_DIR}/cmake/TesseraHipRuntime.cmake"
+        "${PROJECT_SOURCE_DIR}/cmake/TesseraTpetra.cmake"
   DESTINATION "${tessera_package}")

@@ -32,6 +32,8 @@ if(Tessera_ENABLE_BOOST AND NOT tessera_default_BOOST)
                       "their prefix in CMAKE_PREFIX_PATH or Boost_ROOT, install your system's package (Debian: "
                       "libboost-dev), or set the option to OFF: reorder::rcm then throws NotSupported.")
 endif()
+# Headers only: an application can use the adapter whatever this says.
+option(Tessera_ENABLE_TPETRA "Build tests, examples and the benchmark of the Tpetra operator (needs Trilinos and MPI)" OFF)
 option(Tessera_ENABLE_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(Tessera_ENABLE_PERF_TESTS "Build the benchmark driver" ${PROJECT_IS_TOP_LEVEL})
 option(Tessera_ENABLE_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})

@@ -4,7 +4,7 @@
 
 # What Tessera needs from outside, on Debian 12.
 #
-#   cmake/dependencies.sh packages GROUP...   install the missing packages of build, tests, hip, format
+#   cmake/dependencies.sh packages GROUP...   install the missing packages of build, tests, tpetra, hip, format
 #   cmake/dependencies.sh openmp              build Debian's Kokkos and Kokkos Kernels sources with OpenMP
 #
 # Nothing is fetched when nothing is missing. The OpenMP Kokkos goes to $TESSERA_DEPS/openmp (default build/deps).
@@ -43,9 +43,10 @@ packages_of() {
         nlohmann-json3-dev libboost-dev
       ;;
     tests) echo libgtest-dev ;;
+    tpetra) echo libopenmpi-dev openmpi-bin libtrilinos-tpetra-dev libtrilinos-belos-dev libtrilinos-ifpack2-dev gzip ;;
     hip) echo hipcc rocm-device-libs libamdhip64-dev ;;
     format) command -v clang-format >/dev/null || echo clang-format ;;
-    *) die "unknown package group '$1' (build, tests, hip, format)" ;;
+    *) die "unknown package group '$1' (build, tests, tpetra, hip, format)" ;;
   esac
 }
 

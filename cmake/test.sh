@@ -4,7 +4,7 @@
 
 # Installs what is missing, builds Tessera and runs every test.
 #
-#   cmake/test.sh [--preset debian|openmp|asan|cuda|hip-compile] [--label NAME[,NAME...]] [--configure-only]
+#   cmake/test.sh [--preset debian|openmp|asan|tpetra|cuda|hip-compile] [--label NAME[,NAME...]] [--configure-only]
 #                 [-DNAME=VALUE ...] [-- CTEST ARGUMENTS]
 #
 # --label NAME builds and runs the tests of these folders (unit, kernels, examples ...). Build folder: build/<preset>.
@@ -54,9 +54,10 @@ case $preset in
     configure+=("-DCMAKE_PREFIX_PATH=$tessera_deps/openmp")
     ;;
   hip-compile) install_packages hip ;;
+  tpetra) install_packages tpetra ;;
   cuda) command -v "${CUDACXX:-nvcc}" >/dev/null || die "preset cuda needs nvcc on the PATH or in CUDACXX" ;;
   debian | asan) ;;
-  *) die "unknown preset '$preset' (debian, openmp, asan, cuda, hip-compile)" ;;
+  *) die "unknown preset '$preset' (debian, openmp, asan, tpetra, cuda, hip-compile)" ;;
 esac
 
 use_ninja

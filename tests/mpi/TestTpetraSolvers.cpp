@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+// Belos' solvers with Tessera's operator beside Tpetra's own matrix, preconditioned by Ifpack2: iterations, residuals
+// and solutions.
+
+#include <BelosLinearProblem.hpp>
+#include <BelosPseudoBlockCGSolMgr.hpp>
+#include <BelosPseudoBlockGmresSolMgr.hpp>
+#include <BelosTpetraAdapter.hpp>
+#include <Ifpack2_Chebyshev.hpp>
+#include <Ifpack2_Relaxation.hpp>
+#include <MatrixMarket_Tpetra.hpp>
+
+#include "mpi/MpiFixture.hpp"
+
+namespace Tessera {
+namespace Testing {
+namespace {
+
+using Base = Tpetra::Operator<double, LO, GO, Node>;
+using RowMatrix = Tpetra::RowMatrix<double, LO, GO, Node>;
+using Problem = Belos::LinearProblem<double, Vectors, Base>;
+
+enum class Method { Cg, Gmres };
+enum class Preconditioner { None, Jacobi, Chebyshev };
+
+Teuchos::RCP<Base> preconditioner(const MatrixPointer& A, Preconditioner kind) {
+  const Teuchos::RCP<const RowMatrix> rows = A;
+  Teuchos::ParameterList list;
+  if (kind == Preconditioner::Jacobi) {
+    const auto M = Teuchos::rcp(new Ifpack2::Relaxation<RowMatrix>(rows));
+    list.set("relaxation: type", "Jacobi");
+    M->setParameters(list);
+    M->initialize();
+    M->compute();
+    return M;
+  }
+  if (kind == Preconditioner::Chebyshev) {
+    const auto M = Teuchos::rcp(new Ifpack2::Chebyshev<RowMatrix>(rows));
+    list.set("chebyshev: degree", 3);
+    // The same polynomial in both solves: its bounds come from one estimate.
+    list.set("chebyshev: ratio eigenvalue", 30.0);
+    M->setParameters(list);
+    M->initialize();
+    M->compute();
+    return M;
+  }
+  return Teuchos::null;
+}
+
+struct Solution {
+  int iterations = 0;
+  bool converged = false;
+  Vectors x;
+};
+
+Solution solve(const Teuchos::RCP<const Base>& A, const Teuchos::RCP<Base>& M, const Vectors& b, Method method,
+               double tolerance) {
+  const auto x = Teuchos::rcp(new Vectors(A->getDomainMap(), b.getNumVectors()));
+  const auto problem = Teuchos::rcp(new Problem(A, x, Teuchos::rcpFromRef(b)));
+  if (!M.is_null()) {
+    if (method == Method::Cg) {
+      problem->setLeftPrec(M);
+    } else {
+      problem->setRightPrec(M);
+    }
+  }
+  problem->setProblem();
+  const auto list = Teuchos::parameterList();
+  list->set("Convergence Tolerance", tolerance);
+  list->set("Maximum Iterations", 3000);
+  list->set("Verbosity", static_cast<int>(Belos::Errors));
+  Teuchos::RCP<Belos::SolverManager<double, Vectors, Base>> solver;
+  if (method == Method::Cg) {
+    solver = Teuchos::rcp(new Belos::PseudoBlockCGSolMgr<double, Vectors, Base>(problem, list));
+  } else {
+    list->set("Num Blocks", 150);
+    list->set("Maximum Restarts", 20);
+    solver = Teuchos::rcp(new Belos::PseudoBlockGmresSolMgr<double, Vectors, Base>(problem, list));
+  }
+  Solution s{0, false, Vectors(A->getDomainMap(), b.getNumVectors())};
+  s.converged = solver->solve() == Belos::Converged;
+  s.iterations = solver->getNumIters();
+  Tpetra::deep_copy(s.x, *x);
+  return s;
+}
+
+std::vector<double> norms(const Vectors& v) {
+  std::vector<double> result(v.getNumVectors());
+  v.norm2(Teuchos::ArrayView<double>(result.data(), static_cast<int>(result.size())));
+  return result;
+}
+/// Norms of b - A x by Tpetra's matrix.
+std::vector<double> residuals(const Matrix& A, const Vectors& x, const Vectors& b) {
+  Vectors r(b, Teuchos::Copy);
+  A.apply(x, r, Teuchos::NO_TRANS, -1.0, 1.0);
+  return norms(r);
+}
+
+/// Both solves reach the tolerance by Tpetra's residual. The products differ by the order of sums, so by some u |A||x|:
+/// the residuals of the two solves part slowly, and one may pass the tolerance an iteration before the other. Allowed
+/// are one iteration, or two in a hundred of long, ill-conditioned solves, whichever is more; the counts are printed.
+/// @param least  the least eigenvalue of A, if it is known: |x1 - x2| = |A^-1 (r2 - r1)| <= (|r1| + |r2|) / least
+void compare(const std::string& name, const MatrixPointer& A, std::size_t columns, Method method, Preconditioner kind,
+             double tolerance, double least) {
+  Vectors b(A->getRangeMap(), columns), ones(A->getDomainMap(), columns);
+  fill(ones, 11);
+  A->apply(ones, b);
+  const auto M = preconditioner(A, kind);
+  const Solution theirs = solve(A, M, b, method, tolerance);
+  const Solution ours = solve(tpetra_operator(A), M, b, method, tolerance);
+  const std::string what = name + (method == Method::Cg ? ", CG" : ", GMRES") +
+                           (kind == Preconditioner::None     ? ""
+                            : kind == Preconditioner::Jacobi ? ", Jacobi"
+                                                             : ", Chebyshev") +
+                           ", " + std::to_string(columns) + " right-hand sides";
+  if (A->getComm()->getRank() == 0) {
+    std::printf("%s: %d iterations with Tpetra's operator, %d with Tessera's\n", what.c_str(), theirs.iterations,
+                ours.iterations);
+  }
+  EXPECT_TRUE(theirs.converged) << what;
+  EXPECT_TRUE(ours.converged) << what;
+  EXPECT_GT(ours.iterations, 3) << what;
+  EXPECT_LE(std::abs(ours.iterations - theirs.iterations), std::max(1, theirs.iterations / 50)) << what;
+  const auto r_theirs = residuals(*A, theirs.x, b), r_ours = residuals(*A, ours.x, b), size = norms(b);
+  Vectors difference(ours.x, Teuchos::Copy);
+  difference.update(-1, theirs.x, 1);
+  const auto apart = norms(difference);
+  // Left preconditioning measures the preconditioned residual, from which ours may differ by the preconditioner's
+  // condition: only the others are held to the tolerance itself, with what the recurrence has drifted by.
+  const double slack = method == Method::Cg && kind != Preconditioner::None ? 1e3 : 10;
+  for (std::size_t j = 0; j < columns; ++j) {
+    EXPECT_LE(r_ours[j], slack * tolerance * size[j]) << what;
+    if (least > 0) {
+      EXPECT_LE(apart[j], (r_ours[j] + r_theirs[j]) / least * (1 + 1e-6)) << what;
+    }
+  }
+}
+
+TEST(TpetraSolvers, LaplacianAsWithTpetra) {
+  const GO nx = 40, ny = 30;
+  const double pi = 3.14159265358979323846;
+  const double least = 4 - 2 * std::cos(pi / (nx + 1)) - 2 * std::cos(pi / (ny + 1));
+  for (const auto spread : {Spread::Blocks, Spread::Cyclic}) {
+    const auto map = make_map(Tpetra::getDefaultComm(), nx * ny, spread);
+    const auto A = make_matrix(map, map, map, laplacian(nx, ny));
+    for (const auto method : {Method::Cg, Method::Gmres}) {
+      for (const auto kind : {Preconditioner::None, Preconditioner::Jacobi, Preconditioner::Chebyshev}) {
+        compare("Laplacian", A, 1, method, kind, 1e-9, least);
+      }
+    }
+    compare("Laplacian", A, 3, Method::Cg, Preconditioner::Jacobi, 1e-9, least);
+  }
+}
+
+TEST(TpetraSolvers, StiffnessMatrixAsWithTpetra) {
+  const auto A = Tpetra::MatrixMarket::Reader<Matrix>::readSparseFile(TESSERA_TEST_MATRIX, Tpetra::getDefaultComm());
+  ASSERT_EQ(A->getGlobalNumRows(), 4884u);
+  compare("bcsstk16", A, 1, Method::Cg, Preconditioner::Jacobi, 1e-8, 0);
+  compare("bcsstk16", A, 1, Method::Cg, Preconditioner::Chebyshev, 1e-8, 0);
+  compare("bcsstk16", A, 3, Method::Cg, Preconditioner::Jacobi, 1e-8, 0);
+  compare("bcsstk16", A, 1, Method::Gmres, Preconditioner::Chebyshev, 1e-6, 0);
+}
+
+}  // namespace
+}  // namespace Testing
+}  // namespace Tessera
