@@ -49,7 +49,7 @@ endif()
 set(Tessera_TEST_FLAGS "${tessera_default_TEST_FLAGS}"
     CACHE STRING "Last flags of the test programs in release builds (-O1 halves their compile time)")
 set(Tessera_PERF_TEST_FLAGS ""
-    CACHE STRING "Last flags of tessera_bench in release builds (development; its figures need the default)")
+    CACHE STRING "Last flags of the benchmarks in release builds (development; its figures need the default)")
 option(Tessera_TEST_FEWER_TYPES "Tests leave out types that differ from others in arithmetic or offsets only (development)" OFF)
 
 # 80 also as PTX, which later devices compile at load time.

@@ -5,7 +5,7 @@
 """Checks the pages of example/manual: every ```cpp fragment stands, line by line, in a program of example/ (indentation
 apart), every relative link leads to a file, every file named in `code` exists, every picture is used.
 
-    check_manual.py [FOLDER OF THE CHECKOUT] [--absent PAGE.md ...]   # pages that links may name already
+    check_manual.py [FOLDER OF THE CHECKOUT]
 """
 
 import argparse
@@ -27,7 +27,6 @@ def contains(lines, wanted):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("root", nargs="?", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
-    parser.add_argument("--absent", nargs="*", default=[])
     options = parser.parse_args()
     root, manual = options.root, options.root / "example" / "manual"
     programs = [squeeze(p.read_text()) for p in sorted((root / "example").glob("[0-9][0-9]_*.cpp"))]
@@ -39,9 +38,10 @@ def main():
             fragments += 1
             if not any(contains(lines, squeeze(block)) for lines in programs):
                 faults.append(f"{page.name}: no example has the fragment that begins with '{squeeze(block)[0]}'")
-        for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+        for target in re.findall(r"\]\(([^)#:]+)\)", prose):
             linked.add(target)
-            if target not in options.absent and not (manual / target).is_file():
+            if not (manual / target).is_file():
                 faults.append(f"{page.name}: a link to {target}, which does not exist")
         for name in FILE.findall(text):
             if not (root / name).is_file():
