@@ -229,7 +229,7 @@ RowsWalk rows_walk(const SpmmRowsArgs& args, int wave, std::int64_t lanes) {
     return RowsWalk::Shared;
   }
   const bool cut = args.table != nullptr, fills = args.count * vectors >= 3 * lanes;
-  const bool brief = args.nnz <= 7 * args.count, wide = vectors >= 64 && args.nnz <= 48 * args.count;
+  const bool brief = args.nnz <= 7 * args.count, wide = vectors >= 64 && args.nnz <= 128 * args.count;
   if (!cut && fills && (brief || wide)) return RowsWalk::Pairs;
   return cut || args.nnz >= 8 * args.count ? RowsWalk::Octets : RowsWalk::Quads;
 }
