@@ -13,11 +13,16 @@
 namespace Tessera {
 namespace {
 
-constexpr int rows_warps = 4, rows_blocks = 12;  ///< warps of a block; blocks that a multiprocessor holds at least
+constexpr int rows_warps = 4;  ///< of a block
+
+/// Blocks that a multiprocessor holds at least: registers follow, 48 where two vectors are 16 sums, else 40.
+template <class Kernel>
+constexpr int rows_blocks = Kernel::vectors* Kernel::vector == 16 ? 10 : 12;
 
 template <class Kernel>
-__global__ __launch_bounds__(rows_warps * 32, rows_blocks) void rows_kernel(const __grid_constant__ SpmmRowsArgs args,
-                                                                            int items, int tile_columns) {
+__global__ __launch_bounds__(rows_warps * 32,
+                             rows_blocks<Kernel>) void rows_kernel(const __grid_constant__ SpmmRowsArgs args, int items,
+                                                                   int tile_columns) {
   const std::int64_t wave_index = std::int64_t{blockIdx.x} * rows_warps + threadIdx.x / 32;
   const CudaWave wave;
   Kernel::run(wave, args, wave_index * items, static_cast<std::int32_t>(blockIdx.y) * tile_columns);
