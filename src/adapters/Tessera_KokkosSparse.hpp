@@ -12,7 +12,7 @@
 #include "adapters/Tessera_KokkosSparseMatrix.hpp"
 
 /// \file
-/// Calls of Kokkos Kernels (3.4 to 5) with the namespace changed: `KokkosSparse::spmv` becomes `Tessera::spmv`,
+/// Calls of Kokkos Kernels (tested: 3.4 and 4.6) with the namespace changed: `KokkosSparse::spmv` becomes `Tessera::spmv`,
 /// `KokkosSparse::SPMVHandle` becomes `Tessera::SPMVHandle`. example/manual/porting-from-kokkos-kernels.md has the
 /// differences. Not part of Tessera.hpp: it needs Kokkos Kernels' headers (KokkosSparse_CrsMatrix.hpp).
 ///
