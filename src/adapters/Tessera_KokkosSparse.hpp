@@ -12,9 +12,10 @@
 #include "adapters/Tessera_KokkosSparseMatrix.hpp"
 
 /// \file
-/// Calls of Kokkos Kernels (tested: 3.4 and 4.6) with the namespace changed: `KokkosSparse::spmv` becomes `Tessera::spmv`,
-/// `KokkosSparse::SPMVHandle` becomes `Tessera::SPMVHandle`. example/manual/porting-from-kokkos-kernels.md has the
-/// differences. Not part of Tessera.hpp: it needs Kokkos Kernels' headers (KokkosSparse_CrsMatrix.hpp).
+/// Calls of Kokkos Kernels (tested: 3.4 and 4.6) with the namespace changed: `KokkosSparse::spmv` becomes
+/// `Tessera::spmv`, `KokkosSparse::SPMVHandle` becomes `Tessera::SPMVHandle`.
+/// example/manual/porting-from-kokkos-kernels.md has the differences. Not part of Tessera.hpp: it needs Kokkos Kernels'
+/// headers (KokkosSparse_CrsMatrix.hpp).
 ///
 ///     spmv([space,] [handle,] mode, alpha, A, x, beta, y)      y := alpha op(A) x + beta y
 ///     spmm([space,] [handle,] mode, alpha, A, B, beta, C)      the same, rank 2 only
