@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "Tessera_Statistics.hpp"
+#include "convert/Tessera_WindowUnion.hpp"
 #include "impl/Tessera_SpmmOperands.hpp"
 #include "reorder/Tessera_RowClusters.hpp"
 
