@@ -114,20 +114,20 @@ enum class RowReordering {
 
 /// What a caller may choose of an SpmmPlan; members that SpmvOptions has as well mean the same.
 struct SpmmOptions {
-  SpmmAlgorithm algorithm = SpmmAlgorithm::Auto;
-  Selection selection = Selection::Predict;
-  ComputeType compute = ComputeType::Auto;
-  Backend backend = Backend::Auto;
-  Reuse reuse = Reuse::Many;
-  int num_columns_hint = 64;       ///< N that applies will mostly have; Auto weighs formats for it
-  bool prepare_transpose = false;  ///< also build op(A) = A^T (doubles the memory)
-  bool updatable = true;           ///< keep what update_values needs
-  bool fallback = true;            ///< false: NotSupported instead of another algorithm
-  RowReordering reordering = RowReordering::None;
-  Workspace workspace{};
-  FlashOptions flash{};
-  PanelOptions panels{};
-  GeSpmmOptions gespmm{};
+  SpmmAlgorithm algorithm = SpmmAlgorithm::Auto;   ///< stronger than TESSERA_FORCE_SPMM_ALGORITHM
+  Selection selection = Selection::Predict;        ///< how Auto decides
+  ComputeType compute = ComputeType::Auto;         ///< Auto: the precision of the matrix
+  Backend backend = Backend::Auto;                 ///< stronger than TESSERA_FORCE_BACKEND
+  Reuse reuse = Reuse::Many;                       ///< Once: no conversion
+  int num_columns_hint = 64;                       ///< N that applies will mostly have; Auto weighs formats for it
+  bool prepare_transpose = false;                  ///< also build op(A) = A^T (doubles the memory)
+  bool updatable = true;                           ///< keep what update_values needs
+  bool fallback = true;                            ///< false: NotSupported instead of another algorithm
+  RowReordering reordering = RowReordering::None;  ///< of windows' rows, invisible in C
+  Workspace workspace{};                           ///< instead of scratch of the plan's own
+  FlashOptions flash{};                            ///< where FlashSparse is chosen
+  PanelOptions panels{};                           ///< where panels are
+  GeSpmmOptions gespmm{};                          ///< where GeSpmm is
 };
 
 }  // namespace Tessera

@@ -59,10 +59,10 @@ class SpmmPlan {
   static_assert(Impl::IsCsrView<Csr>::value, "Tessera::SpmmPlan: the template argument must be a Tessera::CsrView");
 
  public:
-  using csr_type = Csr;
-  using execution_space = typename Csr::execution_space;
-  using memory_space = typename Csr::memory_space;
-  using value_type = typename Csr::value_type;
+  using csr_type = Csr;                                   ///< the matrix
+  using execution_space = typename Csr::execution_space;  ///< where plan and applies run
+  using memory_space = typename Csr::memory_space;        ///< where B and C lie
+  using value_type = typename Csr::value_type;            ///< of the matrix
 
   /// Analyses and converts on `space`. Returns when all sizes are known; the last kernel may still be in flight there.
   /// A is trusted: run validate() on matrices from outside first. GeSpmm and Csr keep A's arrays.
@@ -98,7 +98,9 @@ class SpmmPlan {
                    to_string(choice_.backend), choice_.why.c_str());
     }
   }
+  /// Plans can be moved and not copied.
   SpmmPlan(SpmmPlan&&) noexcept = default;
+  /// See SpmmPlan(SpmmPlan&&).
   SpmmPlan& operator=(SpmmPlan&&) noexcept = default;
   SpmmPlan(const SpmmPlan&) = delete;
   SpmmPlan& operator=(const SpmmPlan&) = delete;
@@ -188,10 +190,12 @@ class SpmmPlan {
   const SpmmOptions& options() const noexcept { return options_; }
   /// The converted matrix, for tests and curious users; null unless the algorithm is the format's.
   const MeBcrs<memory_space>* me_bcrs() const noexcept { return flash_ ? &flash_->format() : nullptr; }
+  /// See me_bcrs().
   const Panels<memory_space>* panels() const noexcept { return panels_ ? &panels_->format() : nullptr; }
   /// What Auto saw of the matrix; null unless it had to look.
   const SpmmFeatures* features() const noexcept { return features_ ? &*features_ : nullptr; }
 
+  /// What was chosen, why, and what it costs. Host work only.
   Statistics statistics() const;
 
  private:

@@ -193,6 +193,7 @@ class SpmvPlan {
   const SpmvOptions& options() const noexcept { return options_; }
   /// The converted matrix, for tests and curious users; null unless the algorithm is the format's.
   const Dasp<memory_space>* dasp() const noexcept { return dasp_ ? &dasp_->format() : nullptr; }
+  /// See dasp().
   const PackedSlices<memory_space>* packed() const noexcept { return packed_ ? &packed_->format() : nullptr; }
   /// What Auto saw of the matrix; null unless it or the algorithm had to look.
   const SpmvFeatures* features() const noexcept { return features_ ? &*features_ : nullptr; }

@@ -38,12 +38,12 @@ enum class MatrixMarketSymmetry { General, Symmetric, SkewSymmetric, Hermitian }
 
 /// Banner and size line of a file.
 struct MatrixMarketHeader {
-  MatrixMarketObject object = MatrixMarketObject::Matrix;
-  MatrixMarketFormat format = MatrixMarketFormat::Coordinate;
-  MatrixMarketField field = MatrixMarketField::Real;
-  MatrixMarketSymmetry symmetry = MatrixMarketSymmetry::General;
-  std::int64_t rows = 0;
-  std::int64_t cols = 0;
+  MatrixMarketObject object = MatrixMarketObject::Matrix;         ///< always a matrix
+  MatrixMarketFormat format = MatrixMarketFormat::Coordinate;     ///< entries with their places, or all numbers
+  MatrixMarketField field = MatrixMarketField::Real;              ///< what a number is
+  MatrixMarketSymmetry symmetry = MatrixMarketSymmetry::General;  ///< which half is left out
+  std::int64_t rows = 0;                                          ///< of the whole matrix
+  std::int64_t cols = 0;                                          ///< of the whole matrix
   /// Entries as the file stores them, that is before a symmetric file is expanded; for `array` the number of values
   /// that the size and the symmetry imply.
   std::int64_t stored = 0;
@@ -66,19 +66,19 @@ struct MatrixMarketOptions {
 /// `entries` (columns from 0) ascend within each row.
 template <class Scalar, class Ordinal = int, class Offset = std::int64_t>
 struct HostCsr {
-  Ordinal rows = 0;
-  Ordinal cols = 0;
-  std::vector<Offset> row_map;
-  std::vector<Ordinal> entries;
-  std::vector<Scalar> values;
+  Ordinal rows = 0;              ///< at least 0
+  Ordinal cols = 0;              ///< at least 0
+  std::vector<Offset> row_map;   ///< rows + 1 offsets
+  std::vector<Ordinal> entries;  ///< columns
+  std::vector<Scalar> values;    ///< one for each column
 };
 
 /// Dense matrix on the host, column-major: element (i, j) is `values[i + j * rows]`.
 template <class Scalar>
 struct HostDense {
-  std::int64_t rows = 0;
-  std::int64_t cols = 0;
-  std::vector<Scalar> values;
+  std::int64_t rows = 0;       ///< at least 0
+  std::int64_t cols = 0;       ///< at least 0
+  std::vector<Scalar> values;  ///< rows * cols of them
 };
 
 /// Reproducible value for the place (`row`, `col`), counted from 0, of a pattern file.
