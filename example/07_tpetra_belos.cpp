@@ -19,7 +19,7 @@
 #include <iostream>
 #include <string>
 
-#include "TpetraMatrixMarket.hpp"
+#include "adapters/Tessera_TpetraMatrixMarket.hpp"
 #include "adapters/Tessera_TpetraOperator.hpp"
 
 #ifndef TESSERA_EXAMPLE_DATA
@@ -67,7 +67,7 @@ Outcome solve(const char* name, const Teuchos::RCP<const Operator>& A, const Mat
 
 int run(const std::string& file, double tolerance) {
   const auto comm = Tpetra::getDefaultComm();
-  const Teuchos::RCP<Matrix> A = Tessera::Example::read_tpetra_matrix(file, comm);
+  const Teuchos::RCP<Matrix> A = Tessera::io::read_tpetra_matrix<Matrix>(file, comm);
   const auto preconditioner = Teuchos::rcp(new Ifpack2::Relaxation<RowMatrix>(Teuchos::RCP<const RowMatrix>(A)));
   Teuchos::ParameterList list;
   list.set("relaxation: type", "Jacobi");

@@ -22,7 +22,7 @@
 #include <exception>
 #include <string>
 
-#include "TpetraMatrixMarket.hpp"
+#include "adapters/Tessera_TpetraMatrixMarket.hpp"
 #include "adapters/Tessera_TpetraOperator.hpp"
 
 #ifndef TESSERA_EXAMPLE_DATA
@@ -102,7 +102,7 @@ Outcome refine(const char* name, const Teuchos::RCP<const Operator>& low, const 
 
 int run(const std::string& file, double tolerance) {
   const auto comm = Tpetra::getDefaultComm();
-  const Teuchos::RCP<Matrix> S = Tessera::Example::read_tpetra_matrix(file, comm);
+  const Teuchos::RCP<Matrix> S = Tessera::io::read_tpetra_matrix<Matrix>(file, comm);
   scale_symmetrically(*S);
   Vectors b(S->getRangeMap(), 1), ones(S->getDomainMap(), 1);
   ones.putScalar(1.0);

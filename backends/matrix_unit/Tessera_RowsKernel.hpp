@@ -43,11 +43,15 @@ enum class RowsWalk { Pairs, Quads, Octets, Shared };
 /// Whether 32 bits count the entries, a group of them beyond the last one included.
 inline bool rows_narrow(const SpmmRowsArgs& args) { return args.nnz < (std::int64_t{1} << 31) - 1024; }
 
-/// What no launcher can do: bytes between rows of B are 32-bit numbers, and a grid has 65,535 tiles of 128 columns.
+/// What no launcher can do: bytes between rows of B are 32-bit numbers, and a grid has 65,535 tiles, the narrowest of
+/// which are 512 bytes wide.
 inline Status rows_check(const SpmmRowsArgs& args) {
-  constexpr std::int64_t most_apart = (std::int64_t{1} << 28) - 1, most_columns = std::int64_t{65535} * 128;
+  constexpr std::int64_t most_apart = (std::int64_t{1} << 28) - 1;
+  const std::int64_t most_columns = std::int64_t{65535} * (args.precision == Precision::FP64 ? 64 : 128);
   if (args.dense.ldb > most_apart) return {"spmm[gespmm]: rows of B lie 2^28 elements apart or more"};
-  if (args.dense.columns > most_columns) return {"spmm[gespmm]: more than 8,388,480 columns; use several products"};
+  if (args.dense.columns > most_columns) {
+    return {"spmm[gespmm]: more than 8,388,480 columns (FP64: 4,194,240); use several products"};
+  }
   return {};
 }
 

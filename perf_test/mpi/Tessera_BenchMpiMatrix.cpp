@@ -9,9 +9,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "Tessera_Error.hpp"
-#include "io/Tessera_MatrixMarket.hpp"
-
 namespace Tessera {
 namespace Bench {
 namespace {
@@ -82,29 +79,6 @@ class BlockGrid {
 };
 
 }  // namespace
-
-MatrixPointer read_matrix(const std::string& file, const Comm& comm) {
-  const auto host = io::read_matrix_market<double>(file);
-  const auto rows = Teuchos::rcp(new Map(static_cast<Tpetra::global_size_t>(host.rows), 0, comm));
-  const auto domain = Teuchos::rcp(new Map(static_cast<Tpetra::global_size_t>(host.cols), 0, comm));
-  std::size_t longest = 0;
-  for (std::size_t i = 0; i + 1 < host.row_map.size(); ++i) {
-    longest = std::max(longest, static_cast<std::size_t>(host.row_map[i + 1] - host.row_map[i]));
-  }
-  const auto A = Teuchos::rcp(new Matrix(rows, longest));
-  std::vector<GO> columns;
-  std::vector<double> values;
-  for (GO row = rows->getMinGlobalIndex(); row <= rows->getMaxGlobalIndex(); ++row) {
-    const auto i = static_cast<std::size_t>(row);
-    columns.assign(host.entries.begin() + static_cast<std::ptrdiff_t>(host.row_map[i]),
-                   host.entries.begin() + static_cast<std::ptrdiff_t>(host.row_map[i + 1]));
-    values.assign(host.values.begin() + static_cast<std::ptrdiff_t>(host.row_map[i]),
-                  host.values.begin() + static_cast<std::ptrdiff_t>(host.row_map[i + 1]));
-    if (!columns.empty()) insert(*A, row, columns, values);
-  }
-  A->fillComplete(domain, rows);
-  return A;
-}
 
 MatrixPointer stencil27(GO points, bool each_block, bool random, const Comm& comm) {
   const int rank = comm->getRank();

@@ -4,7 +4,6 @@
 #define TESSERA_BENCH_MPI_MATRIX_HPP
 
 #include <Tpetra_CrsMatrix.hpp>
-#include <string>
 
 /// \file
 /// Distributed matrices of the benchmark.
@@ -20,9 +19,6 @@ using Matrix = Tpetra::CrsMatrix<double, LO, GO, Node>;
 using Vectors = Tpetra::MultiVector<double, LO, GO, Node>;
 using MatrixPointer = Teuchos::RCP<Matrix>;
 using Comm = Teuchos::RCP<const Teuchos::Comm<int>>;
-
-/// A Matrix Market file in contiguous blocks of rows. Every process reads the whole file.
-MatrixPointer read_matrix(const std::string& file, const Comm& comm);
 
 /// 27-point stencil on a grid cut into blocks, as cubic as the number of processes allows; unknowns are numbered block
 /// by block. Rows are diagonally dominant.

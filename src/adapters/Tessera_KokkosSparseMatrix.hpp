@@ -88,10 +88,11 @@ struct ExpandBlocks {
   }
 };
 
-/// @return the sizes of the written-out matrix: rows, columns, entries
+/// Of the written-out matrix.
 struct ExpandedSizes {
   std::uint64_t rows = 0, cols = 0, nnz = 0;
 };
+/// Refuses blocks that cannot be written out.
 template <class Block>
 ExpandedSizes check_blocks(const Block& A) {
   using Types = MatrixTypes<Block>;

@@ -218,12 +218,9 @@ struct FetchedRows {
   std::uint64_t entries, fetched;
   double share() const { return entries > 0 ? static_cast<double>(fetched) / static_cast<double>(entries) : 1; }
 };
-struct FetchedRowsFound {
-  FetchedRows of[2];  // natural, ordered
-};
 
-/// A team a window, of the natural order in the first half of the league and of the other order in the second. A hash
-/// table holds the columns; of heavy windows a pseudo-random subset, in full, which stands for the others.
+/// A team a window. A hash table holds the columns; of heavy windows a pseudo-random subset, in full, which stands for
+/// the others.
 template <class Csr>
 struct FetchedRowsFunctor {
   using exec = typename Csr::execution_space;
@@ -234,16 +231,15 @@ struct FetchedRowsFunctor {
   Csr A;
   int height;
   std::int64_t windows, sampled;
-  Kokkos::View<const std::int32_t*, Kokkos::LayoutLeft, typename Csr::device_type> order;
-  typename Arena<typename Csr::memory_space>::template View<FetchedRows> found;  // natural, ordered
+  Kokkos::View<const std::int32_t*, Kokkos::LayoutLeft, typename Csr::device_type> order;  // empty: natural
+  typename Arena<typename Csr::memory_space>::template View<FetchedRows> found;
 
   static int scratch_bytes() { return static_cast<int>(Table::shmem_size(Features::slots)); }
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
     Table keys(team.team_scratch(0), Features::slots);
-    const bool ordered = team.league_rank() >= sampled;
-    const std::int64_t place = team.league_rank() - (ordered ? sampled : 0);
-    const std::int64_t first = place * windows / sampled * height, rows = A.rows();
+    const bool ordered = order.extent(0) > 0;
+    const std::int64_t first = team.league_rank() * windows / sampled * height, rows = A.rows();
     const int here = static_cast<int>(rows - first < height ? rows - first : height);
     const auto row_at = [&](const int i) { return ordered ? static_cast<std::int64_t>(order(first + i)) : first + i; };
     std::int64_t entries = 0;
@@ -286,10 +282,9 @@ struct FetchedRowsFunctor {
     Kokkos::parallel_reduce(
         Kokkos::TeamThreadRange(team, +Features::slots),
         [&](const int i, std::uint64_t& sum) { sum += keys(i) != ~std::uint32_t{0}; }, different);
-    const int which = ordered ? 1 : 0;
     Kokkos::single(Kokkos::PerTeam(team), [&]() {
-      Kokkos::atomic_add(&found(which).entries, counted << shift);
-      Kokkos::atomic_add(&found(which).fetched, different << shift);
+      Kokkos::atomic_add(&found(0).entries, counted << shift);
+      Kokkos::atomic_add(&found(0).fetched, different << shift);
     });
   }
 };
@@ -301,29 +296,27 @@ struct RowOrder {
   std::string note;  ///< what was done and why; empty if nobody asked
 };
 
-/// Fetched rows of B an entry of A in the natural order and in another one, from at most 1024 windows of each spread
-/// evenly. One kernel, one wait. Deterministic.
-template <class Exec, class Csr, class Order>
-void compare_fetched_rows(const Exec& space, const Csr& A, int height, const Order& order, const KernelTable* backend,
-                          double& natural, double& ordered) {
+/// Fetched rows of B an entry of A with its rows in an order (without elements: their own), from at most 1024 windows
+/// spread evenly. One kernel, one wait. Deterministic.
+template <class Exec, class Csr>
+double fetched_share(const Exec& space, const Csr& A, int height, const decltype(RowOrder<Csr>::order)& order,
+                     const KernelTable* backend) {
   using Functor = FetchedRowsFunctor<Csr>;
   using Memory = typename Csr::memory_space;
   typename Arena<Memory>::template View<FetchedRows> device;
   const auto storage = Arena<Memory>::make(space, backend, "Tessera::fetched rows", Lifetime::Temporary,
-                                           [&](auto& arena) { device = arena.template take<FetchedRows>(2); });
+                                           [&](auto& arena) { device = arena.template take<FetchedRows>(1); });
   using Bytes = typename Arena<Memory>::template View<char>;
-  using Result = typename Arena<Memory>::template View<FetchedRowsFound>;
-  Kokkos::deep_copy(space, Bytes(reinterpret_cast<char*>(device.data()), sizeof(FetchedRowsFound)), char(0));
+  Kokkos::deep_copy(space, Bytes(reinterpret_cast<char*>(device.data()), sizeof(FetchedRows)), char(0));
   const std::int64_t windows = (static_cast<std::int64_t>(A.rows()) + height - 1) / height;
   const std::int64_t sampled = windows < Functor::most_windows ? windows : Functor::most_windows;
   Kokkos::parallel_for("Tessera::reorder fetched rows",
-                       Kokkos::TeamPolicy<Exec>(space, static_cast<int>(2 * sampled), Compat::team_size<Exec>(64))
+                       Kokkos::TeamPolicy<Exec>(space, static_cast<int>(sampled), Compat::team_size<Exec>(64))
                            .set_scratch_size(0, Kokkos::PerTeam(Functor::scratch_bytes())),
                        Functor{A, height, windows, sampled, order, device});
-  FetchedRowsFound both{};
-  fetch(space, backend, "Tessera::fetched rows", both, Result(reinterpret_cast<FetchedRowsFound*>(device.data()), 1));
-  natural = both.of[0].share();
-  ordered = both.of[1].share();
+  FetchedRows found{};
+  fetch(space, backend, "Tessera::fetched rows", found, device);
+  return found.share();
 }
 
 /// What SpmmOptions::reordering asks for, for windows of `height` rows.
@@ -348,9 +341,9 @@ RowOrder<Csr> choose_row_order(const Exec& space, const Csr& A, int height, RowR
     return r;
   }
   const auto nearest = reorder::nearest_rows(space, A), clusters = reorder::clustered_rows(space, A);
-  double natural = 1, by_column = 1, clustered = 1;
-  compare_fetched_rows(space, A, height, nearest, backend, natural, by_column);
-  compare_fetched_rows(space, A, height, clusters, backend, natural, clustered);
+  const double natural = fetched_share(space, A, height, {}, backend),
+               by_column = fetched_share(space, A, height, nearest, backend),
+               clustered = fetched_share(space, A, height, clusters, backend);
   // Clusters have to be clearly better than first columns, which also bring neighbouring windows close to each other.
   const bool by_cluster = clustered <= (1 - least_saving) * by_column;
   const bool keep = std::min(clustered, by_column) <= (1 - least_saving) * natural;

@@ -11,7 +11,9 @@
 #include <Ifpack2_Chebyshev.hpp>
 #include <Ifpack2_Relaxation.hpp>
 #include <MatrixMarket_Tpetra.hpp>
+#include <map>
 
+#include "adapters/Tessera_TpetraMatrixMarket.hpp"
 #include "mpi/MpiFixture.hpp"
 
 namespace Tessera {
@@ -160,6 +162,31 @@ TEST(TpetraSolvers, LaplacianAsWithTpetra) {
       }
     }
     compare("Laplacian", A, 3, Method::Cg, Preconditioner::Jacobi, 1e-9, least);
+  }
+}
+
+// Columns of a row, each with its number.
+std::map<GO, double> row_of(const Matrix& A, GO row) {
+  const std::size_t length = A.getNumEntriesInGlobalRow(row);
+  Matrix::nonconst_global_inds_host_view_type columns("columns", length);
+  Matrix::nonconst_values_host_view_type values("values", length);
+  std::size_t n = 0;
+  A.getGlobalRowCopy(row, columns, values, n);
+  std::map<GO, double> result;
+  for (std::size_t k = 0; k < n; ++k) result[columns(k)] = values(k);
+  return result;
+}
+
+TEST(TpetraSolvers, FilesReadAsByTpetra) {
+  const auto comm = Tpetra::getDefaultComm();
+  const auto theirs = Tpetra::MatrixMarket::Reader<Matrix>::readSparseFile(TESSERA_TEST_MATRIX, comm);
+  const auto ours = io::read_tpetra_matrix<Matrix>(TESSERA_EXAMPLE_DATA "/bcsstk16.mtx.gz", comm);
+  ASSERT_TRUE(ours->isFillComplete());
+  ASSERT_EQ(ours->getGlobalNumEntries(), theirs->getGlobalNumEntries());
+  ASSERT_TRUE(ours->getRowMap()->isSameAs(*theirs->getRowMap()));
+  for (std::size_t i = 0; i < Compat::local_size(*ours->getRowMap()); ++i) {
+    const GO row = ours->getRowMap()->getGlobalElement(static_cast<LO>(i));
+    EXPECT_EQ(row_of(*ours, row), row_of(*theirs, row)) << row;
   }
 }
 

@@ -192,8 +192,8 @@ TEST(RowClusters, CountOfFetchedRows) {
     const Device A = device_of(p);
     const auto order = reorder::clustered_rows(Exec(), A.view());
     for (const int height : {8, 16}) {
-      double own = 0, other = 0;
-      Impl::compare_fetched_rows(Exec(), A.view(), height, order, nullptr, own, other);
+      const double own = Impl::fetched_share(Exec(), A.view(), height, {}, nullptr),
+                   other = Impl::fetched_share(Exec(), A.view(), height, order, nullptr);
       const auto nnz = static_cast<double>(p.entries.size());
       const double tolerance =
           heaviest(p, natural(p), height) > 1024 || heaviest(p, to_host(order), height) > 1024 ? 0.1 : 1e-12;
