@@ -149,7 +149,8 @@ class SpmmCase {
   void verify(Record& r, const std::function<void()>& apply) {
     reset_c();
     apply();
-    SpmmCheck<Operands> check(o_, dense_seed(job_.options.seed, DenseRole::C), SpmmRounding::of<S, Y>(precision_));
+    SpmmCheck<Operands> check(o_, dense_seed(job_.options.seed, DenseRole::C),
+                              SpmmRounding::of<S, Y>(precision_, r.kernel));
     const Verdict v = check.run(space_);
     if (std::isnan(r.error_over_bound) || v.error_over_bound > r.error_over_bound) {
       r.error_over_bound = v.error_over_bound;

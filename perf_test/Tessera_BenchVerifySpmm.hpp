@@ -71,13 +71,14 @@ struct SpmmRounding {
   double store_tiny = 0;     ///< the same below its normal range
   double operand_floor = 0;  ///< see Reference::spmv
 
-  /// @tparam S  of A and B as stored   @tparam Y  of C
+  /// @tparam S  of A and B as stored   @tparam Y  of C   @param kernel  as the record names it
   template <class S, class Y>
-  static SpmmRounding of(Precision precision) {
+  static SpmmRounding of(Precision precision, const std::string& kernel) {
     using Sum = std::conditional_t<std::is_same_v<S, double>, double, float>;
     SpmmRounding r;
     // Nobody says how B is brought to TF32: rounded to nearest (2^-11) or, by the unit itself, cut off (2^-10).
     if (precision == Precision::TF32) r.operands = std::ldexp(1.0, -11) + std::ldexp(1.0, -10) + std::ldexp(1.0, -20);
+    if (kernel.find("3xTF32") != std::string::npos) r.operands = 5 * std::ldexp(1.0, -22);  // SplitUnit
     r.sums = (static_cast<double>(std::numeric_limits<Sum>::epsilon()) + std::numeric_limits<double>::epsilon()) / 2;
     r.tiny = static_cast<double>(std::numeric_limits<Sum>::denorm_min());
     if (sizeof(Y) == 2) {

@@ -37,7 +37,10 @@ namespace Tessera {
 ///                 float. GeSpmm and Csr in the matrix's own precision, also under Auto (needs A's arrays from then on)
 ///
 /// TF32 rounds both operands to 10 bits of mantissa on matrix units; it exists with Panels and FlashSparse only (Auto
-/// may answer with GeSpmm in FP32 where that is faster). A 16-bit C is rounded once, at the store.
+/// may answer with GeSpmm in FP32 where that is faster). FP32 panels on NVIDIA's units multiply both operands in two
+/// parts of TF32, three products: each errs by at most 5 2^-22 of itself, where FP32 errs by 2^-24, and sums as in
+/// FP32; infinite numbers make NaN. Ask for GeSpmm where plain FP32 arithmetic is wanted. A 16-bit C is rounded once,
+/// at the store.
 ///
 /// A batch of small matrices is one block-diagonal matrix: row maps and columns shifted by the rows and columns of
 /// those before, B and C stacked; one plan and one launch then serve all of them.

@@ -123,10 +123,19 @@ static_assert(sizeof(half_t) == 2 && sizeof(bhalf_t) == 2, "16-bit storage types
 
 /// binary32 with the mantissa rounded to TF32's 10 bits (nearest, ties away from zero as cvt.rna.tf32 does).
 TESSERA_FUNCTION float round_to_tf32(float value) {
+#if defined(__CUDA_ARCH__)
+  std::uint32_t rounded;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(value));
+  return Impl::float_from_bits(rounded);
+#else
   const std::uint32_t bits = Impl::float_bits(value);
   if ((bits & 0x7f800000u) == 0x7f800000u) return value;  // infinity and NaN
   return Impl::float_from_bits((bits + 0x1000u) & 0xffffe000u);
+#endif
 }
+
+/// binary32 with the mantissa cut off after TF32's 10 bits. NaN may become infinity, as in matrix units.
+TESSERA_FUNCTION float cut_to_tf32(float value) { return Impl::float_from_bits(Impl::float_bits(value) & 0xffffe000u); }
 
 }  // namespace Tessera
 

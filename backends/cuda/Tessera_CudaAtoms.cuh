@@ -22,11 +22,10 @@ __device__ __forceinline__ std::uint32_t operand_word(const T* r, int word) {
   memcpy(&bits, r + word * (4 / sizeof(T)), sizeof(bits));
   return bits;
 }
-/// TF32 operands are rounded by the unit's caller contract: cvt.rna keeps 10 mantissa bits.
+/// An operand of an instruction that multiplies TF32.
+template <class Atom>
 __device__ __forceinline__ std::uint32_t tf32_word(float value) {
-  std::uint32_t bits;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
-  return bits;
+  return __float_as_uint(Atom::rounding == OperandRounding::Tf32Nearest ? round_to_tf32(value) : value);
 }
 
 template <class Atom>
@@ -43,23 +42,28 @@ struct PtxMma<Sm80_M8N8K4_F64> {
 
 template <>
 struct PtxMma<Sm80_M16N8K4_F32_TF32> {
+  using Atom = Sm80_M16N8K4_F32_TF32;
   __device__ __forceinline__ static void run(float* c, const float* a, const float* b) {
     asm volatile("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
                  : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-                 : "r"(tf32_word(a[0])), "r"(tf32_word(a[1])), "r"(tf32_word(b[0])));
+                 : "r"(tf32_word<Atom>(a[0])), "r"(tf32_word<Atom>(a[1])), "r"(tf32_word<Atom>(b[0])));
   }
 };
 
-template <>
-struct PtxMma<Sm80_M16N8K8_F32_TF32> {
+template <class Atom>
+struct PtxTf32 {
   __device__ __forceinline__ static void run(float* c, const float* a, const float* b) {
     asm volatile(
         "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(tf32_word(a[0])), "r"(tf32_word(a[1])), "r"(tf32_word(a[2])), "r"(tf32_word(a[3])), "r"(tf32_word(b[0])),
-          "r"(tf32_word(b[1])));
+        : "r"(tf32_word<Atom>(a[0])), "r"(tf32_word<Atom>(a[1])), "r"(tf32_word<Atom>(a[2])),
+          "r"(tf32_word<Atom>(a[3])), "r"(tf32_word<Atom>(b[0])), "r"(tf32_word<Atom>(b[1])));
   }
 };
+template <>
+struct PtxMma<Sm80_M16N8K8_F32_TF32> : PtxTf32<Sm80_M16N8K8_F32_TF32> {};
+template <>
+struct PtxMma<Sm80_M16N8K8_F32_TF32Cut> : PtxTf32<Sm80_M16N8K8_F32_TF32Cut> {};
 
 // The 16-bit shapes differ only in the operand type's name.
 #define TESSERA_PTX_K8(ATOM, TYPE)                                                                         \

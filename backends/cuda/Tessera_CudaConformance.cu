@@ -75,8 +75,8 @@ struct AtomList {
     return ((std::strcmp(name, Atoms::name) == 0 && (error = run<Atoms>(args), true)) || ...);
   }
 };
-using AllAtoms = AtomList<Sm80_M8N8K4_F64, Sm80_M16N8K4_F32_TF32, Sm80_M16N8K8_F32_TF32, Sm80_M16N8K8_F32_F16,
-                          Sm80_M16N8K8_F32_BF16, Sm80_M16N8K16_F32_F16, Sm80_M16N8K16_F32_BF16>;
+using AllAtoms = AtomList<Sm80_M8N8K4_F64, Sm80_M16N8K4_F32_TF32, Sm80_M16N8K8_F32_TF32, Sm80_M16N8K8_F32_TF32Cut,
+                          Sm80_M16N8K8_F32_F16, Sm80_M16N8K8_F32_BF16, Sm80_M16N8K16_F32_F16, Sm80_M16N8K16_F32_BF16>;
 
 }  // namespace
 

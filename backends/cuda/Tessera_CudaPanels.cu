@@ -53,7 +53,7 @@ struct Launch {
 
   template <class Atom, int Steps, int Chunks, int Bytes>
   Status run() const {
-    using Kernel = PanelKernel<PtxUnit<Atom>, CudaWave, Steps, Chunks, Bytes>;
+    using Kernel = PanelKernel<typename UnitOf<PtxUnit, Atom>::type, CudaWave, Steps, Chunks, Bytes>;
     const auto kernel = panel_kernel<Kernel, resident_blocks<Kernel>>;
     constexpr int shared = panel_warps * Kernel::wave_bytes;
     constexpr std::int64_t most = 65535;

@@ -56,11 +56,16 @@ struct CFragment {
   typename Atom::Accumulator r[Atom::c_registers];
 };
 
-/// How an operand enters the product: 16-bit types exactly as floats, TF32 rounded to its 10-bit mantissa.
+/// What a unit makes of an operand before it multiplies: nothing, or TF32, whose mantissa has 10 bits.
+enum class OperandRounding { None, Tf32Nearest, Tf32Cut };
+
+/// How an operand enters the product: 16-bit types exactly as floats, others as the atom says.
 template <class Atom>
 TESSERA_FUNCTION typename Atom::Accumulator operand_value(typename Atom::Operand value) {
-  if constexpr (Atom::rounds_to_tf32) {
+  if constexpr (Atom::rounding == OperandRounding::Tf32Nearest) {
     return round_to_tf32(value);
+  } else if constexpr (Atom::rounding == OperandRounding::Tf32Cut) {
+    return cut_to_tf32(value);
   } else {
     return static_cast<typename Atom::Accumulator>(value);
   }

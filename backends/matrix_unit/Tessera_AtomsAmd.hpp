@@ -18,7 +18,7 @@ struct Gfx90a_M16N16K4_F64 {
   using Accumulator = double;
   static constexpr const char* name = "Gfx90a_M16N16K4_F64";
   static constexpr int m = 16, n = 16, k = 4, lanes = 64, a_registers = 1, b_registers = 1, c_registers = 4;
-  static constexpr bool rounds_to_tf32 = false;
+  static constexpr OperandRounding rounding = OperandRounding::None;
   static constexpr AccumulatorLayout layout = AccumulatorLayout::AmdInterleaved;
   TESSERA_FUNCTION static constexpr Coord a_coord(int lane, int) { return {lane % 16, lane / 16}; }
   TESSERA_FUNCTION static constexpr Coord b_coord(int lane, int) { return {lane / 16, lane % 16}; }
@@ -30,7 +30,7 @@ namespace Impl {
 struct Gfx90a_M16N16 {
   using Accumulator = float;
   static constexpr int m = 16, n = 16, lanes = 64, c_registers = 4;
-  static constexpr bool rounds_to_tf32 = false;
+  static constexpr OperandRounding rounding = OperandRounding::None;
   static constexpr AccumulatorLayout layout = AccumulatorLayout::AmdQuads;
   TESSERA_FUNCTION static constexpr Coord c_coord(int lane, int i) { return {4 * (lane / 16) + i, lane % 16}; }
 };

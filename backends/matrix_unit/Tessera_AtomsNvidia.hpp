@@ -21,7 +21,7 @@ struct Sm80_M8N8K4_F64 {
   using Accumulator = double;
   static constexpr const char* name = "Sm80_M8N8K4_F64";
   static constexpr int m = 8, n = 8, k = 4, lanes = 32, a_registers = 1, b_registers = 1, c_registers = 2;
-  static constexpr bool rounds_to_tf32 = false;
+  static constexpr OperandRounding rounding = OperandRounding::None;
   static constexpr AccumulatorLayout layout = AccumulatorLayout::NvidiaPairs;
   TESSERA_FUNCTION static constexpr Coord a_coord(int lane, int) { return {lane / 4, lane % 4}; }
   TESSERA_FUNCTION static constexpr Coord b_coord(int lane, int) { return {lane % 4, lane / 4}; }
@@ -40,7 +40,7 @@ struct Sm80_M16N8 {
 };
 struct Sm80_M16N8K8_16Bit : Sm80_M16N8 {
   static constexpr int k = 8, a_registers = 4, b_registers = 2;
-  static constexpr bool rounds_to_tf32 = false;
+  static constexpr OperandRounding rounding = OperandRounding::None;
   TESSERA_FUNCTION static constexpr Coord a_coord(int lane, int i) {
     return {lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2};
   }
@@ -48,7 +48,7 @@ struct Sm80_M16N8K8_16Bit : Sm80_M16N8 {
 };
 struct Sm80_M16N8K16_16Bit : Sm80_M16N8 {
   static constexpr int k = 16, a_registers = 8, b_registers = 4;
-  static constexpr bool rounds_to_tf32 = false;
+  static constexpr OperandRounding rounding = OperandRounding::None;
   TESSERA_FUNCTION static constexpr Coord a_coord(int lane, int i) {
     return {lane / 4 + 8 * ((i / 2) % 2), 2 * (lane % 4) + i % 2 + 8 * (i / 4)};
   }
@@ -63,7 +63,7 @@ struct Sm80_M16N8K4_F32_TF32 : Impl::Sm80_M16N8 {
   using Operand = float;
   static constexpr const char* name = "Sm80_M16N8K4_F32_TF32";
   static constexpr int k = 4, a_registers = 2, b_registers = 1;
-  static constexpr bool rounds_to_tf32 = true;
+  static constexpr OperandRounding rounding = OperandRounding::Tf32Nearest;
   TESSERA_FUNCTION static constexpr Coord a_coord(int lane, int i) { return {lane / 4 + 8 * i, lane % 4}; }
   TESSERA_FUNCTION static constexpr Coord b_coord(int lane, int) { return {lane % 4, lane / 4}; }
 };
@@ -73,11 +73,24 @@ struct Sm80_M16N8K8_F32_TF32 : Impl::Sm80_M16N8 {
   using Operand = float;
   static constexpr const char* name = "Sm80_M16N8K8_F32_TF32";
   static constexpr int k = 8, a_registers = 4, b_registers = 2;
-  static constexpr bool rounds_to_tf32 = true;
+  static constexpr OperandRounding rounding = OperandRounding::Tf32Nearest;
   TESSERA_FUNCTION static constexpr Coord a_coord(int lane, int i) {
     return {lane / 4 + 8 * (i % 2), lane % 4 + 4 * (i / 2)};
   }
   TESSERA_FUNCTION static constexpr Coord b_coord(int lane, int i) { return {lane % 4 + 4 * i, lane / 4}; }
+};
+
+/// The same instruction given numbers of binary32, whose last 13 bits it does not look at.
+struct Sm80_M16N8K8_F32_TF32Cut : Sm80_M16N8K8_F32_TF32 {
+  static constexpr const char* name = "Sm80_M16N8K8_F32_TF32Cut";
+  static constexpr OperandRounding rounding = OperandRounding::Tf32Cut;
+};
+
+/// The same registers, multiplied in FP32 by three of these instructions: Tessera_SplitUnit.hpp.
+struct Sm80_M16N8K8_F32_3xTF32 : Sm80_M16N8K8_F32_TF32 {
+  using Part = Sm80_M16N8K8_F32_TF32Cut;
+  static constexpr const char* name = "Sm80_M16N8K8_F32_3xTF32";
+  static constexpr OperandRounding rounding = OperandRounding::None;
 };
 
 /// A(row,k) = (g+8(i/2), 2t+i%2); B(k,col) = (2t+i, g).
@@ -103,6 +116,7 @@ struct Sm80_M16N8K16_F32_BF16 : Impl::Sm80_M16N8K16_16Bit {
 static_assert(is_bijection<Sm80_M8N8K4_F64>(), "");
 static_assert(is_bijection<Sm80_M16N8K4_F32_TF32>(), "");
 static_assert(is_bijection<Sm80_M16N8K8_F32_TF32>(), "");
+static_assert(is_bijection<Sm80_M16N8K8_F32_TF32Cut>() && is_bijection<Sm80_M16N8K8_F32_3xTF32>(), "");
 static_assert(is_bijection<Sm80_M16N8K8_F32_F16>(), "");
 static_assert(is_bijection<Sm80_M16N8K8_F32_BF16>(), "");
 static_assert(is_bijection<Sm80_M16N8K16_F32_F16>(), "");

@@ -7,6 +7,7 @@
 #include "backends/matrix_unit/Tessera_AtomsAmd.hpp"
 #include "backends/matrix_unit/Tessera_AtomsNvidia.hpp"
 #include "backends/matrix_unit/Tessera_PanelKernel.hpp"
+#include "backends/matrix_unit/Tessera_SplitUnit.hpp"
 
 /// \file
 /// Which instructions, blocks and tiles panels have on a vendor's matrix units: in one place for the device and for its
@@ -22,6 +23,9 @@ struct PanelNvidia {
       case Precision::FP64:
         return n <= 16 ? launch.template run<Sm80_M8N8K4_F64, 2, 1, 16>()
                        : launch.template run<Sm80_M8N8K4_F64, 2, 2, 16>();
+      case Precision::FP32:
+        return n <= 32 ? launch.template run<Sm80_M16N8K8_F32_3xTF32, 2, 1, 16>()
+                       : launch.template run<Sm80_M16N8K8_F32_3xTF32, 2, 2, 16>();
       case Precision::TF32:
         return n <= 32 ? launch.template run<Sm80_M16N8K8_F32_TF32, 2, 1, 16>()
                        : launch.template run<Sm80_M16N8K8_F32_TF32, 2, 2, 16>();
@@ -29,14 +33,13 @@ struct PanelNvidia {
         return dispatch_16<Sm80_M16N8K16_F32_F16>(args, launch);
       case Precision::BF16:
         return dispatch_16<Sm80_M16N8K16_F32_BF16>(args, launch);
-      case Precision::FP32:
-        break;
     }
-    return {"spmm[panels]: no matrix instruction multiplies in FP32"};
+    return {"spmm[panels]: unknown precision"};
   }
 
   static const PanelGeometry* geometry(Precision precision, std::int64_t columns) {
     static constexpr PanelGeometry fp64 = panel_geometry<PanelShape<Sm80_M8N8K4_F64, 2>>();
+    static constexpr PanelGeometry fp32 = panel_geometry<PanelShape<Sm80_M16N8K8_F32_3xTF32, 2>>();
     static constexpr PanelGeometry tf32 = panel_geometry<PanelShape<Sm80_M16N8K8_F32_TF32, 2>>();
     static constexpr PanelGeometry fp16 = panel_geometry<PanelShape<Sm80_M16N8K16_F32_F16, 1>>();
     static constexpr PanelGeometry fp16_narrow = panel_geometry<PanelShape<Sm80_M16N8K16_F32_F16, 2>>();
@@ -45,14 +48,14 @@ struct PanelNvidia {
     switch (precision) {
       case Precision::FP64:
         return &fp64;
+      case Precision::FP32:
+        return &fp32;
       case Precision::TF32:
         return &tf32;
       case Precision::FP16:
         return columns <= 32 ? &fp16_narrow : &fp16;
       case Precision::BF16:
         return columns <= 32 ? &bf16_narrow : &bf16;
-      case Precision::FP32:
-        break;
     }
     return nullptr;
   }

@@ -21,7 +21,7 @@ struct PanelEmulation {
   template <class Atom, int Steps, int Chunks, int Bytes>
   Status run() const {
     using Wave = HostWave<Atom::lanes>;
-    using Kernel = PanelKernel<Emulated<Atom>, Wave, Steps, Chunks, Bytes>;
+    using Kernel = PanelKernel<typename UnitOf<Emulated, Atom>::type, Wave, Steps, Chunks, Bytes>;
     const Wave wave;
     const SpmmPanelArgs shared_out = panel_shared_out(args, Kernel::tile_columns, 3);  // so that windows are shared out
     std::vector<Word> memory(static_cast<std::size_t>(Kernel::wave_bytes) / sizeof(Word));
@@ -51,7 +51,7 @@ Status run_panels(const SpmmPanelArgs& args) noexcept {
 
 template <class Value, class Sum, int Lanes>
 Status run_rows(const SpmmRowsArgs& args) {
-  // A device of few lanes, so that small matrices fill it; 64-bit entry numbers for every other number of rows.
+  // A device of few lanes, so that small matrices fill it; 64-bit entry numbers for some numbers of columns.
   constexpr std::int64_t lanes = 256;
   const auto run = [](auto kernel, const SpmmRowsArgs& ready) {
     using Kernel = decltype(kernel);
@@ -63,7 +63,7 @@ Status run_rows(const SpmmRowsArgs& args) {
       }
     }
   };
-  rows_dispatch<Value, Sum, HostWave<Lanes>>(args, lanes, args.rows % 2 == 0, run);
+  rows_dispatch<Value, Sum, HostWave<Lanes>>(args, lanes, args.dense.columns % 4 != 3, run);
   for (std::int64_t i = 0; i < args.split_count; ++i) {
     for (std::int64_t column = 0; column < args.dense.columns; ++column) {
       rows_add_pieces<Value, Sum>(args, args.splits[i], column);

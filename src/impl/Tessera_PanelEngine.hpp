@@ -38,7 +38,7 @@ struct PanelMethod {
   static void describe(const Format& format, Statistics& s) {
     s.atom = format.geometry.atom;
     s.stored = s.nnz;  // slots without an entry are a bit each
-    s.matrix_unit_share = s.nnz > 0 && format.precision != Precision::FP32 ? 1 : 0;
+    s.matrix_unit_share = s.nnz > 0 ? 1 : 0;
   }
 };
 

@@ -18,9 +18,11 @@ namespace Impl {
 
 /// What decides, in one place: from so many entries a fetched row of B in windows of 8 rows on, panels were the faster
 /// on an H200 (perf_test/NOTES.md, "Auto"). A block of a panel costs about the same however many columns B has,
-/// so narrow B asks for denser windows; TF32 stands against rows in FP32, which carry no conversions.
+/// so narrow B asks for denser windows; TF32 stands against rows in FP32, which carry no conversions; FP32 costs three
+/// products and the splitting of operands.
 inline double least_panel_density(std::int64_t columns, Precision precision) {
   if (precision == Precision::TF32) return 2.5;
+  if (precision == Precision::FP32) return columns <= 16 ? 5.3 : columns <= 32 ? 4.2 : columns <= 128 ? 3.5 : 4.4;
   if (precision == Precision::FP64) return columns <= 16 ? 3.5 : 2.1;
   return columns <= 32 ? 2.5 : 2.3;
 }

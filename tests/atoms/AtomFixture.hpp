@@ -23,14 +23,15 @@
 namespace Tessera {
 namespace Testing {
 
-using NvidiaAtoms = testing::Types<Sm80_M8N8K4_F64, Sm80_M16N8K4_F32_TF32, Sm80_M16N8K8_F32_TF32, Sm80_M16N8K8_F32_F16,
-                                   Sm80_M16N8K8_F32_BF16, Sm80_M16N8K16_F32_F16, Sm80_M16N8K16_F32_BF16>;
+using NvidiaAtoms =
+    testing::Types<Sm80_M8N8K4_F64, Sm80_M16N8K4_F32_TF32, Sm80_M16N8K8_F32_TF32, Sm80_M16N8K8_F32_TF32Cut,
+                   Sm80_M16N8K8_F32_F16, Sm80_M16N8K8_F32_BF16, Sm80_M16N8K16_F32_F16, Sm80_M16N8K16_F32_BF16>;
 using AmdAtoms =
     testing::Types<Gfx90a_M16N16K4_F64, Gfx90a_M16N16K4_F32, Gfx90a_M16N16K16_F32_F16, Gfx90a_M16N16K16_F32_BF16>;
 using AllAtoms =
-    testing::Types<Sm80_M8N8K4_F64, Sm80_M16N8K4_F32_TF32, Sm80_M16N8K8_F32_TF32, Sm80_M16N8K8_F32_F16,
-                   Sm80_M16N8K8_F32_BF16, Sm80_M16N8K16_F32_F16, Sm80_M16N8K16_F32_BF16, Gfx90a_M16N16K4_F64,
-                   Gfx90a_M16N16K4_F32, Gfx90a_M16N16K16_F32_F16, Gfx90a_M16N16K16_F32_BF16>;
+    testing::Types<Sm80_M8N8K4_F64, Sm80_M16N8K4_F32_TF32, Sm80_M16N8K8_F32_TF32, Sm80_M16N8K8_F32_TF32Cut,
+                   Sm80_M16N8K8_F32_F16, Sm80_M16N8K8_F32_BF16, Sm80_M16N8K16_F32_F16, Sm80_M16N8K16_F32_BF16,
+                   Gfx90a_M16N16K4_F64, Gfx90a_M16N16K4_F32, Gfx90a_M16N16K16_F32_F16, Gfx90a_M16N16K16_F32_BF16>;
 
 /// The atom's name instead of a number in the names of typed tests.
 struct AtomName {
@@ -69,17 +70,18 @@ struct Product {
   }
 };
 
-/// Rounding of TF32 by exact arithmetic instead of bits: to a multiple of the 11-bit significand's unit, ties away.
-inline double tf32(double value) {
+/// TF32 by exact arithmetic instead of bits: a multiple of the 11-bit significand's unit, the nearest one (ties away)
+/// or the next one towards zero.
+inline double tf32(double value, OperandRounding rounding = OperandRounding::Tf32Nearest) {
   if (value == 0) return value;
   int exponent = 0;
   std::frexp(value, &exponent);
   const double unit = std::ldexp(1.0, (exponent < -125 ? -125 : exponent) - 11);
-  return std::round(value / unit) * unit;
+  return (rounding == OperandRounding::Tf32Cut ? std::trunc(value / unit) : std::round(value / unit)) * unit;
 }
 template <class Atom>
 double operand(typename Atom::Operand value) {
-  return Atom::rounds_to_tf32 ? tf32(plain(value)) : plain(value);
+  return Atom::rounding == OperandRounding::None ? plain(value) : tf32(plain(value), Atom::rounding);
 }
 
 /// A B + C in long double, and |A| |B| + |C| for bounds.

@@ -56,6 +56,8 @@ struct Table<Sm80_M16N8K8_F32_TF32> {
   }
 };
 template <>
+struct Table<Sm80_M16N8K8_F32_TF32Cut> : Table<Sm80_M16N8K8_F32_TF32> {};
+template <>
 struct Table<Sm80_M16N8K8_F32_F16> {
   static std::vector<Line> lines() {
     return {
@@ -252,7 +254,8 @@ TYPED_TEST(AtomLayout, ShapeFollowsItsName) {
   EXPECT_NE(
       name.find("_M" + std::to_string(Atom::m) + "N" + std::to_string(Atom::n) + "K" + std::to_string(Atom::k) + "_"),
       std::string::npos);
-  EXPECT_EQ(name.find("TF32") != std::string::npos, Atom::rounds_to_tf32);
+  EXPECT_EQ(name.find("TF32") != std::string::npos, Atom::rounding != OperandRounding::None);
+  EXPECT_EQ(name.find("Cut") != std::string::npos, Atom::rounding == OperandRounding::Tf32Cut);
   EXPECT_EQ((std::is_same_v<typename Atom::Operand, bhalf_t>), name.find("BF16") != std::string::npos);
   EXPECT_EQ((std::is_same_v<typename Atom::Operand, half_t>), name.find("_F16") != std::string::npos);
   EXPECT_EQ((std::is_same_v<typename Atom::Accumulator, double>), name.find("F64") != std::string::npos);

@@ -5,15 +5,17 @@
 
 #include <cstring>
 #include <limits>
+#include <random>
 
 #include "atoms/AtomFixture.hpp"
+#include "backends/matrix_unit/Tessera_SplitUnit.hpp"
 
 namespace Tessera {
 namespace Testing {
 namespace {
 
 /// Runs the instruction on registers that are filled and read through the coordinate maps.
-template <class Atom>
+template <class Atom, class Unit = Emulated<Atom>>
 std::vector<typename Atom::Accumulator> emulate(const Product<Atom>& p) {
   const HostWave<Atom::lanes> wave;
   typename HostWave<Atom::lanes>::template Varying<AFragment<Atom>> a;
@@ -33,7 +35,7 @@ std::vector<typename Atom::Accumulator> emulate(const Product<Atom>& p) {
       c(lane).r[i] = p.c[at.row * Atom::n + at.col];
     }
   }
-  Emulated<Atom>::mma(wave, c, a, b);
+  Unit::mma(wave, c, a, b);
   std::vector<typename Atom::Accumulator> result(p.c.size());
   for (int lane = 0; lane < Atom::lanes; ++lane) {
     for (int i = 0; i < Atom::c_registers; ++i) {
@@ -159,6 +161,57 @@ void expect_tf32_operands() {
 TEST(EmulatedOperands, Tf32AtomsRoundOperandsToTenBits) {
   expect_tf32_operands<Sm80_M16N8K4_F32_TF32>();
   expect_tf32_operands<Sm80_M16N8K8_F32_TF32>();
+}
+TEST(EmulatedOperands, Tf32CutDropsWhatIsBeyondTenBits) {
+  using Atom = Sm80_M16N8K8_F32_TF32Cut;
+  const float ulp = 1.0f / 1024;
+  EXPECT_EQ(single_product<Atom>(1 + ulp * 0.99f, 1), 1);
+  EXPECT_EQ(single_product<Atom>(1, -1 - ulp * 1.99f), -1 - ulp);
+}
+
+using Split = Sm80_M16N8K8_F32_3xTF32;
+std::vector<float> split_product(const Product<Split>& p) { return emulate<Split, UnitOf<Emulated, Split>::type>(p); }
+
+TEST(EmulatedOperands, SplitUnitMultipliesFloats) {
+  std::mt19937 engine(7);
+  std::uniform_real_distribution<float> real(-2, 2);
+  const double u = std::ldexp(1.0, -24);
+  for (int n = 0; n < 200; ++n) {
+    Product<Split> p;
+    p.fill([&] { return real(engine); });
+    std::vector<double> result, magnitude;
+    dense(p, result, magnitude);
+    const std::vector<float> got = split_product(p);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      // Products 5 2^-22; three sums of k terms each.
+      EXPECT_LE(std::fabs(static_cast<double>(got[i]) - result[i]), (20 + 3 * (Split::k + 1)) * u * magnitude[i]);
+    }
+  }
+}
+// TF32 itself errs by 2^-12 here: one product, exact where one factor has 11 significant bits and the other 22.
+TEST(EmulatedOperands, SplitUnitIsExactForShortNumbers) {
+  std::mt19937 engine(8);
+  std::uniform_int_distribution<int> eleven(-2047, 2047), twenty_two(-(1 << 22) + 1, (1 << 22) - 1);
+  for (int n = 0; n < 1000; ++n) {
+    Product<Split> p;
+    const int x = eleven(engine) % 4, y = twenty_two(engine);  // products of at most 24 bits
+    p.a[0] = static_cast<float>(x);
+    p.b[0] = static_cast<float>(y);
+    EXPECT_EQ(split_product(p)[0], static_cast<float>(x * y)) << x << ' ' << y;
+    p.a[0] = static_cast<float>(eleven(engine));
+    p.b[0] = static_cast<float>(eleven(engine));
+    EXPECT_EQ(split_product(p)[0], p.a[0] * p.b[0]);
+  }
+}
+TEST(EmulatedOperands, SplitUnitOfWhatIsNotFinite) {
+  for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    Product<Split> p;
+    p.a[0] = bad;
+    p.b[0] = 1;
+    const std::vector<float> got = split_product(p);
+    EXPECT_TRUE(std::isnan(got[0]));
+    EXPECT_EQ(got[8], 0);  // the next row
+  }
 }
 TEST(EmulatedOperands, Fp32AtomKeepsEveryBit) {
   const float value = 1 + std::numeric_limits<float>::epsilon();

@@ -29,7 +29,7 @@ struct Offer {
   static constexpr int length = length_;
   static constexpr bool nvidia = Atom::lanes == 32;
   static const KernelTable& table() { return nvidia ? *emulated_nvidia_table() : *emulated_amd_table(); }
-  static double operand(Value value) { return Atom::rounds_to_tf32 ? tf32(plain(value)) : plain(value); }
+  static double operand(Value value) { return Testing::operand<Atom>(value); }
 };
 template <Precision p, int length>
 using OnNvidia =

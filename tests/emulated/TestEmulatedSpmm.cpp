@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/matrix_unit/Tessera_RowsKernel.hpp"
 #include "support/Tessera_TestSpmm.hpp"
 
 namespace Tessera {
@@ -33,18 +34,18 @@ constexpr Backend nvidia = Backend::EmulatedNvidia, amd = Backend::EmulatedAmd;
 constexpr SpmmAlgorithm panels = SpmmAlgorithm::Panels, flash = SpmmAlgorithm::FlashSparse,
                         rows = SpmmAlgorithm::GeSpmm;
 #ifdef TESSERA_TEST_FEWER_TYPES
-using SpmmUnits =
-    ::testing::Types<SpmmUnit<half_t, nvidia, panels>, SpmmUnit<float, nvidia, panels, ComputeType::TF32>,
-                     SpmmUnit<double, amd, panels>, SpmmUnit<half_t, amd, flash>, SpmmUnit<float, nvidia, rows>>;
+using SpmmUnits = ::testing::Types<SpmmUnit<half_t, nvidia, panels>, SpmmUnit<float, nvidia, panels>,
+                                   SpmmUnit<float, nvidia, panels, ComputeType::TF32>, SpmmUnit<double, amd, panels>,
+                                   SpmmUnit<half_t, amd, flash>, SpmmUnit<float, nvidia, rows>>;
 #else
 using SpmmUnits =
     ::testing::Types<SpmmUnit<double, nvidia, panels>, SpmmUnit<float, nvidia, panels, ComputeType::TF32>,
-                     SpmmUnit<half_t, nvidia, panels>, SpmmUnit<half_t, nvidia, panels, ComputeType::Auto, float>,
-                     SpmmUnit<bhalf_t, nvidia, panels>, SpmmUnit<double, amd, panels>, SpmmUnit<float, amd, panels>,
-                     SpmmUnit<half_t, amd, panels>, SpmmUnit<bhalf_t, amd, panels>,
-                     SpmmUnit<float, nvidia, flash, ComputeType::TF32>, SpmmUnit<half_t, nvidia, flash>,
-                     SpmmUnit<bhalf_t, amd, flash>, SpmmUnit<double, nvidia, rows>, SpmmUnit<float, amd, rows>,
-                     SpmmUnit<half_t, nvidia, rows>>;
+                     SpmmUnit<float, nvidia, panels>, SpmmUnit<half_t, nvidia, panels>,
+                     SpmmUnit<half_t, nvidia, panels, ComputeType::Auto, float>, SpmmUnit<bhalf_t, nvidia, panels>,
+                     SpmmUnit<double, amd, panels>, SpmmUnit<float, amd, panels>, SpmmUnit<half_t, amd, panels>,
+                     SpmmUnit<bhalf_t, amd, panels>, SpmmUnit<float, nvidia, flash, ComputeType::TF32>,
+                     SpmmUnit<half_t, nvidia, flash>, SpmmUnit<bhalf_t, amd, flash>, SpmmUnit<double, nvidia, rows>,
+                     SpmmUnit<float, amd, rows>, SpmmUnit<half_t, nvidia, rows>>;
 #endif
 TYPED_TEST_SUITE(EmulatedSpmm, SpmmUnits);
 
@@ -64,12 +65,62 @@ TYPED_TEST(EmulatedSpmm, SplitWindowsAndRows) {
   this->suite.every_width(this->mixed, {1, 33, 70});
   this->suite.every_width(this->heavy, {20});
 }
+// Short, long and uneven rows in narrow and wide products: every walk of rows (RowsWalks has the rule).
+TYPED_TEST(EmulatedSpmm, RowsOfEveryKind) {
+  for (const char* spec : {"stencil2d:nx=31:ny=20", "random:rows=40:cols=300:mean=100", "rmat:scale=8"}) {
+    this->suite.expect_pattern(generate(spec), spec, {8, 40, 130, 300});
+  }
+}
 TYPED_TEST(EmulatedSpmm, TransposedProductAndNewValues) {
   this->suite.transposed_product_and_new_values(this->mixed, 21);
 }
 TYPED_TEST(EmulatedSpmm, Deterministic) { this->suite.deterministic(this->heavy, 12); }
 TYPED_TEST(EmulatedSpmm, NoAllocation) { this->suite.no_allocation(this->mixed, 12); }
 TYPED_TEST(EmulatedSpmm, Ones) { this->suite.ones(5); }
+
+/// `count` rows (pieces, if cut) of `mean` entries, on a device of 1,000 lanes in waves of 32.
+template <class Value>
+RowsWalk walk_of(std::int64_t count, std::int64_t mean, std::int64_t columns, bool cut = false) {
+  static const SpmmRowPiece piece{};
+  SpmmRowsArgs args;
+  args.count = count;
+  args.nnz = count * mean;
+  args.table = cut ? &piece : nullptr;
+  args.dense.columns = columns;
+  return rows_walk<Value>(args, 32, 1000);
+}
+
+TEST(RowsWalks, FollowTheRows) {
+  EXPECT_EQ(walk_of<float>(1000, 5, 64), RowsWalk::Pairs);          // short
+  EXPECT_EQ(walk_of<half_t>(1000, 5, 64), RowsWalk::Pairs);         // 8 vectors: 8,000 of 3,000 wanted
+  EXPECT_EQ(walk_of<half_t>(300, 5, 64), RowsWalk::Quads);          // too few of them
+  EXPECT_EQ(walk_of<float>(1000, 40, 64), RowsWalk::Octets);        // long
+  EXPECT_EQ(walk_of<float>(1000, 40, 256), RowsWalk::Pairs);        // 64 vectors a row
+  EXPECT_EQ(walk_of<float>(1000, 150, 256), RowsWalk::Octets);      // longer than they pay for
+  EXPECT_EQ(walk_of<double>(1000, 5, 64, true), RowsWalk::Octets);  // cut
+  EXPECT_EQ(walk_of<float>(1000, 200, 64), RowsWalk::Shared);       // very long
+  EXPECT_EQ(walk_of<float>(40, 100, 32), RowsWalk::Shared);         // few
+  EXPECT_EQ(walk_of<float>(1000, 200, 128), RowsWalk::Octets);      // one team a wave: nothing to share
+}
+TEST(RowsWalks, TilesAndLimits) {
+  using Wave = HostWave<32>;
+  using Pairs = RowsKernel<RowsTypes<float, float>, Wave, std::int32_t, RowsWalk::Pairs>;
+  SpmmRowsArgs args;
+  args.dense.columns = 256;
+  args.cols = 1000;
+  EXPECT_EQ(rows_shift<Pairs>(args), 5);  // 1,024 bytes a row of B
+  args.cols = 2000000;
+  EXPECT_EQ(rows_shift<Pairs>(args), 4);  // 512, as B is large
+  args.dense.columns = 9;
+  EXPECT_EQ(rows_shift<Pairs>(args), 1);  // 16 columns
+  args.precision = Precision::FP64;
+  args.dense.columns = 65535 * 64;
+  EXPECT_TRUE(rows_check(args).ok());
+  ++args.dense.columns;
+  EXPECT_FALSE(rows_check(args).ok());
+  args.precision = Precision::FP32;
+  EXPECT_TRUE(rows_check(args).ok());
+}
 
 }  // namespace Testing
 }  // namespace Tessera
