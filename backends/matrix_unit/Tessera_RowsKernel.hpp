@@ -28,7 +28,8 @@
 ///     Quads   1 vector,  4 entries   short rows that would leave the device idle otherwise
 ///     Octets  1 vector,  8 entries   long rows, and matrices whose long rows are cut
 ///     Shared  1 vector,  4 entries   the teams of a wave share an item, each takes every other group of four entries,
-///                                    and their sums meet by shuffles: very long rows, or too few of them
+///                                    and their sums meet by shuffles: very long rows, or too few of them. In tiles of
+///                                    128 bytes where rows of B are used many times
 
 namespace Tessera {
 
@@ -43,8 +44,8 @@ enum class RowsWalk { Pairs, Quads, Octets, Shared };
 /// Whether 32 bits count the entries, a group of them beyond the last one included.
 inline bool rows_narrow(const SpmmRowsArgs& args) { return args.nnz < (std::int64_t{1} << 31) - 1024; }
 
-/// What no launcher can do: bytes between rows of B are 32-bit numbers, and a grid has 65,535 tiles, the narrowest of
-/// which are 512 bytes wide.
+/// What no launcher can do: bytes between rows of B are 32-bit numbers, and a grid has 65,535 tiles of at least
+/// 512 bytes (narrower ones are for fewer columns).
 inline Status rows_check(const SpmmRowsArgs& args) {
   constexpr std::int64_t most_apart = (std::int64_t{1} << 28) - 1;
   const std::int64_t most_columns = std::int64_t{65535} * (args.precision == Precision::FP64 ? 64 : 128);
@@ -221,9 +222,17 @@ TESSERA_FUNCTION void rows_add_pieces(const SpmmRowsArgs& args, const SpmmSplitR
   spmm_to_c<Value, Sum>(args.dense, [&](const auto& target) { target.store(split.row, column, sums); });
 }
 
+/// Whether a product is made in tiles of 128 bytes: long rows, or pieces of them, that use each row of B many times.
+/// The caches then hold four times as many of B's rows, and four teams share the reading of A, which is repeated.
+inline bool rows_in_narrow_tiles(const SpmmRowsArgs& args) {
+  const bool lengthy = args.nnz >= (args.table != nullptr ? 64 : 200) * args.count;
+  return lengthy && args.nnz >= 16 * args.cols && args.dense.columns <= 65536;
+}
+
 /// The walk for a product (perf_test/NOTES.md, "Rows"). lanes: of the whole device.
 template <class Value>
 RowsWalk rows_walk(const SpmmRowsArgs& args, int wave, std::int64_t lanes) {
+  if (rows_in_narrow_tiles(args)) return RowsWalk::Shared;
   const std::int64_t vectors = (args.dense.columns * static_cast<std::int64_t>(sizeof(Value)) + 15) / 16;
   int shift = 0;
   while ((1 << shift) < wave && (1 << shift) < vectors) ++shift;
@@ -233,8 +242,10 @@ RowsWalk rows_walk(const SpmmRowsArgs& args, int wave, std::int64_t lanes) {
     return RowsWalk::Shared;
   }
   const bool cut = args.table != nullptr, fills = args.count * vectors >= 3 * lanes;
-  const bool brief = args.nnz <= 7 * args.count, wide = vectors >= 64 && args.nnz <= 128 * args.count;
-  if (!cut && fills && (brief || wide)) return RowsWalk::Pairs;
+  const bool brief =
+      cut ? args.nnz <= 6 * args.count && sizeof(Value) >= 4 && vectors >= 8 : args.nnz <= 7 * args.count;
+  const bool wide = !cut && vectors >= 64 && args.nnz <= 128 * args.count;
+  if (fills && (brief || wide)) return RowsWalk::Pairs;
   return cut || args.nnz >= 8 * args.count ? RowsWalk::Octets : RowsWalk::Quads;
 }
 
@@ -244,10 +255,9 @@ RowsWalk rows_walk(const SpmmRowsArgs& args, int wave, std::int64_t lanes) {
 template <class Kernel>
 int rows_shift(const SpmmRowsArgs& args) {
   constexpr std::int64_t large = std::int64_t{5} << 28;  // bytes of 1,024 a row of B
-  const int most = Kernel::vectors == 2 && args.dense.columns * std::int64_t{sizeof(typename Kernel::Value)} > 512 &&
-                           args.cols * 1024 > large
-                       ? 4
-                       : 5;
+  const bool beyond =
+      args.dense.columns * std::int64_t{sizeof(typename Kernel::Value)} > 512 && args.cols * 1024 > large;
+  const int most = Kernel::shared && rows_in_narrow_tiles(args) ? 3 : Kernel::vectors == 2 && beyond ? 4 : 5;
   int shift = 0;
   while (shift < most && (1 << shift) < Kernel::Wave::lanes &&
          (std::int64_t{Kernel::vectors * Kernel::vector} << shift) < args.dense.columns) {

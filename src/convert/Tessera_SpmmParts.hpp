@@ -15,12 +15,21 @@
 namespace Tessera {
 namespace Impl {
 
-/// Blocks that one wave takes at most. By size: so few that each multiprocessor gets 16 waves of them, since otherwise
-/// a device waits for its heaviest window; not below 8, where partial sums cost more than waiting, nor above 256.
-KOKKOS_INLINE_FUNCTION std::int64_t spmm_part_bound(int wanted, std::int64_t blocks, int compute_units) {
+/// Blocks that one wave takes at most, between 16 and 256. Splitting costs a second launch and partial sums, so only
+/// windows of more than four times the mean are split, for which a device would wait. Where there are less than 16
+/// windows for a multiprocessor, all those are split that hold more than a 16th of its share of the blocks, but not
+/// small ones for which there is a wave each (perf_test/NOTES.md, "Panels").
+KOKKOS_INLINE_FUNCTION std::int64_t spmm_part_bound(int wanted, std::int64_t blocks, std::int64_t windows,
+                                                    int compute_units) {
   if (wanted > 0) return wanted;
-  const std::int64_t share = blocks / (std::int64_t{16} * compute_units);
-  return share < 8 ? 8 : share > 256 ? 256 : share;
+  std::int64_t bound = windows > 0 ? 4 * blocks / windows : 0;
+  if (windows < std::int64_t{16} * compute_units) {
+    const std::int64_t share = blocks / (std::int64_t{16} * compute_units);
+    const std::int64_t least = windows < std::int64_t{4} * compute_units ? 16 : 24;
+    bound = bound < share ? bound : share;
+    bound = bound > least ? bound : least;
+  }
+  return bound < 16 ? 16 : bound > 256 ? 256 : bound;
 }
 
 /// Multiprocessors of the backend's device; 64 where it does not say.
@@ -58,7 +67,7 @@ struct SpmmSplitScan {
     }
     if (w == windows) return;
     const std::int64_t blocks = std::int64_t{first_block(w + 1)} - std::int64_t{first_block(w)};
-    const std::int64_t bound = spmm_part_bound(wanted, first_block(windows), compute_units);
+    const std::int64_t bound = spmm_part_bound(wanted, first_block(windows), windows, compute_units);
     if (blocks > bound) sum += std::uint64_t{1} << 32 | static_cast<std::uint64_t>((blocks + bound - 1) / bound);
   }
 };

@@ -63,7 +63,7 @@ struct SmallSpmm {
       }
     }
     Kokkos::deep_copy(o.C, host);
-    return SpmmCheck<Operands>(o, c_seed, SpmmRounding::of<S, Y>(precision)).run(o.space);
+    return SpmmCheck<Operands>(o, c_seed, SpmmRounding::of<S, Y>(precision, "")).run(o.space);
   }
   Verdict check(Precision precision) { return check(-1, -1, 1, 0, precision); }
 };

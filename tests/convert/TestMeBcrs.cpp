@@ -97,7 +97,8 @@ void expect_format(const Matrix& A, const MeBcrsCase& c, const Order& order, int
   EXPECT_EQ(f.blocks, blocks);
   const auto parts = to_host(f.parts);
   const auto splits = to_host(f.splits);
-  expect_parts(plain.blocks, max_blocks > 0 ? max_blocks : default_bound(blocks), true, parts, splits, f.partial_count);
+  expect_parts(plain.blocks, max_blocks > 0 ? max_blocks : default_bound(blocks, f.windows), true, parts, splits,
+               f.partial_count);
   EXPECT_EQ(f.format_bytes(), 4 * (plain.pointers.size() + plain.columns.size()) + bytes + 4 * order.size() +
                                   16 * (parts.size() + splits.size()));
 }

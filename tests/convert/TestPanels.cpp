@@ -116,7 +116,7 @@ void expect_format(const Matrix& A, const PanelCase& c, const Order& order, int 
   }
   const auto parts = to_host(f.parts);
   const auto splits = to_host(f.splits);
-  expect_parts(plain.blocks, max_blocks > 0 ? max_blocks : default_bound(f.blocks), false, parts, splits,
+  expect_parts(plain.blocks, max_blocks > 0 ? max_blocks : default_bound(f.blocks, f.windows), false, parts, splits,
                f.partial_count);
   EXPECT_EQ(f.format_bytes(), 8 * words.size() + 4 * (plain.packets.size() + plain.block_ptr.size() + order.size()) +
                                   16 * (parts.size() + splits.size()));
@@ -191,11 +191,17 @@ TEST(Panels, Parts) {
 }
 
 TEST(Panels, RuleOfParts) {
-  EXPECT_EQ(Impl::spmm_part_bound(3, 1000000, 132), 3);
-  EXPECT_EQ(Impl::spmm_part_bound(0, 0, 132), 8);
-  EXPECT_EQ(Impl::spmm_part_bound(0, 132 * 16 * 9 - 1, 132), 8);
-  EXPECT_EQ(Impl::spmm_part_bound(0, 132 * 16 * 9, 132), 9);
-  EXPECT_EQ(Impl::spmm_part_bound(0, std::int64_t{1} << 32, 132), 256);
+  EXPECT_EQ(Impl::spmm_part_bound(3, 1000000, 1000, 132), 3);
+  EXPECT_EQ(Impl::spmm_part_bound(0, 0, 0, 132), 16);
+  // Windows enough: four times the mean.
+  constexpr std::int64_t many = 132 * 16;
+  EXPECT_EQ(Impl::spmm_part_bound(0, 3 * many, many, 132), 16);
+  EXPECT_EQ(Impl::spmm_part_bound(0, 5 * many, many, 132), 20);
+  EXPECT_EQ(Impl::spmm_part_bound(0, 65 * many, many, 132), 256);
+  // Few: a 16th of a multiprocessor's share.
+  EXPECT_EQ(Impl::spmm_part_bound(0, 30 * many, 1000, 132), 30);
+  EXPECT_EQ(Impl::spmm_part_bound(0, 10 * many, 132 * 4, 132), 24);
+  EXPECT_EQ(Impl::spmm_part_bound(0, 10 * many, 132 * 4 - 1, 132), 16);
   EXPECT_EQ(Impl::spmm_compute_units(nullptr), 64);
 }
 

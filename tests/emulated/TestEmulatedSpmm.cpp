@@ -80,27 +80,37 @@ TYPED_TEST(EmulatedSpmm, Ones) { this->suite.ones(5); }
 
 /// `count` rows (pieces, if cut) of `mean` entries, on a device of 1,000 lanes in waves of 32.
 template <class Value>
-RowsWalk walk_of(std::int64_t count, std::int64_t mean, std::int64_t columns, bool cut = false) {
+RowsWalk walk_of(std::int64_t count, std::int64_t mean, std::int64_t columns, bool cut = false,
+                 std::int64_t rows_of_b = 1000000) {
   static const SpmmRowPiece piece{};
   SpmmRowsArgs args;
   args.count = count;
   args.nnz = count * mean;
+  args.cols = rows_of_b;
   args.table = cut ? &piece : nullptr;
   args.dense.columns = columns;
   return rows_walk<Value>(args, 32, 1000);
 }
 
 TEST(RowsWalks, FollowTheRows) {
-  EXPECT_EQ(walk_of<float>(1000, 5, 64), RowsWalk::Pairs);          // short
-  EXPECT_EQ(walk_of<half_t>(1000, 5, 64), RowsWalk::Pairs);         // 8 vectors: 8,000 of 3,000 wanted
-  EXPECT_EQ(walk_of<half_t>(300, 5, 64), RowsWalk::Quads);          // too few of them
-  EXPECT_EQ(walk_of<float>(1000, 40, 64), RowsWalk::Octets);        // long
-  EXPECT_EQ(walk_of<float>(1000, 40, 256), RowsWalk::Pairs);        // 64 vectors a row
-  EXPECT_EQ(walk_of<float>(1000, 150, 256), RowsWalk::Octets);      // longer than they pay for
-  EXPECT_EQ(walk_of<double>(1000, 5, 64, true), RowsWalk::Octets);  // cut
-  EXPECT_EQ(walk_of<float>(1000, 200, 64), RowsWalk::Shared);       // very long
-  EXPECT_EQ(walk_of<float>(40, 100, 32), RowsWalk::Shared);         // few
-  EXPECT_EQ(walk_of<float>(1000, 200, 128), RowsWalk::Octets);      // one team a wave: nothing to share
+  EXPECT_EQ(walk_of<float>(1000, 5, 64), RowsWalk::Pairs);           // short
+  EXPECT_EQ(walk_of<half_t>(1000, 5, 64), RowsWalk::Pairs);          // 8 vectors: 8,000 of 3,000 wanted
+  EXPECT_EQ(walk_of<half_t>(300, 5, 64), RowsWalk::Quads);           // too few of them
+  EXPECT_EQ(walk_of<float>(1000, 40, 64), RowsWalk::Octets);         // long
+  EXPECT_EQ(walk_of<float>(1000, 40, 256), RowsWalk::Pairs);         // 64 vectors a row
+  EXPECT_EQ(walk_of<float>(1000, 150, 256), RowsWalk::Octets);       // longer than they pay for
+  EXPECT_EQ(walk_of<double>(1000, 20, 64, true), RowsWalk::Octets);  // cut
+  EXPECT_EQ(walk_of<double>(1000, 5, 64, true), RowsWalk::Pairs);    // cut, but most are short
+  EXPECT_EQ(walk_of<half_t>(1000, 5, 64, true), RowsWalk::Octets);
+  EXPECT_EQ(walk_of<double>(1000, 5, 8, true), RowsWalk::Octets);  // too narrow
+  EXPECT_EQ(walk_of<float>(1000, 200, 64), RowsWalk::Shared);      // very long
+  EXPECT_EQ(walk_of<float>(40, 100, 32), RowsWalk::Shared);        // few
+  EXPECT_EQ(walk_of<float>(1000, 200, 128), RowsWalk::Octets);     // one team a wave: nothing to share
+  // Rows of B that are used 16 times or more.
+  EXPECT_EQ(walk_of<float>(1000, 200, 128, false, 12500), RowsWalk::Shared);
+  EXPECT_EQ(walk_of<float>(1000, 200, 128, false, 12501), RowsWalk::Octets);
+  EXPECT_EQ(walk_of<float>(1000, 64, 128, false, 1000), RowsWalk::Octets);
+  EXPECT_EQ(walk_of<float>(1000, 64, 128, true, 4000), RowsWalk::Shared);
 }
 TEST(RowsWalks, TilesAndLimits) {
   using Wave = HostWave<32>;
@@ -113,6 +123,13 @@ TEST(RowsWalks, TilesAndLimits) {
   EXPECT_EQ(rows_shift<Pairs>(args), 4);  // 512, as B is large
   args.dense.columns = 9;
   EXPECT_EQ(rows_shift<Pairs>(args), 1);  // 16 columns
+  using Shared = RowsKernel<RowsTypes<float, float>, Wave, std::int32_t, RowsWalk::Shared>;
+  args.dense.columns = 64;
+  args.count = 100;
+  args.nnz = 20000;
+  EXPECT_EQ(rows_shift<Shared>(args), 4);
+  args.cols = 1000;
+  EXPECT_EQ(rows_shift<Shared>(args), 3);  // 128 bytes
   args.precision = Precision::FP64;
   args.dense.columns = 65535 * 64;
   EXPECT_TRUE(rows_check(args).ok());

@@ -195,8 +195,11 @@ inline void expect_parts(const std::vector<std::int64_t>& blocks, std::int64_t b
   EXPECT_EQ(partial, partial_count);
 }
 /// The rule for bounds by size, for 64 multiprocessors.
-inline std::int64_t default_bound(std::int64_t blocks) {
-  return std::min<std::int64_t>(std::max<std::int64_t>(blocks / 1024, 8), 256);
+inline std::int64_t default_bound(std::int64_t blocks, std::int64_t windows) {
+  const std::int64_t share = blocks / 1024, even = windows > 0 ? 4 * blocks / windows : 0;
+  const std::int64_t bound =
+      windows >= 1024 ? even : std::max<std::int64_t>(std::min(even, share), windows < 256 ? 16 : 24);
+  return std::min<std::int64_t>(std::max<std::int64_t>(bound, 16), 256);
 }
 
 /// A matrix of 2^32 entries in name only: whoever reads it crashes.
