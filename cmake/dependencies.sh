@@ -43,7 +43,11 @@ packages_of() {
         nlohmann-json3-dev libboost-dev
       ;;
     tests) echo libgtest-dev ;;
-    tpetra) echo libopenmpi-dev openmpi-bin libtrilinos-tpetra-dev libtrilinos-belos-dev libtrilinos-ifpack2-dev gzip ;;
+    tpetra)
+      # Trilinos' -dev packages do not depend on all those whose CMake files theirs include.
+      echo libopenmpi-dev openmpi-bin gzip libtrilinos-{tpetra,belos,ifpack2,teuchos,epetra,epetraext,triutils,aztecoo}-dev \
+        libtrilinos-{rtop,thyra,xpetra}-dev
+      ;;
     hip) echo hipcc rocm-device-libs libamdhip64-dev ;;
     format) command -v clang-format >/dev/null || echo clang-format ;;
     *) die "unknown package group '$1' (build, tests, tpetra, hip, format)" ;;
