@@ -17,8 +17,11 @@ namespace Tessera {
 /// small ones first. hi is rounded to nearest, |lo| <= 2^-11 |x|; the unit cuts lo off, |r| <= 2^-21 |x|. What is left
 /// out, lo lo and what has an r, is at most 5 2^-22 |a b| of a product, and nothing where both have 11 significant
 /// bits or one has 11 and the other 22. Operands within 2^-12 of overflow, infinite ones and NaN make NaN; a lo below
-/// FP32's range is lost. [Ootomo, Yokota, "Recovering single precision accuracy from Tensor Cores while surpassing the
-/// FP32 theoretical peak performance", IJHPCA 2022, section 2]
+/// FP32's range is lost.
+///
+/// The three products of an instruction's depth are added up in the unit, which cuts sums, and then to C by additions,
+/// which round: cut every time, the sum of a long row would drift towards zero. [Ootomo, Yokota, "Recovering single
+/// precision accuracy from Tensor Cores while surpassing the FP32 theoretical peak performance", IJHPCA 2022]
 /// @tparam Atom_  of float; Atom_::Part has the same registers
 /// @tparam Unit  multiplies Atom_::Part, which cuts
 template <class Atom_, class Unit>
@@ -35,9 +38,15 @@ struct SplitUnit {
       split(a(lane).r, a_hi(lane).r, a_lo(lane).r);
       split(b(lane).r, b_hi(lane).r, b_lo(lane).r);
     });
-    Unit::mma(wave, c, a_lo, b_hi);
-    Unit::mma(wave, c, a_hi, b_lo);
-    Unit::mma(wave, c, a_hi, b_hi);
+    typename Wave::template Varying<CFragment<Atom>> sum;
+    wave.each([&](int lane) { sum(lane) = CFragment<Atom>{}; });
+    Unit::mma(wave, sum, a_lo, b_hi);
+    Unit::mma(wave, sum, a_hi, b_lo);
+    Unit::mma(wave, sum, a_hi, b_hi);
+    wave.each([&](int lane) {
+      TESSERA_UNROLL
+      for (int i = 0; i < Atom::c_registers; ++i) c(lane).r[i] += sum(lane).r[i];
+    });
   }
 
  private:

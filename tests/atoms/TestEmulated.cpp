@@ -203,6 +203,13 @@ TEST(EmulatedOperands, SplitUnitIsExactForShortNumbers) {
     EXPECT_EQ(split_product(p)[0], p.a[0] * p.b[0]);
   }
 }
+// Added one by one to 2^24, ones would all be lost.
+TEST(EmulatedOperands, SplitUnitAddsSumsToC) {
+  Product<Split> p;
+  p.fill([] { return 1; });
+  for (float& c : p.c) c = 0x1p24f;
+  for (const float c : split_product(p)) EXPECT_EQ(c, 0x1p24f + Split::k);
+}
 TEST(EmulatedOperands, SplitUnitOfWhatIsNotFinite) {
   for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     Product<Split> p;
