@@ -215,9 +215,9 @@ foreach(pair "layout;left" "y_type;double" "offset_bits;64" "n;8")
 endforeach()
 # Named algorithms and baselines that do not exist here are a shortcoming of the run; those of "all" are not.
 if(host)
-  expect(5 ${spmm} --matrix ${small} --precision fp32 --algorithm panels,csr --baseline none)
+  expect(5 ${spmm} --matrix ${small} --precision fp32 --algorithm flash,csr --baseline none)
   if(NOT out MATCHES "2 verified")
-    message(SEND_ERROR "spmm: csr was not measured beside panels:\n${out}${err}")
+    message(SEND_ERROR "spmm: csr was not measured beside flash:\n${out}${err}")
   endif()
   expect(5 ${spmm} --matrix ${small} --algorithm csr --baseline cusparse)
   expect(0 ${spmm} --matrix ${small} --precision fp16 --baseline none --backend emulated-nvidia --algorithm flash
