@@ -168,7 +168,7 @@ bool measure(const Options& o, const MatrixPointer& A, const Tessera::TpetraOper
 }
 
 bool run(const Options& o, const Comm& comm) {
-  const MatrixPointer A = !o.matrix.empty() ? io::read_tpetra_matrix<Matrix>(o.matrix, comm)
+  const MatrixPointer A = !o.matrix.empty() ? Tessera::io::read_tpetra_matrix<Matrix>(o.matrix, comm)
                                             : stencil27(o.points, o.mode == "weak", o.values == "random", comm);
   Tessera::TpetraOptions options;
   options.overlap = !o.no_overlap;
