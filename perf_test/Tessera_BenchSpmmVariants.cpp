@@ -22,9 +22,9 @@ std::vector<SpmmVariant> all_algorithms(const BenchOptions& options, Precision p
   const auto add = [&](bool wanted, SpmmAlgorithm a) {
     if (wanted) result.push_back({a, {}, "", false});
   };
-  // CUDA cores and CPUs do not round to TF32: with these algorithms its rows would be those of FP32.
+  // CPUs and plain CSR do not round to TF32: their rows would be those of FP32.
   add((portable || b == Backend::Reference) && precision != Precision::TF32, SpmmAlgorithm::Csr);
-  add(portable && precision != Precision::TF32, SpmmAlgorithm::GeSpmm);
+  add(portable && (precision != Precision::TF32 || unit), SpmmAlgorithm::GeSpmm);
   add(unit && has_flash(precision), SpmmAlgorithm::FlashSparse);
   add(unit, SpmmAlgorithm::Panels);
   add(b == Backend::Auto, SpmmAlgorithm::Auto);

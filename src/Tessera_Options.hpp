@@ -97,9 +97,19 @@ struct PanelOptions {
   int max_blocks = 0;  ///< blocks a wave takes; heavier windows are split; 0: by size
 };
 
+/// Whether products by rows in TF32 first copy B, rounded to TF32, at 20 bits an element. Rows of B that many entries
+/// fetch are 5/8 of their size then; the copy takes a pass over B and a launch each apply. Without it B stays as it is
+/// and products are those of FP32. Backends with a kernel of their own for rows; no effect in other precisions.
+enum class Tf32Copy {
+  Auto,   ///< where the matrix and num_columns_hint say that it saves time
+  Never,  ///< products of FP32
+  Always  ///< but for matrices with more than 2^34 elements of B, and operands that no backend takes
+};
+
 /// Parameters of products straight from compressed rows.
 struct GeSpmmOptions {
-  int max_piece = 0;  ///< entries of a piece of a row; longer rows are split; 0: by size
+  int max_piece = 0;                    ///< entries of a piece of a row; longer rows are split; 0: by size
+  Tf32Copy tf32_copy = Tf32Copy::Auto;  ///< of B, for ComputeType::TF32
 };
 
 /// Whether Panels and FlashSparse reorder rows before they form windows (GeSpmm and Csr have none and ignore it). The

@@ -76,10 +76,13 @@ class SpmmPlan {
     const Compat::ScopedRegion region("Tessera::spmm setup");
     choice_ = Impl::SpmmSelection<Csr>(options).choose();
     format_backend_ = choice_.backend;
-    if (choice_.predict) {
+    if (choice_.looks()) {
       features_ = spmm_features(space, A, &kernel_table(choice_.backend));
-      Impl::predict_spmm(choice_, *features_, options, std::is_same_v<value_type, float>);
+      if constexpr (std::is_same_v<value_type, float>) {
+        choice_.compact_from = Impl::compact_b_from(*features_, choice_.precision, options);
+      }
     }
+    if (choice_.predict) Impl::predict_spmm(choice_, *features_, options, std::is_same_v<value_type, float>);
     auto_ = options.algorithm == SpmmAlgorithm::Auto && forced_spmm_algorithm() == SpmmAlgorithm::Auto;
     make_engine(space, choice_.algorithm);
     const bool own_type = natural() || (choice_.precision == Precision::TF32 && std::is_same_v<value_type, float>);
@@ -219,9 +222,8 @@ class SpmmPlan {
     } else if (algorithm == SpmmAlgorithm::FlashSparse) {
       flash_.emplace(space, csr_, choice_.precision, options_, *table);
     } else {
-      // A request for TF32 that rows serve better is answered in FP32.
-      const Precision exact = choice_.precision == Precision::TF32 ? Precision::FP32 : choice_.precision;
-      rows_.emplace(space, csr_, exact, options_, algorithm == SpmmAlgorithm::GeSpmm, table);
+      rows_.emplace(space, csr_, choice_.precision, options_, algorithm == SpmmAlgorithm::GeSpmm, table,
+                    choice_.compact_from);
     }
   }
 

@@ -23,6 +23,7 @@ struct SpmmDense {
   std::int64_t columns = 0;  ///< N, of B and C
   ElementType c_type = ElementType::Double;
   double alpha = 1, beta = 0;
+  std::int64_t lower = 0;  ///< of a compact copy of B (CompactB), else unused
 };
 
 /// One wave's share of a row window that was split: blocks [first_block, first_block + blocks) of it. Windows with no
@@ -127,7 +128,7 @@ struct SpmmSplitRow {
   std::int32_t row, first, count;
 };
 
-/// Compressed rows.
+/// Compressed rows. TF32: floats, and B may be rounded.
 struct SpmmRowsArgs {
   Precision precision = Precision::FP32;
   std::int64_t rows = 0, cols = 0, nnz = 0;
@@ -141,7 +142,8 @@ struct SpmmRowsArgs {
   std::int64_t split_count = 0;
   void* partials = nullptr;  ///< [partial][column], sums' type
   std::int64_t partial_ld = 0;
-  int shift = 0;  ///< log2 of the lanes of a team: set by the backend
+  void* compact = nullptr;  ///< TF32: room for B at 20 bits an element (CompactB), aligned to 16; null: B as it is
+  int shift = 0;            ///< log2 of the lanes of a team: set by the backend
   SpmmDense dense;
 };
 

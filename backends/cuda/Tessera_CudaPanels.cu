@@ -41,10 +41,11 @@ __global__ __launch_bounds__(256) void add_parts_kernel(const __grid_constant__ 
 }
 
 /// Blocks a multiprocessor: their rings take 100 to 190 of its 256 KB, the rest is cache (perf_test/NOTES.md has other
-/// numbers); registers follow.
+/// numbers); registers follow. 16-bit operands in two chunks need more than a fifth of them.
 template <class Kernel>
 constexpr int resident_blocks = Kernel::row_bytes <= 64                                             ? 8
                                 : Kernel::row_bytes <= 128 || sizeof(typename Kernel::Operand) == 8 ? 6
+                                : sizeof(typename Kernel::Operand) == 2                             ? 4
                                                                                                     : 5;
 
 struct Launch {

@@ -15,9 +15,12 @@ namespace {
 
 constexpr int rows_warps = 4;  ///< of a block
 
-/// Blocks that a multiprocessor holds at least: registers follow, 48 where two vectors are 16 sums, else 40.
+/// Blocks that a multiprocessor holds at least: registers follow, 64 for a compact B, 48 where two vectors are 16 sums,
+/// else 40.
 template <class Kernel>
-constexpr int rows_blocks = Kernel::vectors* Kernel::vector == 16 ? 10 : 12;
+constexpr int rows_blocks = sizeof(typename Kernel::B::Vector) > 16 ? 8
+                            : Kernel::vectors* Kernel::vector == 16 ? 10
+                                                                    : 12;
 
 template <class Kernel>
 __global__ __launch_bounds__(rows_warps * 32,
@@ -33,14 +36,20 @@ __global__ __launch_bounds__(256) void add_pieces_kernel(const __grid_constant__
   const SpmmSplitRow split = args.splits[blockIdx.x];
   const std::int64_t column = std::int64_t{blockIdx.y} * 256 + threadIdx.x;
   if (column < args.dense.columns) {
-    rows_add_pieces<typename Types::Value, typename Types::Sum>(args, split, column);
+    rows_add_pieces<Types>(args, split, column);
   }
 }
 
-template <class Value, class Sum>
+__global__ __launch_bounds__(256) void compact_b_kernel(const __grid_constant__ SpmmDense dense,
+                                                        const __grid_constant__ SpmmDense copy, std::int64_t rows) {
+  const std::uint32_t n = blockIdx.x * 256u + threadIdx.x, groups = static_cast<std::uint32_t>(copy.ldb);
+  if (n < rows * copy.ldb) compact_b_group(dense, copy, n / groups, n % groups);  // 32 bits: CompactB::fits
+}
+
+template <class Types>
 void launch(const SpmmRowsArgs& args, cudaStream_t stream) {
   const std::int64_t lanes = Cuda::multiprocessors() * std::int64_t{2048};
-  rows_dispatch<Value, Sum, CudaWave>(args, lanes, rows_narrow(args), [&](auto kernel, const SpmmRowsArgs& ready) {
+  rows_dispatch<Types, CudaWave>(args, lanes, rows_narrow(args), [&](auto kernel, const SpmmRowsArgs& ready) {
     using Kernel = decltype(kernel);
     const std::int64_t items = Kernel::items(ready), tile = Kernel::tile_columns(ready);
     const std::int64_t a_block = rows_warps * items;
@@ -50,8 +59,17 @@ void launch(const SpmmRowsArgs& args, cudaStream_t stream) {
   });
   if (args.split_count > 0) {
     const dim3 grid(static_cast<unsigned>(args.split_count), static_cast<unsigned>((args.dense.columns + 255) / 256));
-    add_pieces_kernel<RowsTypes<Value, Sum>><<<grid, 256, 0, stream>>>(args);
+    add_pieces_kernel<Types><<<grid, 256, 0, stream>>>(args);
   }
+}
+
+void launch_tf32(SpmmRowsArgs args, cudaStream_t stream) {
+  if (args.compact == nullptr) return launch<RowsTypes<float, float>>(args, stream);
+  const SpmmDense copy = CompactB::dense(args.dense, args.cols, args.compact);
+  const auto blocks = static_cast<unsigned>((args.cols * copy.ldb + 255) / 256);
+  compact_b_kernel<<<blocks, 256, 0, stream>>>(args.dense, copy, args.cols);
+  args.dense = copy;
+  launch<RowsTypes<float, float, RowsOfCompactB>>(args, stream);
 }
 
 }  // namespace
@@ -64,19 +82,20 @@ Status spmm_rows(const SpmmRowsArgs& args, Stream stream) noexcept {
   const auto s = static_cast<cudaStream_t>(stream);
   switch (args.precision) {
     case Precision::FP64:
-      launch<double, double>(args, s);
+      launch<RowsTypes<double, double>>(args, s);
       break;
     case Precision::FP32:
-      launch<float, float>(args, s);
+      launch<RowsTypes<float, float>>(args, s);
       break;
     case Precision::FP16:
-      launch<half_t, float>(args, s);
+      launch<RowsTypes<half_t, float>>(args, s);
       break;
     case Precision::BF16:
-      launch<bhalf_t, float>(args, s);
+      launch<RowsTypes<bhalf_t, float>>(args, s);
       break;
     case Precision::TF32:
-      return {"spmm[gespmm]: TF32 is for matrix units"};
+      launch_tf32(args, s);
+      break;
   }
   return status_of(cudaGetLastError(), "Tessera::spmm[gespmm]");
 }

@@ -26,14 +26,20 @@ template <class Types>
 __global__ __launch_bounds__(256) void add_pieces_kernel(const SpmmRowsArgs args) {
   const SpmmSplitRow split = args.splits[blockIdx.x];
   for (std::int64_t column = threadIdx.x; column < args.dense.columns; column += 256) {
-    rows_add_pieces<typename Types::Value, typename Types::Sum>(args, split, column);
+    rows_add_pieces<Types>(args, split, column);
   }
 }
 
-template <class Value, class Sum>
+__global__ __launch_bounds__(256) void compact_b_kernel(const SpmmDense dense, const SpmmDense copy,
+                                                        std::int64_t rows) {
+  const std::int64_t n = std::int64_t{blockIdx.x} * 256 + threadIdx.x;
+  if (n < rows * copy.ldb) compact_b_group(dense, copy, n / copy.ldb, n % copy.ldb);
+}
+
+template <class Types>
 void launch(const SpmmRowsArgs& args, hipStream_t stream) {
   const std::int64_t lanes = 104 * 2048;  // compute units of an MI250X die
-  rows_dispatch<Value, Sum, HipWave>(args, lanes, rows_narrow(args), [&](auto kernel, const SpmmRowsArgs& ready) {
+  rows_dispatch<Types, HipWave>(args, lanes, rows_narrow(args), [&](auto kernel, const SpmmRowsArgs& ready) {
     using Kernel = decltype(kernel);
     const std::int64_t items = Kernel::items(ready), tile = Kernel::tile_columns(ready);
     const std::int64_t a_block = rows_waves * items;
@@ -42,8 +48,17 @@ void launch(const SpmmRowsArgs& args, hipStream_t stream) {
     rows_kernel<Kernel><<<grid, rows_waves * 64, 0, stream>>>(ready, static_cast<int>(items), static_cast<int>(tile));
   });
   if (args.split_count > 0) {
-    add_pieces_kernel<RowsTypes<Value, Sum>><<<static_cast<unsigned>(args.split_count), 256, 0, stream>>>(args);
+    add_pieces_kernel<Types><<<static_cast<unsigned>(args.split_count), 256, 0, stream>>>(args);
   }
+}
+
+void launch_tf32(SpmmRowsArgs args, hipStream_t stream) {
+  if (args.compact == nullptr) return launch<RowsTypes<float, float>>(args, stream);
+  const SpmmDense copy = CompactB::dense(args.dense, args.cols, args.compact);
+  const auto blocks = static_cast<unsigned>((args.cols * copy.ldb + 255) / 256);
+  compact_b_kernel<<<blocks, 256, 0, stream>>>(args.dense, copy, args.cols);
+  args.dense = copy;
+  launch<RowsTypes<float, float, RowsOfCompactB>>(args, stream);
 }
 
 }  // namespace
@@ -56,17 +71,19 @@ Status spmm_rows(const SpmmRowsArgs& args, Stream stream) noexcept {
   const auto s = static_cast<hipStream_t>(stream);
   switch (args.precision) {
     case Precision::FP64:
-      launch<double, double>(args, s);
+      launch<RowsTypes<double, double>>(args, s);
       break;
     case Precision::FP32:
+      launch<RowsTypes<float, float>>(args, s);
+      break;
     case Precision::TF32:
-      launch<float, float>(args, s);
+      launch_tf32(args, s);
       break;
     case Precision::FP16:
-      launch<half_t, float>(args, s);
+      launch<RowsTypes<half_t, float>>(args, s);
       break;
     case Precision::BF16:
-      launch<bhalf_t, float>(args, s);
+      launch<RowsTypes<bhalf_t, float>>(args, s);
       break;
   }
   return status_of(hipGetLastError(), "Tessera::spmm[gespmm]");

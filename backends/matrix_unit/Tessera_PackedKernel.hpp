@@ -46,6 +46,19 @@ struct Packed {
   }
 };
 
+/// Element n of x, and of y in the high half: one permutation of bytes, where compilers make three instructions of two
+/// extracted halves.
+template <class T, int N>
+TESSERA_FUNCTION std::uint32_t pair_of(const Packed<T, N>& x, const Packed<T, N>& y, int n) {
+  static_assert(sizeof(T) == 2, "two to a word");
+#if defined(__CUDA_ARCH__)
+  return __byte_perm(x.w[n / 2], y.w[n / 2], n & 1 ? 0x7632 : 0x5410);
+#else
+  const int shift = 16 * (n & 1);
+  return (x.w[n / 2] >> shift & 0xffffu) | y.w[n / 2] >> shift << 16;
+#endif
+}
+
 // Policies of reading x; `make` fills them from the arguments of a product.
 
 /// x in memory; Strides: whether it has any stride but 1.

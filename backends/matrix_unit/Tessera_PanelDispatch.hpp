@@ -65,8 +65,13 @@ struct PanelNvidia {
   template <class Atom, class Launch>
   static Status dispatch_16(const SpmmPanelArgs& args, Launch&& launch) {
     const std::int64_t n = args.dense.columns;
-    if (args.depth == 32) return n <= 32 ? launch.template run<Atom, 2, 1, 8>() : launch.template run<Atom, 2, 1, 16>();
-    return n <= 32   ? launch.template run<Atom, 1, 1, 8>()
+    if (args.depth == 32) {
+      return n <= 16   ? launch.template run<Atom, 2, 1, 4>()
+             : n <= 32 ? launch.template run<Atom, 2, 1, 8>()
+                       : launch.template run<Atom, 2, 1, 16>();
+    }
+    return n <= 16   ? launch.template run<Atom, 1, 1, 4>()
+           : n <= 32 ? launch.template run<Atom, 1, 1, 8>()
            : n <= 64 ? launch.template run<Atom, 1, 1, 16>()
                      : launch.template run<Atom, 1, 2, 16>();
   }

@@ -63,6 +63,9 @@ struct PanelShape {
   }
   TESSERA_FUNCTION static constexpr int a_half(int i) { return Atom::a_coord(0, i).row / groups; }
 
+  /// Registers of the left operand that share a column of B and a 32-bit word.
+  static constexpr int pairing = sizeof(Operand) == 2 ? 2 : 1;
+
   /// The register of C with the column `half` groups after, and the row of, register i (of the first half).
   TESSERA_FUNCTION static constexpr int c_register(int i, int half) {
     TESSERA_UNROLL
@@ -84,6 +87,7 @@ struct PanelShape {
         const int j = a_slot(i);
         if (j < 0 || Atom::b_coord(lane, j).row != Atom::a_coord(lane, i).col) return false;
         if (Atom::a_coord(lane, i).row != group_of(lane) + a_half(i) * groups) return false;
+        if (a_half(i) != a_half(i / pairing * pairing)) return false;
       }
       for (int j = 0; j < per_step; ++j) {
         if (Atom::b_coord(lane, j).col != row_of(lane)) return false;
@@ -104,7 +108,7 @@ constexpr PanelGeometry panel_geometry() {
 }
 
 /// A wave's tile is Chunks * groups * (Bytes / operand size) columns wide; Bytes: what a lane reads of a staged row at
-/// once, 16, or 8 for narrow C.
+/// once, 16, or 8 or 4 for narrow C.
 template <class Unit, class Wave, int Steps, int Chunks, int Bytes = 16>
 struct PanelKernel {
   using Atom = typename Unit::Atom;
@@ -184,7 +188,7 @@ struct PanelKernel {
   /// their pieces are exchanged so that they fall into different banks.
   TESSERA_FUNCTION static int place(int slot, int piece) {
     const int quad = slot / Shape::slots, j = slot % Shape::slots;
-    const int turn = pieces >= 8 ? 2 * quad : quad / 2 * 2;
+    const int turn = pieces >= 8 ? 2 * quad : pieces >= 4 ? quad / 2 * 2 : 0;
     return (j * Shape::quads + quad) * row_bytes + (piece ^ turn) * 16;
   }
 
@@ -297,9 +301,17 @@ struct PanelKernel {
           Varying<CFragment<Atom>> c;
           wave.each([&](int lane) {
             TESSERA_UNROLL
-            for (int i = 0; i < Atom::a_registers; ++i) {
-              const int j = step * Shape::per_step + Shape::a_slot(i);
-              left(lane).r[i] = rows(lane).b[j].get(p * Shape::halves + Shape::a_half(i));
+            for (int i = 0; i < Atom::a_registers; i += Shape::pairing) {
+              const auto row = [&](int k) -> const auto& {
+                return rows(lane).b[step * Shape::per_step + Shape::a_slot(i + k)];
+              };
+              const int column = p * Shape::halves + Shape::a_half(i);
+              if constexpr (Shape::pairing == 2) {
+                const std::uint32_t two = pair_of(row(0), row(1), column);
+                __builtin_memcpy(left(lane).r + i, &two, sizeof(two));
+              } else {
+                left(lane).r[i] = row(0).get(column);
+              }
             }
             c(lane) = tile(lane).c[chunk][p];
           });

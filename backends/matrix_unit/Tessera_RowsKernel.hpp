@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "backends/common/Tessera_CompactB.hpp"
 #include "backends/common/Tessera_Half.hpp"
 #include "backends/common/Tessera_KernelTable.hpp"
 #include "backends/matrix_unit/Tessera_PackedKernel.hpp"
@@ -33,10 +34,75 @@
 
 namespace Tessera {
 
-template <class Value_, class Sum_>
+/// B as the caller has it. What a lane reads of a row at once is a vector of sixteen bytes.
+template <class Value>
+struct RowsOfB {
+  static constexpr int columns = 16 / static_cast<int>(sizeof(Value));  ///< of a vector
+  using Vector = Packed<Value, columns>;
+
+  TESSERA_FUNCTION static constexpr std::int64_t bytes(std::int64_t n) { return n * std::int64_t{sizeof(Value)}; }
+  /// Row 0 from a column on, and the bytes from row to row.
+  struct Place {
+    const char* at;
+    std::int32_t row_bytes;
+  };
+  TESSERA_FUNCTION static Place place(const SpmmDense& d, std::int32_t column) {
+    return {reinterpret_cast<const char*>(static_cast<const Value*>(d.b) + column),
+            static_cast<std::int32_t>(d.ldb) * static_cast<std::int32_t>(sizeof(Value))};
+  }
+  /// The vector `skip` vectors on, of any row.
+  template <class Wave>
+  TESSERA_FUNCTION static Vector load(const Place& p, std::int32_t row, std::int32_t skip) {
+    const char* at = p.at + std::int64_t{row} * p.row_bytes + skip * 16;
+    const Word w = Wave::template load<false>(reinterpret_cast<const Word*>(at));
+    Vector x;
+    TESSERA_UNROLL
+    for (int j = 0; j < 4; ++j) x.w[j] = w.w[j];
+    return x;
+  }
+  template <class Sum>
+  TESSERA_FUNCTION static Sum get(const Vector& x, int i) {
+    return static_cast<Sum>(x.get(i));
+  }
+};
+
+/// The compact copy (CompactB::dense): a vector is a group, in two loads.
+struct RowsOfCompactB {
+  static constexpr int columns = CompactB::group;
+  using Vector = CompactB::Group;
+
+  TESSERA_FUNCTION static constexpr std::int64_t bytes(std::int64_t n) { return CompactB::bytes(1, n); }
+  struct Place {
+    const Word* upper;
+    const std::uint32_t* lower;
+    std::int32_t ldb;
+  };
+  TESSERA_FUNCTION static Place place(const SpmmDense& d, std::int32_t column) {
+    const char* lower = static_cast<const char*>(d.b) + d.lower;
+    return {static_cast<const Word*>(d.b) + column / columns,
+            reinterpret_cast<const std::uint32_t*>(lower) + column / columns, static_cast<std::int32_t>(d.ldb)};
+  }
+  template <class Wave>
+  TESSERA_FUNCTION static Vector load(const Place& p, std::int32_t row, std::int32_t skip) {
+    const std::int32_t group = row * p.ldb + skip;  // CompactB::fits: 32 bits count groups
+    const Word w = Wave::template load<false>(p.upper + group);
+    Vector x;
+    TESSERA_UNROLL
+    for (int j = 0; j < 4; ++j) x.upper[j] = w.w[j];
+    x.lower = Wave::template load<false>(p.lower + group);
+    return x;
+  }
+  template <class Sum>
+  TESSERA_FUNCTION static Sum get(const Vector& x, int i) {
+    return CompactB::get(x, i);
+  }
+};
+
+template <class Value_, class Sum_, class B_ = RowsOfB<Value_>>
 struct RowsTypes {
-  using Value = Value_;
+  using Value = Value_;  ///< of A
   using Sum = Sum_;
+  using B = B_;
 };
 
 enum class RowsWalk { Pairs, Quads, Octets, Shared };
@@ -64,8 +130,9 @@ struct RowsKernel {
   using Wave = Wave_;
   using Value = typename Types::Value;
   using Sum = typename Types::Sum;
+  using B = typename Types::B;
   static constexpr bool shared = Walk == RowsWalk::Shared;
-  static constexpr int vector = 16 / static_cast<int>(sizeof(Value));
+  static constexpr int vector = B::columns;
   static constexpr int vectors = Walk == RowsWalk::Pairs ? 2 : 1;  ///< a lane's, 2^shift vectors apart
   static constexpr int batch = Walk == RowsWalk::Pairs ? 2 : Walk == RowsWalk::Octets ? 8 : 4;  ///< entries at once
 
@@ -134,12 +201,11 @@ struct RowsKernel {
   /// Entries i .. i + N - 1. A lane's second vector may lie beyond the last column: then it reads the first again.
   template <int N>
   TESSERA_FUNCTION static void add_entries(const SpmmRowsArgs& args, Index i, std::int32_t column, Sums& sums) {
-    const char* b = reinterpret_cast<const char*>(static_cast<const Value*>(args.dense.b) + column);
-    const auto ldb_bytes = static_cast<std::int32_t>(args.dense.ldb) * static_cast<std::int32_t>(sizeof(Value));
-    const std::int32_t hop = column + (vector << args.shift) < args.dense.columns ? 16 << args.shift : 0;
+    const typename B::Place b = B::place(args.dense, column);
+    const std::int32_t hop = column + (vector << args.shift) < args.dense.columns ? 1 << args.shift : 0;
     std::int32_t row[N];
     Value a[N];
-    Packed<Value, vector> x[N][vectors];
+    typename B::Vector x[N][vectors];
     TESSERA_UNROLL
     for (int u = 0; u < N; ++u) row[u] = args.columns[i + u];
     TESSERA_UNROLL
@@ -147,19 +213,14 @@ struct RowsKernel {
     TESSERA_UNROLL
     for (int u = 0; u < N; ++u) {
       TESSERA_UNROLL
-      for (int k = 0; k < vectors; ++k) {
-        const char* at = b + std::int64_t{row[u]} * ldb_bytes + k * hop;
-        const Word w = Wave::template load<false>(reinterpret_cast<const Word*>(at));
-        TESSERA_UNROLL
-        for (int j = 0; j < 4; ++j) x[u][k].w[j] = w.w[j];
-      }
+      for (int k = 0; k < vectors; ++k) x[u][k] = B::template load<Wave>(b, row[u], k * hop);
     }
     TESSERA_UNROLL
     for (int u = 0; u < N; ++u) {
       TESSERA_UNROLL
       for (int k = 0; k < vectors; ++k) {
         TESSERA_UNROLL
-        for (int v = 0; v < vector; ++v) sums.s[k][v] += static_cast<Sum>(a[u]) * static_cast<Sum>(x[u][k].get(v));
+        for (int v = 0; v < vector; ++v) sums.s[k][v] += static_cast<Sum>(a[u]) * B::template get<Sum>(x[u][k], v);
       }
     }
   }
@@ -213,8 +274,10 @@ struct RowsKernel {
 };
 
 /// Adds the pieces of a row in their order: one column of it.
-template <class Value, class Sum>
+template <class Types>
 TESSERA_FUNCTION void rows_add_pieces(const SpmmRowsArgs& args, const SpmmSplitRow& split, std::int64_t column) {
+  using Value = typename Types::Value;
+  using Sum = typename Types::Sum;
   const Sum* partial = static_cast<const Sum*>(args.partials) + split.first * args.partial_ld + column;
   Sum sum = Sum(0);
   for (std::int32_t i = 0; i < split.count; ++i) sum += partial[i * args.partial_ld];
@@ -230,10 +293,10 @@ inline bool rows_in_narrow_tiles(const SpmmRowsArgs& args) {
 }
 
 /// The walk for a product (perf_test/NOTES.md, "Rows"). lanes: of the whole device.
-template <class Value>
+template <class B>
 RowsWalk rows_walk(const SpmmRowsArgs& args, int wave, std::int64_t lanes) {
   if (rows_in_narrow_tiles(args)) return RowsWalk::Shared;
-  const std::int64_t vectors = (args.dense.columns * static_cast<std::int64_t>(sizeof(Value)) + 15) / 16;
+  const std::int64_t vectors = (args.dense.columns + B::columns - 1) / B::columns;
   int shift = 0;
   while ((1 << shift) < wave && (1 << shift) < vectors) ++shift;
   const std::int64_t teams = wave >> shift;
@@ -242,8 +305,7 @@ RowsWalk rows_walk(const SpmmRowsArgs& args, int wave, std::int64_t lanes) {
     return RowsWalk::Shared;
   }
   const bool cut = args.table != nullptr, fills = args.count * vectors >= 3 * lanes;
-  const bool brief =
-      cut ? args.nnz <= 6 * args.count && sizeof(Value) >= 4 && vectors >= 8 : args.nnz <= 7 * args.count;
+  const bool brief = cut ? args.nnz <= 6 * args.count && B::columns <= 4 && vectors >= 8 : args.nnz <= 7 * args.count;
   const bool wide = !cut && vectors >= 64 && args.nnz <= 128 * args.count;
   if (fills && (brief || wide)) return RowsWalk::Pairs;
   return cut || args.nnz >= 8 * args.count ? RowsWalk::Octets : RowsWalk::Quads;
@@ -255,8 +317,7 @@ RowsWalk rows_walk(const SpmmRowsArgs& args, int wave, std::int64_t lanes) {
 template <class Kernel>
 int rows_shift(const SpmmRowsArgs& args) {
   constexpr std::int64_t large = std::int64_t{5} << 28;  // bytes of 1,024 a row of B
-  const bool beyond =
-      args.dense.columns * std::int64_t{sizeof(typename Kernel::Value)} > 512 && args.cols * 1024 > large;
+  const bool beyond = Kernel::B::bytes(args.dense.columns) > 512 && args.cols * 1024 > large;
   const int most = Kernel::shared && rows_in_narrow_tiles(args) ? 3 : Kernel::vectors == 2 && beyond ? 4 : 5;
   int shift = 0;
   while (shift < most && (1 << shift) < Kernel::Wave::lanes &&
@@ -268,16 +329,15 @@ int rows_shift(const SpmmRowsArgs& args) {
 
 /// Calls run(kernel, args with the shift set) with the kernel for a product.
 /// narrow: entries are counted in 32 bits.
-template <class Value, class Sum, class Wave, class Run>
+template <class Types, class Wave, class Run>
 void rows_dispatch(SpmmRowsArgs args, std::int64_t lanes, bool narrow, const Run& run) {
-  using Types = RowsTypes<Value, Sum>;
   const auto with = [&](auto kernel) {
     using Kernel = decltype(kernel);
     args.shift = rows_shift<Kernel>(args);
     run(kernel, args);
   };
   if (!narrow) return with(RowsKernel<Types, Wave, std::int64_t, RowsWalk::Quads>{});
-  switch (rows_walk<Value>(args, Wave::lanes, lanes)) {
+  switch (rows_walk<typename Types::B>(args, Wave::lanes, lanes)) {
     case RowsWalk::Pairs:
       return with(RowsKernel<Types, Wave, std::int32_t, RowsWalk::Pairs>{});
     case RowsWalk::Quads:

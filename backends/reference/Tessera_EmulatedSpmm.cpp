@@ -49,7 +49,7 @@ Status run_panels(const SpmmPanelArgs& args) noexcept {
   return Vendor::dispatch(args, PanelEmulation{args});
 }
 
-template <class Value, class Sum, int Lanes>
+template <class Types, int Lanes>
 Status run_rows(const SpmmRowsArgs& args) {
   // A device of few lanes, so that small matrices fill it; 64-bit entry numbers for some numbers of columns.
   constexpr std::int64_t lanes = 256;
@@ -63,13 +63,22 @@ Status run_rows(const SpmmRowsArgs& args) {
       }
     }
   };
-  rows_dispatch<Value, Sum, HostWave<Lanes>>(args, lanes, args.dense.columns % 4 != 3, run);
+  rows_dispatch<Types, HostWave<Lanes>>(args, lanes, args.dense.columns % 4 != 3, run);
   for (std::int64_t i = 0; i < args.split_count; ++i) {
     for (std::int64_t column = 0; column < args.dense.columns; ++column) {
-      rows_add_pieces<Value, Sum>(args, args.splits[i], column);
+      rows_add_pieces<Types>(args, args.splits[i], column);
     }
   }
   return {};
+}
+
+template <int Lanes>
+Status run_tf32_rows(SpmmRowsArgs args) {
+  if (args.compact == nullptr) return run_rows<RowsTypes<float, float>, Lanes>(args);
+  const SpmmDense copy = CompactB::dense(args.dense, args.cols, args.compact);
+  for (std::int64_t n = 0; n < args.cols * copy.ldb; ++n) compact_b_group(args.dense, copy, n / copy.ldb, n % copy.ldb);
+  args.dense = copy;
+  return run_rows<RowsTypes<float, float, RowsOfCompactB>, Lanes>(args);
 }
 
 template <int Lanes>
@@ -78,14 +87,15 @@ Status run_rows(const SpmmRowsArgs& args) noexcept {
   if (!status.ok()) return status;
   switch (args.precision) {
     case Precision::FP64:
-      return run_rows<double, double, Lanes>(args);
+      return run_rows<RowsTypes<double, double>, Lanes>(args);
     case Precision::FP32:
+      return run_rows<RowsTypes<float, float>, Lanes>(args);
     case Precision::TF32:
-      return run_rows<float, float, Lanes>(args);
+      return run_tf32_rows<Lanes>(args);
     case Precision::FP16:
-      return run_rows<half_t, float, Lanes>(args);
+      return run_rows<RowsTypes<half_t, float>, Lanes>(args);
     case Precision::BF16:
-      return run_rows<bhalf_t, float, Lanes>(args);
+      return run_rows<RowsTypes<bhalf_t, float>, Lanes>(args);
   }
   return {"spmm[gespmm]: unknown precision"};
 }

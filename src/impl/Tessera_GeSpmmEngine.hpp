@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "Tessera_Statistics.hpp"
+#include "backends/common/Tessera_CompactB.hpp"
 #include "impl/Tessera_SpmmScratch.hpp"
 #include "kokkos/Tessera_GeSpmm.hpp"
 
@@ -66,9 +67,15 @@ class GeSpmmEngine {
   };
 
   /// set_up == false (SpmmAlgorithm::Csr, one-shot products): rows are not looked at and B is read where it lies.
+  /// TF32 (a matrix of floats): products in FP32; from `compact_from` columns on, unless that is 0, the backend
+  /// multiplies a copy of B in TF32 (CompactB).
   GeSpmmEngine(const Exec& space, const Csr& A, Precision precision, const SpmmOptions& options, bool set_up,
-               const KernelTable* backend)
-      : csr_(A), precision_(precision), set_up_(set_up), backend_(set_up ? backend : nullptr) {
+               const KernelTable* backend, std::int64_t compact_from)
+      : csr_(A),
+        precision_(precision == Precision::TF32 ? Precision::FP32 : precision),
+        set_up_(set_up),
+        backend_(set_up ? backend : nullptr),
+        compact_from_(backend_ != nullptr && backend_->spmm_rows != nullptr ? compact_from : 0) {
     require<InvalidArgument>(options.gespmm.max_piece >= 0 && options.gespmm.max_piece <= RowPiece::most_entries, [&] {
       return "GeSpmmOptions::max_piece must be in [0, " + std::to_string(RowPiece::most_entries) + "], not " +
              std::to_string(options.gespmm.max_piece);
@@ -98,6 +105,7 @@ class GeSpmmEngine {
           static_cast<std::size_t>(static_cast<std::int64_t>(csr_.cols()) * Dense<Value>::padded(columns)) *
           sizeof(Value));
     }
+    if (compacts(columns)) bytes += ScratchLayout::rounded(compact_bytes(columns));
     return bytes;
   }
 
@@ -123,7 +131,12 @@ class GeSpmmEngine {
     // A caller's workspace that has no room for the copy is no error: B is then read where it lies.
     const bool pack = set_up_ && ge_spmm_packs(b, Compat::is_host_v<Exec>, static_cast<std::int64_t>(csr_.nnz())) &&
                       scratch_.offers(sum_bytes + pack_bytes);
-    ScratchLayout scratch(scratch_.reserve(space, sum_bytes + (pack ? pack_bytes : 0)));
+    std::size_t bytes = sum_bytes + (pack ? pack_bytes : 0);
+    const std::size_t more = ScratchLayout::rounded(compact_bytes(b.columns));
+    const bool compact = std::is_same_v<BT, float> && std::is_same_v<CT, float> && compacts(b.columns) &&
+                         scratch_.offers(bytes + more);  // as above
+    if (compact) bytes += more;
+    ScratchLayout scratch(scratch_.reserve(space, bytes));
     pieces.partials = scratch.take<Sum>(sums);
     if (pack) {
       const Dense<BT> packed{scratch.take<BT>(b.rows * ld), b.rows, ld, ld, 1};
@@ -131,7 +144,8 @@ class GeSpmmEngine {
       b = {packed.data, b.rows, b.columns, ld, 1};
       span = static_cast<std::size_t>(b.rows * ld);
     }
-    if (on_backend(space, alpha, b, span, beta, c, pieces)) return;
+    void* const room = compact ? scratch.take<char>(static_cast<std::int64_t>(more)) : nullptr;
+    if (on_backend(space, alpha, b, span, beta, c, pieces, room)) return;
     ge_spmm(space, alpha, matrix(), b, beta, c, pieces);
   }
 
@@ -149,24 +163,34 @@ class GeSpmmEngine {
     s.format_bytes = s.csr_bytes + table_.bytes();
     s.map_bytes = 0;
     s.row_max = table_.longest;
-    s.launches = table_.partial_count > 0 ? 2 : 1;
+    s.launches = (table_.partial_count > 0 ? 2 : 1) + (compact_from_ > 0 ? 1 : 0);
+    if (compact_from_ > 0) s.why += "; B is copied in TF32 first";
     if (table_.partial_count > 0) {
       s.classes = {{"split rows", static_cast<long long>(table_.splits.extent(0)), 0}};
     }
   }
 
  private:
-  /// false where the backend has no such kernel, or none for these operands.
+  bool compacts(std::int64_t columns) const {
+    return compact_from_ > 0 && columns >= compact_from_ &&
+           CompactB::fits(static_cast<std::int64_t>(csr_.cols()), columns);
+  }
+  std::size_t compact_bytes(std::int64_t columns) const {
+    return static_cast<std::size_t>(CompactB::bytes(static_cast<std::int64_t>(csr_.cols()), columns));
+  }
+
+  /// false where the backend has no such kernel, or none for these operands. compact: room for a compact B, or null.
   template <class BT, class CT, class Sum>
   bool on_backend(const Exec& space, double alpha, const Dense<const BT>& b, std::size_t span, double beta,
-                  const Dense<CT>& c, const RowPieces<Sum>& pieces) const {
+                  const Dense<CT>& c, const RowPieces<Sum>& pieces, void* compact) const {
     const bool natural = precision_ == ScalarTraits<Value>::precision && dense_fits_backend<BT, CT>(precision_);
     if (backend_ == nullptr || backend_->spmm_rows == nullptr || !natural || c.column_stride != 1 ||
         !serves_in_place(b, span) || sizeof(typename Csr::ordinal_type) != 4) {
       return false;
     }
     SpmmRowsArgs args;
-    args.precision = precision_;
+    args.precision = compact != nullptr ? Precision::TF32 : precision_;
+    args.compact = compact;
     args.rows = c.rows;
     args.cols = static_cast<std::int64_t>(csr_.cols());
     args.nnz = static_cast<std::int64_t>(csr_.nnz());
@@ -203,6 +227,7 @@ class GeSpmmEngine {
   Precision precision_;
   bool set_up_;
   const KernelTable* backend_;  ///< whose kernel for compressed rows is used, if it has one and takes the operands
+  std::int64_t compact_from_;   ///< columns from which on B is copied in TF32; 0: never
   PieceTable<Memory> table_;
   Kokkos::View<Value*, Kokkos::LayoutLeft, typename Csr::device_type> rounded_;
   SpmmScratch<Exec, Memory> scratch_;

@@ -29,9 +29,13 @@ struct SpmmChoice {
   Backend backend = Backend::Kokkos;
   Precision precision = Precision::FP64;
   bool fallback = false;
-  bool predict = false;  ///< the matrix decides: see Tessera_SpmmRules.hpp
+  bool predict = false;           ///< the matrix decides: see Tessera_SpmmRules.hpp
+  std::int64_t compact_from = 0;  ///< columns from which on GeSpmm copies B in TF32 (CompactB); 0: never
   std::vector<SpmmCandidate> candidates;
   std::string why, device;
+
+  /// Whether features of the matrix are wanted: also for rows in TF32, which may copy B.
+  bool looks() const { return predict || (algorithm == SpmmAlgorithm::GeSpmm && precision == Precision::TF32); }
 };
 
 /// Whether a backend multiplies by this algorithm in this precision.
@@ -94,9 +98,14 @@ class SpmmSelection {
   SpmmChoice rows(SpmmAlgorithm algorithm, std::string why, bool fallback) {
     require<NotSupported>(!fallback || options_.fallback, [&] { return why + " (fallback = false)"; });
     const Precision precision = choice_.precision;
-    require<NotSupported>(precision != Precision::TF32, [&] {
-      return why + "; and CUDA cores and CPUs have no tf32: use ComputeType::FP32, or Panels or FlashSparse where a " +
-             "backend has matrix units";
+    // A backend's own kernel for compressed rows, and its memory pool.
+    const bool own =
+        algorithm == SpmmAlgorithm::GeSpmm && (emulated_ || !Compat::is_host_v<Exec>)&&forced_ != Backend::Kokkos &&
+        forced_ != Backend::Reference && why_not(backend()).empty() && kernel_table(backend()).spmm_rows != nullptr;
+    const bool tf32 = precision == Precision::TF32;
+    require<NotSupported>(!tf32 || (own && natural_ == Precision::FP32), [&] {
+      return why + "; and " + (own ? "rows in tf32 are for matrices of float" : "CPUs have no tf32") +
+             ": use ComputeType::FP32, or Panels or FlashSparse where a backend has matrix units";
     });
     require<NotSupported>(algorithm != SpmmAlgorithm::Csr || precision == natural_, [&] {
       return why + "; and the CSR kernels do not round a matrix of " + to_string(natural_) + " to " +
@@ -104,13 +113,7 @@ class SpmmSelection {
     });
     choice_.algorithm = algorithm;
     choice_.backend = forced_ == Backend::Reference ? Backend::Reference : Backend::Kokkos;
-    // A backend's own kernel for compressed rows, and its memory pool.
-    const bool wanted = algorithm == SpmmAlgorithm::GeSpmm &&
-                        (emulated_ || !Compat::is_host_v<Exec>)&&forced_ != Backend::Kokkos &&
-                        forced_ != Backend::Reference && precision == natural_;
-    if (wanted && why_not(backend()).empty() && kernel_table(backend()).spmm_rows != nullptr) {
-      choice_.backend = backend();
-    }
+    if (own && (tf32 || precision == natural_)) choice_.backend = backend();
     choice_.fallback = fallback;
     choice_.why = std::move(why);
     return choice_;

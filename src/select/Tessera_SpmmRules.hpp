@@ -22,15 +22,26 @@ namespace Impl {
 /// products and the splitting of operands.
 inline double least_panel_density(std::int64_t columns, Precision precision) {
   if (precision == Precision::TF32) return 2.5;
-  if (precision == Precision::FP32) return columns <= 16 ? 5.3 : columns <= 32 ? 4.2 : columns <= 128 ? 3.5 : 4.4;
+  if (precision == Precision::FP32) return columns <= 16 ? 4.2 : columns <= 128 ? 3.4 : 4.0;
   if (precision == Precision::FP64) return columns <= 16 ? 3.5 : 2.1;
   return columns <= 32 ? 2.5 : 2.3;
 }
 
+/// From how many columns on rows copy B in TF32 first (CompactB), 0 for never: it pays where a row of B is fetched
+/// often and neighbouring rows of A do not find it in the first-level cache anyway (perf_test/NOTES.md, "Rows").
+inline std::int64_t compact_b_from(const SpmmFeatures& f, Precision precision, const SpmmOptions& options) {
+  if (precision != Precision::TF32 || options.gespmm.tf32_copy == Tf32Copy::Never) return 0;
+  if (options.gespmm.tf32_copy == Tf32Copy::Always) return 1;
+  const double uses = options.num_columns_hint < 128 ? 28 : 15.5;
+  const bool often = static_cast<double>(f.nnz) >= uses * static_cast<double>(f.cols);
+  const bool apart = f.mean >= 200 || (f.mean >= 12 && f.g8 <= 1.5);
+  return options.num_columns_hint >= 64 && often && apart ? 48 : 0;
+}
+
 /// Predicted time of an apply to N columns in units of one gathered row of B of the precision's elements: rows that are
 /// gathered, and what a gather costs relative to GeSpmm's.
-inline double predicted_cost(SpmmAlgorithm algorithm, const SpmmFeatures& f, std::int64_t columns,
-                             Precision precision) {
+inline double predicted_cost(SpmmAlgorithm algorithm, const SpmmFeatures& f, std::int64_t columns, Precision precision,
+                             bool compact) {
   const double nnz = static_cast<double>(f.nnz);
   // A few windows of very long rows leave a device idle even when they are split.
   const double density = (f.g8 > 0 ? f.g8 : 1) / (f.rows < 512 && f.mean > 4096 ? 8 : 1);
@@ -40,7 +51,7 @@ inline double predicted_cost(SpmmAlgorithm algorithm, const SpmmFeatures& f, std
     case SpmmAlgorithm::FlashSparse:
       return 1.5 * least_panel_density(columns, precision) * nnz / density;
     default:
-      return nnz;
+      return compact ? 0.8 * nnz : nnz;
   }
 }
 
@@ -52,7 +63,7 @@ inline void predict_spmm(SpmmChoice& c, const SpmmFeatures& f, const SpmmOptions
   for (const SpmmAlgorithm a : {SpmmAlgorithm::Panels, SpmmAlgorithm::FlashSparse, SpmmAlgorithm::GeSpmm}) {
     const bool possible = a == SpmmAlgorithm::GeSpmm ? c.precision != Precision::TF32 || exact_rows
                                                      : offers_spmm(table, a, c.precision, options);
-    if (possible) c.candidates.push_back({a, predicted_cost(a, f, columns, c.precision)});
+    if (possible) c.candidates.push_back({a, predicted_cost(a, f, columns, c.precision, c.compact_from > 0)});
   }
   std::stable_sort(c.candidates.begin(), c.candidates.end(),
                    [](const SpmmCandidate& a, const SpmmCandidate& b) { return a.cost < b.cost; });

@@ -27,6 +27,7 @@ class DeviceSpmm : public ::testing::Test {
     const std::string reason = why_no_matrix_unit();
     if (!reason.empty()) GTEST_SKIP() << reason;
   }
+  DeviceSpmm() { suite.options.gespmm.tf32_copy = Tf32Copy::Always; }
   Suite suite{Backend::Auto, U::algorithm, U::compute};
   Pattern mixed = generate("every_length:longest=70:cols=90");
   Pattern heavy = generate("dense_row:others=1");
@@ -34,13 +35,12 @@ class DeviceSpmm : public ::testing::Test {
 
 constexpr SpmmAlgorithm panels = SpmmAlgorithm::Panels, flash = SpmmAlgorithm::FlashSparse,
                         rows = SpmmAlgorithm::GeSpmm, automatic = SpmmAlgorithm::Auto;
-using SpmmCases =
-    ::testing::Types<SpmmOnDevice<double, panels>, SpmmOnDevice<float, panels>,
-                     SpmmOnDevice<float, panels, ComputeType::TF32>, SpmmOnDevice<half_t, panels>,
-                     SpmmOnDevice<half_t, panels, ComputeType::Auto, float>, SpmmOnDevice<bhalf_t, panels>,
-                     SpmmOnDevice<float, flash, ComputeType::TF32>, SpmmOnDevice<half_t, flash>,
-                     SpmmOnDevice<double, rows>, SpmmOnDevice<float, rows>, SpmmOnDevice<half_t, rows>,
-                     SpmmOnDevice<bhalf_t, rows>, SpmmOnDevice<half_t, automatic>, SpmmOnDevice<float, automatic>>;
+using SpmmCases = ::testing::Types<
+    SpmmOnDevice<double, panels>, SpmmOnDevice<float, panels>, SpmmOnDevice<float, panels, ComputeType::TF32>,
+    SpmmOnDevice<half_t, panels>, SpmmOnDevice<half_t, panels, ComputeType::Auto, float>, SpmmOnDevice<bhalf_t, panels>,
+    SpmmOnDevice<float, flash, ComputeType::TF32>, SpmmOnDevice<half_t, flash>, SpmmOnDevice<double, rows>,
+    SpmmOnDevice<float, rows>, SpmmOnDevice<half_t, rows>, SpmmOnDevice<float, rows, ComputeType::TF32>,
+    SpmmOnDevice<bhalf_t, rows>, SpmmOnDevice<half_t, automatic>, SpmmOnDevice<float, automatic>>;
 TYPED_TEST_SUITE(DeviceSpmm, SpmmCases);
 
 TYPED_TEST(DeviceSpmm, EveryShape) { this->suite.every_shape({5, 40, 130}); }

@@ -24,6 +24,7 @@ struct SpmmUnit {
 template <class U>
 class EmulatedSpmm : public ::testing::Test {
  protected:
+  EmulatedSpmm() { suite.options.gespmm.tf32_copy = Tf32Copy::Always; }
   SpmmSuite<Kokkos::DefaultHostExecutionSpace, typename U::Scalar, typename U::Scalar, typename U::C> suite{
       U::backend, U::algorithm, U::compute};
   Pattern mixed = generate("every_length:longest=70:cols=90");
@@ -36,7 +37,8 @@ constexpr SpmmAlgorithm panels = SpmmAlgorithm::Panels, flash = SpmmAlgorithm::F
 #ifdef TESSERA_TEST_FEWER_TYPES
 using SpmmUnits = ::testing::Types<SpmmUnit<half_t, nvidia, panels>, SpmmUnit<float, nvidia, panels>,
                                    SpmmUnit<float, nvidia, panels, ComputeType::TF32>, SpmmUnit<double, amd, panels>,
-                                   SpmmUnit<half_t, amd, flash>, SpmmUnit<float, nvidia, rows>>;
+                                   SpmmUnit<half_t, amd, flash>, SpmmUnit<float, nvidia, rows>,
+                                   SpmmUnit<float, nvidia, rows, ComputeType::TF32>>;
 #else
 using SpmmUnits =
     ::testing::Types<SpmmUnit<double, nvidia, panels>, SpmmUnit<float, nvidia, panels, ComputeType::TF32>,
@@ -45,7 +47,8 @@ using SpmmUnits =
                      SpmmUnit<double, amd, panels>, SpmmUnit<float, amd, panels>, SpmmUnit<half_t, amd, panels>,
                      SpmmUnit<bhalf_t, amd, panels>, SpmmUnit<float, nvidia, flash, ComputeType::TF32>,
                      SpmmUnit<half_t, nvidia, flash>, SpmmUnit<bhalf_t, amd, flash>, SpmmUnit<double, nvidia, rows>,
-                     SpmmUnit<float, amd, rows>, SpmmUnit<half_t, nvidia, rows>>;
+                     SpmmUnit<float, amd, rows>, SpmmUnit<half_t, nvidia, rows>,
+                     SpmmUnit<float, nvidia, rows, ComputeType::TF32>, SpmmUnit<float, amd, rows, ComputeType::TF32>>;
 #endif
 TYPED_TEST_SUITE(EmulatedSpmm, SpmmUnits);
 
@@ -78,6 +81,49 @@ TYPED_TEST(EmulatedSpmm, Deterministic) { this->suite.deterministic(this->heavy,
 TYPED_TEST(EmulatedSpmm, NoAllocation) { this->suite.no_allocation(this->mixed, 12); }
 TYPED_TEST(EmulatedSpmm, Ones) { this->suite.ones(5); }
 
+TEST(CopiesOfB, FollowTheMatrix) {
+  SpmmFeatures f;
+  f.rows = f.cols = 1000;
+  const auto from = [&](double mean, double g8, std::int64_t columns, Tf32Copy copy = Tf32Copy::Auto,
+                        Precision precision = Precision::TF32) {
+    SpmmOptions o;
+    o.num_columns_hint = static_cast<int>(columns);
+    o.gespmm.tf32_copy = copy;
+    f.mean = mean;
+    f.g8 = g8;
+    f.nnz = static_cast<std::int64_t>(mean * 1000);
+    return Impl::compact_b_from(f, precision, o);
+  };
+  EXPECT_EQ(from(40, 1.1, 64), 48);
+  EXPECT_EQ(from(20, 1.1, 64), 0);  // a row of B serves too few
+  EXPECT_EQ(from(20, 1.1, 128), 48);
+  EXPECT_EQ(from(40, 1.1, 32), 0);   // too narrow
+  EXPECT_EQ(from(40, 2.5, 128), 0);  // neighbours share columns
+  EXPECT_EQ(from(300, 2.5, 128), 48);
+  EXPECT_EQ(from(300, 1, 128, Tf32Copy::Never), 0);
+  EXPECT_EQ(from(2, 8, 8, Tf32Copy::Always), 1);
+  EXPECT_EQ(from(300, 1, 128, Tf32Copy::Always, Precision::FP32), 0);
+}
+
+// A row of ones by a B that TF32 does not hold: rounded with the copy, as it is without.
+TEST(CopiesOfB, AreRounded) {
+  using Suite = SpmmSuite<Kokkos::DefaultHostExecutionSpace, float>;
+  const Suite::Matrix A = make_matrix<float>(generate("dense:rows=3:cols=7"), Data::Integers, 1);
+  const Suite::Device device(A);
+  double sum = 0;
+  for (int j = 0; j < 7; ++j) sum += A.values[static_cast<std::size_t>(j)];
+  ASSERT_NE(sum, 0);
+  for (const Tf32Copy copy : {Tf32Copy::Auto, Tf32Copy::Always}) {
+    Suite suite(nvidia, rows, ComputeType::TF32);
+    suite.options.gespmm.tf32_copy = copy;
+    const Suite::Plan plan(Kokkos::DefaultHostExecutionSpace(), device.view(), suite.options);
+    const std::vector<float> b(7 * 20, 0x1.0008p0f), c(3 * 20, 0);
+    const auto got = dense_product(plan, Op::NoTrans, 20, {1, 0}, b, 7, c, 3);
+    EXPECT_EQ(got[0], static_cast<float>(sum * (copy == Tf32Copy::Always ? 1 : 0x1.0008p0)));
+    EXPECT_EQ(plan.statistics().launches, copy == Tf32Copy::Always ? 2 : 1);
+  }
+}
+
 /// `count` rows (pieces, if cut) of `mean` entries, on a device of 1,000 lanes in waves of 32.
 template <class Value>
 RowsWalk walk_of(std::int64_t count, std::int64_t mean, std::int64_t columns, bool cut = false,
@@ -89,7 +135,7 @@ RowsWalk walk_of(std::int64_t count, std::int64_t mean, std::int64_t columns, bo
   args.cols = rows_of_b;
   args.table = cut ? &piece : nullptr;
   args.dense.columns = columns;
-  return rows_walk<Value>(args, 32, 1000);
+  return rows_walk<RowsOfB<Value>>(args, 32, 1000);
 }
 
 TEST(RowsWalks, FollowTheRows) {
