@@ -36,11 +36,11 @@ namespace Tessera {
 ///     mixed       any of double, float, half_t, bhalf_t for A, B and C: sums double as soon as one is double, else
 ///                 float. GeSpmm and Csr in the matrix's own precision, also under Auto (needs A's arrays from then on)
 ///
-/// TF32 rounds both operands to 10 bits of mantissa on matrix units; it exists with Panels and FlashSparse only (Auto
-/// may answer with GeSpmm in FP32 where that is faster). FP32 panels on NVIDIA's units multiply both operands in two
-/// parts of TF32, three products: each errs by at most 5 2^-22 of itself, where FP32 errs by 2^-24, and sums as in
-/// FP32; infinite numbers make NaN. Ask for GeSpmm where plain FP32 arithmetic is wanted. A 16-bit C is rounded once,
-/// at the store.
+/// TF32 rounds both operands to 10 bits of mantissa on matrix units. By rows (GeSpmm, on devices and in emulation; also
+/// under Auto, where they are faster) it is FP32 arithmetic, with B rounded to TF32 where that saves time
+/// (GeSpmmOptions::tf32_copy). FP32 panels on NVIDIA's units multiply both operands in two parts of TF32, three
+/// products: each errs by at most 5 2^-22 of itself, where FP32 errs by 2^-24, and sums as in FP32; infinite numbers
+/// make NaN. Ask for GeSpmm where plain FP32 arithmetic is wanted. A 16-bit C is rounded once, at the store.
 ///
 /// A batch of small matrices is one block-diagonal matrix: row maps and columns shifted by the rows and columns of
 /// those before, B and C stacked; one plan and one launch then serve all of them.
@@ -50,8 +50,8 @@ namespace Tessera {
 /// memory, padding and launches an apply. Deterministic: bitwise the same result for the same plan options, device,
 /// layouts and inputs; no floating-point atomics.
 ///
-/// Scratch (copies of operands whose layout a kernel does not take, sums of split rows and windows) grows at the first
-/// apply that needs more, and is kept. Thread safety: applies that need scratch share it. A change of the
+/// Scratch (copies of operands whose layout a kernel does not take, of B in TF32, sums of split rows and windows) grows
+/// at the first apply that needs more, and is kept. Thread safety: applies that need scratch share it. A change of the
 /// execution-space instance then waits for the previous one, which must still exist; two host threads must not apply
 /// the plan at once; captured graphs replay behind the plan's back and must not run beside other applies. Before
 /// capturing, apply once with the same shapes on the capturing instance.
@@ -116,8 +116,9 @@ class SpmmPlan {
   /// A has no entry for enter no sum (but with Panels and FlashSparse an infinite or undefined number in a row of B
   /// reaches all rows of each window that uses it, since windows multiply their zeros). Asynchronous on `space`: one
   /// kernel launch, two where rows or windows are split, one more for each operand that has to be copied: B if its rows
-  /// are not contiguous or not aligned to 16 bytes, C if its rows are not contiguous (Panels, FlashSparse). No
-  /// allocation and no wait once an apply of the same shapes and layouts was made; can be captured in a graph then.
+  /// are not contiguous or not aligned to 16 bytes, B in TF32 (Tf32Copy), C if its rows are not contiguous (Panels,
+  /// FlashSparse). No allocation and no wait once an apply of the same shapes and layouts was made; can be captured in
+  /// a graph then.
   /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument (overlap),
   ///        WorkspaceTooSmall, DeviceError
   template <class B, class C>
