@@ -40,7 +40,7 @@ struct RowsOfB {
   static constexpr int columns = 16 / static_cast<int>(sizeof(Value));  ///< of a vector
   using Vector = Packed<Value, columns>;
 
-  TESSERA_FUNCTION static constexpr std::int64_t bytes(std::int64_t n) { return n * std::int64_t{sizeof(Value)}; }
+  static constexpr std::int64_t bytes(std::int64_t n) { return n * std::int64_t{sizeof(Value)}; }
   /// Row 0 from a column on, and the bytes from row to row.
   struct Place {
     const char* at;
@@ -71,7 +71,7 @@ struct RowsOfCompactB {
   static constexpr int columns = CompactB::group;
   using Vector = CompactB::Group;
 
-  TESSERA_FUNCTION static constexpr std::int64_t bytes(std::int64_t n) { return CompactB::bytes(1, n); }
+  static constexpr std::int64_t bytes(std::int64_t n) { return CompactB::bytes(1, n); }
   struct Place {
     const Word* upper;
     const std::uint32_t* lower;
