@@ -103,7 +103,8 @@ struct PanelOptions {
 enum class Tf32Copy {
   Auto,   ///< where the matrix and num_columns_hint say that it saves time
   Never,  ///< products of FP32
-  Always  ///< but for matrices with more than 2^34 elements of B, and operands that no backend takes
+  Always  ///< but for more than 2^34 elements of B, operands that no backend takes, and a caller's workspace without
+          ///< room
 };
 
 /// Parameters of products straight from compressed rows.

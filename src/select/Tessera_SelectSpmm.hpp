@@ -104,7 +104,8 @@ class SpmmSelection {
         forced_ != Backend::Reference && why_not(backend()).empty() && kernel_table(backend()).spmm_rows != nullptr;
     const bool tf32 = precision == Precision::TF32;
     require<NotSupported>(!tf32 || (own && natural_ == Precision::FP32), [&] {
-      return why + "; and " + (own ? "rows in tf32 are for matrices of float" : "CPUs have no tf32") +
+      return why + "; and " +
+             (own ? "rows in tf32 are for matrices of float" : "plain CSR, CPUs and the Kokkos backend have no tf32") +
              ": use ComputeType::FP32, or Panels or FlashSparse where a backend has matrix units";
     });
     require<NotSupported>(algorithm != SpmmAlgorithm::Csr || precision == natural_, [&] {

@@ -89,7 +89,11 @@ void BadSpmmCalls::add_plans() {
   SpmmOptions o = with(SpmmAlgorithm::GeSpmm, Backend::Auto);
   o.compute = ComputeType::TF32;
   add_plan("plan(float, GeSpmm, compute = TF32)", ErrorCode::NotSupported, {"tf32", "ComputeType::FP32"}, F, o);
+  o.backend = Backend::EmulatedNvidia;
+  add_plan("plan(double, GeSpmm on matrix units, compute = TF32)", ErrorCode::NotSupported, {"tf32", "float"}, A, o);
   o.algorithm = SpmmAlgorithm::Csr;
+  add_plan("plan(float, Csr, compute = TF32)", ErrorCode::NotSupported, {"plain CSR", "tf32"}, F, o);
+  o.backend = Backend::Auto;
   o.compute = ComputeType::FP32;
   add_plan("plan(double, Csr, compute = FP32)", ErrorCode::NotSupported, {"fp64", "fp32", "GeSpmm"}, A, o);
   o = {};
