@@ -49,8 +49,8 @@ struct SpmmParts {
   std::int64_t windows_per_part = 1;  ///< panels without parts: neighbouring windows that a wave takes; by the backend
   const SpmmSplit* splits = nullptr;
   std::int64_t split_count = 0;
-  void* partials = nullptr;  ///< [partial][row of the window][column], sums' type, leading dimension partial_ld
-  std::int64_t partial_ld = 0;
+  void* partials = nullptr;     ///< [partial][row of the window][column], sums' type, leading dimension partial_ld
+  std::int64_t partial_ld = 0;  ///< a multiple of 4
 };
 
 /// How lanes of FlashSparse read B [Shi et al., PPoPP'25, section 4.3].
@@ -139,9 +139,9 @@ struct SpmmRowsArgs {
   const SpmmRowPiece* table = nullptr;  ///< null: piece p is row p
   std::int64_t count = 0;               ///< of pieces
   const SpmmSplitRow* splits = nullptr;
-  std::int64_t split_count = 0;
-  void* partials = nullptr;  ///< [partial][column], sums' type
-  std::int64_t partial_ld = 0;
+  std::int64_t split_count = 0, most_pieces = 0;  ///< split rows, and the most pieces that one has
+  void* partials = nullptr;                       ///< [partial][column], sums' type
+  std::int64_t partial_ld = 0;                    ///< a multiple of 4
   void* compact = nullptr;  ///< TF32: room for B at 20 bits an element (CompactB), aligned to 16; null: B as it is
   int shift = 0;            ///< log2 of the lanes of a team: set by the backend
   SpmmDense dense;

@@ -5,6 +5,9 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
+#include <cstdint>
+
 #include "backends/common/Tessera_KernelTable.hpp"
 
 /// \file
@@ -19,9 +22,12 @@ Status status_of(cudaError_t error, const char* label) noexcept;
 const DaspGeometry* dasp_geometry(Precision precision) noexcept;
 Status spmv_dasp(const SpmvDaspArgs& args, Stream stream) noexcept;
 
-/// Of the current device: whether a kernel may be launched before the one before it is complete (capability 9.0),
-/// shared memory a block can have, and multiprocessors.
+/// Whether kernels may be launched before the one before them is complete: on devices of capability 9.0, if the code
+/// that runs there was compiled for 9.0 or later too.
 bool supports_dependent_launch() noexcept;
+/// Lets a kernel have so much dynamic shared memory on the current device. devices: a bit for those where that is done.
+cudaError_t allow_shared_memory(const void* kernel, int bytes, std::atomic<std::uint64_t>& devices) noexcept;
+/// Of the current device: shared memory a block can have, and multiprocessors.
 std::size_t shared_bytes() noexcept;
 int multiprocessors() noexcept;
 Status spmv_packed_fp64(const SpmvPackedArgs& args, Stream stream) noexcept;

@@ -7,6 +7,7 @@
 
 #include "backends/cuda/Tessera_CudaAtoms.cuh"
 #include "backends/cuda/Tessera_CudaBackend.hpp"
+#include "backends/cuda/Tessera_CudaLaunch.cuh"
 #include "backends/cuda/Tessera_CudaWave.cuh"
 #include "backends/matrix_unit/Tessera_FlashSpmmKernel.hpp"
 
@@ -33,17 +34,23 @@ template <class Atom, bool Swap, bool Coalesced, int Tiles>
 __global__ __launch_bounds__(warps_per_block * 32, (resident_blocks<Swap, Tiles>)) void flash_kernel(
     const __grid_constant__ SpmmFlashArgs args, std::int64_t first_group) {
   using Kernel = FlashSpmmKernel<PtxUnit<Atom>, CudaWave, Swap, Coalesced, Tiles>;
+  Cuda::wait_for_previous_launch<false>();
   const std::int64_t part = std::int64_t{blockIdx.x} * warps_per_block + threadIdx.x / 32;
   if (part >= args.split.part_count) return;
   const CudaWave wave;
   Kernel::run(wave, args, part, (first_group + blockIdx.y) * Kernel::columns);
 }
 
-/// A block makes one row of a split window.
 template <class Value>
-__global__ __launch_bounds__(64) void flash_add_kernel(const __grid_constant__ SpmmFlashArgs args) {
-  for (std::int64_t column = threadIdx.x; column < args.dense.columns; column += blockDim.x) {
-    spmm_add_partials<Value, float>(args, args.vector_length, blockIdx.x, column);
+__global__ __launch_bounds__(256) void flash_add_kernel(const __grid_constant__ SpmmFlashArgs args, int shift) {
+  using Partials = SpmmPartials<Value, float, CudaWave>;
+  Cuda::wait_for_previous_launch<false>();
+  const std::int64_t split_row = std::int64_t{blockIdx.x} * 8 + threadIdx.x / 32;
+  if (split_row >= args.split.split_count * args.vector_length) return;
+  const CudaWave wave;
+  const std::int64_t tile = Partials::tile_columns(shift);
+  for (std::int64_t column = blockIdx.y * tile; column < args.dense.columns; column += gridDim.y * tile) {
+    Partials::window_row(wave, args, args.vector_length, shift, split_row, column);
   }
 }
 
@@ -58,15 +65,16 @@ struct Launch {
     const std::int64_t groups = (args.dense.columns + columns - 1) / columns;
     for (std::int64_t first = 0; first < groups; first += most) {  // more than once from a million columns on
       const dim3 grid(blocks, static_cast<unsigned>(std::min(most, groups - first)));
-      flash_kernel<Atom, Swap, Coalesced, Tiles><<<grid, warps_per_block * 32, 0, stream>>>(args, first);
-      const cudaError_t error = cudaGetLastError();
+      const cudaError_t error = Cuda::launch_overlapping(flash_kernel<Atom, Swap, Coalesced, Tiles>, grid,
+                                                         warps_per_block * 32, 0, stream, args, first);
       if (error != cudaSuccess) return error;
     }
-    if (args.split.split_count > 0) {
-      const auto rows = static_cast<unsigned>(args.split.split_count * args.vector_length);
-      flash_add_kernel<typename Atom::Operand><<<rows, 64, 0, stream>>>(args);
-    }
-    return cudaGetLastError();
+    if (args.split.split_count == 0) return cudaSuccess;
+    using Partials = SpmmPartials<typename Atom::Operand, float, CudaWave>;
+    const int shift = Partials::shift(args.dense, false);
+    const dim3 grid(static_cast<unsigned>((args.split.split_count * args.vector_length + 7) / 8),
+                    static_cast<unsigned>(std::min(most, Partials::tiles(args.dense, shift))));
+    return Cuda::launch_overlapping(flash_add_kernel<typename Atom::Operand>, grid, 256, 0, stream, args, shift);
   }
 };
 

@@ -7,6 +7,7 @@
 
 #include "backends/common/Tessera_PackedCheck.hpp"
 #include "backends/cuda/Tessera_CudaBackend.hpp"
+#include "backends/cuda/Tessera_CudaLaunch.cuh"
 #include "backends/cuda/Tessera_CudaWave.cuh"
 #include "backends/matrix_unit/Tessera_PackedKernel.hpp"
 
@@ -31,15 +32,7 @@ struct PackedTuning {
   static constexpr int wide_batch = batch, wide_blocks = 2;
 };
 
-/// Lets the next launch of the stream begin, and waits until the one before is complete: the pattern never changes, so
-/// that the slice's record can be read before the wait; x, y and the values can not.
-__device__ __forceinline__ void overlap_with_previous_launch() {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;");
-  asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
-}
-
+/// The pattern never changes, so that the slice's record can be read before the wait; x, y and the values can not.
 template <class Types, class Gather, int Batch, int Blocks, bool Stream, int Columns, bool Groups, int Warps>
 __global__ __launch_bounds__(Warps * 32, Blocks) void packed_kernel(const __grid_constant__ SpmvPackedArgs args) {
   using Kernel = PackedKernel<Types, CudaWave, Gather, Batch, Stream, Columns, Groups>;
@@ -48,7 +41,7 @@ __global__ __launch_bounds__(Warps * 32, Blocks) void packed_kernel(const __grid
   const CudaWave wave;
   const Gather gather = Gather::make(args);
   const PackedSlice slice = Kernel::load_slice(args, index);
-  overlap_with_previous_launch();
+  wait_for_previous_launch<true>();
   Kernel::run(wave, args, gather, slice);
 }
 
@@ -76,7 +69,7 @@ __global__ __launch_bounds__(table_warps * 32, 1) void packed_hub_kernel(const _
   extern __shared__ double table_memory[];
   Value* const table = reinterpret_cast<Value*>(table_memory);
   const Value* const x = static_cast<const Value*>(args.x);
-  overlap_with_previous_launch();
+  wait_for_previous_launch<true>();
   for (unsigned i = threadIdx.x; i < args.hubs; i += table_warps * 32) table[i] = x[args.hub_columns[i]];
   __syncthreads();
   const Gather gather{x, table, args.hubs};
@@ -95,7 +88,7 @@ __global__ __launch_bounds__(table_warps * 32,
   Value* const table = reinterpret_cast<Value*>(table_memory);
   const PackedShare share = args.shares[blockIdx.x];
   const Value* const x = static_cast<const Value*>(args.x) + share.column;
-  overlap_with_previous_launch();
+  wait_for_previous_launch<true>();
 #pragma unroll 4
   for (unsigned i = threadIdx.x; i < share.columns; i += table_warps * 32) table[i] = x[i];
   __syncthreads();
@@ -106,7 +99,7 @@ __global__ __launch_bounds__(table_warps * 32,
 
 template <class Value>
 __global__ __launch_bounds__(256) void add_blocks_kernel(const __grid_constant__ SpmvPackedArgs args) {
-  overlap_with_previous_launch();
+  wait_for_previous_launch<true>();
   const std::int64_t row = std::int64_t{blockIdx.x} * 256 + threadIdx.x;
   if (row < args.rows) packed_add_blocks<Value>(args, row);
 }
@@ -114,19 +107,8 @@ __global__ __launch_bounds__(256) void add_blocks_kernel(const __grid_constant__
 template <class Kernel>
 Status launch_packed(Kernel kernel, unsigned blocks, unsigned threads, std::size_t shared, const SpmvPackedArgs& args,
                      Stream stream) {
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(blocks);
-  config.blockDim = dim3(threads);
-  config.dynamicSmemBytes = shared;
-  config.stream = static_cast<cudaStream_t>(stream);
-  cudaLaunchAttribute dependent{};
-  dependent.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  dependent.val.programmaticStreamSerializationAllowed = 1;
-  config.attrs = &dependent;
-  config.numAttrs = supports_dependent_launch() ? 1 : 0;
-  const cudaError_t error = cudaLaunchKernelEx(&config, kernel, args);
-  if (error != cudaSuccess) cudaGetLastError();
-  return status_of(error, "Tessera::spmv[packed]");
+  const auto s = static_cast<cudaStream_t>(stream);
+  return status_of(launch_overlapping(kernel, dim3(blocks), threads, shared, s, args), "Tessera::spmv[packed]");
 }
 
 template <class Types, class Gather, int Batch, int Blocks, bool Streaming, int Columns, bool Groups = true,
@@ -139,7 +121,7 @@ Status launch_slices(const SpmvPackedArgs& args, Stream stream) {
 
 template <class Value>
 __global__ __launch_bounds__(256) void copy_hubs_kernel(const __grid_constant__ SpmvPackedArgs args) {
-  overlap_with_previous_launch();
+  wait_for_previous_launch<true>();
   const unsigned i = blockIdx.x * 256 + threadIdx.x;
   if (i < args.hubs) static_cast<Value*>(args.hub_copy)[i] = static_cast<const Value*>(args.x)[args.hub_columns[i]];
 }

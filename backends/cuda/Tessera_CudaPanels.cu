@@ -4,9 +4,12 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 
 #include "backends/cuda/Tessera_CudaAtoms.cuh"
 #include "backends/cuda/Tessera_CudaBackend.hpp"
+#include "backends/cuda/Tessera_CudaLaunch.cuh"
 #include "backends/cuda/Tessera_CudaWave.cuh"
 #include "backends/matrix_unit/Tessera_PanelDispatch.hpp"
 
@@ -23,6 +26,7 @@ template <class Kernel, int Blocks>
 __global__ __launch_bounds__(panel_warps * 32, Blocks) void panel_kernel(const __grid_constant__ SpmmPanelArgs args,
                                                                          std::int64_t first_tile) {
   extern __shared__ __align__(128) char stages[];
+  Cuda::wait_for_previous_launch<false>();
   const int warp = static_cast<int>(threadIdx.x / 32);
   const std::int64_t part = std::int64_t{blockIdx.x} * panel_warps + warp;
   if (part >= args.split.part_count) return;
@@ -32,11 +36,15 @@ __global__ __launch_bounds__(panel_warps * 32, Blocks) void panel_kernel(const _
 }
 
 template <class Operand, class Sum, int Rows>
-__global__ __launch_bounds__(256) void add_parts_kernel(const __grid_constant__ SpmmPanelArgs args) {
+__global__ __launch_bounds__(256) void add_parts_kernel(const __grid_constant__ SpmmPanelArgs args, int shift) {
+  using Partials = SpmmPartials<Operand, Sum, CudaWave>;
+  Cuda::wait_for_previous_launch<false>();
   const std::int64_t split_row = std::int64_t{blockIdx.x} * 8 + threadIdx.x / 32;
   if (split_row >= args.split.split_count * Rows) return;
-  for (std::int64_t column = threadIdx.x % 32; column < args.dense.columns; column += 32) {
-    spmm_add_partials<Operand, Sum>(args, Rows, split_row, column);
+  const CudaWave wave;
+  const std::int64_t tile = Partials::tile_columns(shift);
+  for (std::int64_t column = blockIdx.y * tile; column < args.dense.columns; column += gridDim.y * tile) {
+    Partials::window_row(wave, args, Rows, shift, split_row, column);
   }
 }
 
@@ -58,22 +66,25 @@ struct Launch {
     const auto kernel = panel_kernel<Kernel, resident_blocks<Kernel>>;
     constexpr int shared = panel_warps * Kernel::wave_bytes;
     constexpr std::int64_t most = 65535;
-    cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+    static std::atomic<std::uint64_t> allowed{0};
+    cudaError_t error = Cuda::allow_shared_memory(reinterpret_cast<const void*>(kernel), shared, allowed);
     const SpmmPanelArgs shared_out =
         panel_shared_out(args, Kernel::tile_columns, Cuda::multiprocessors() * std::int64_t{96});
     const std::int64_t blocks = (shared_out.split.part_count + panel_warps - 1) / panel_warps;
     const std::int64_t tiles = (args.dense.columns + Kernel::tile_columns - 1) / Kernel::tile_columns;
     for (std::int64_t first = 0; first < tiles && error == cudaSuccess; first += most) {
       const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(std::min(most, tiles - first)));
-      kernel<<<grid, panel_warps * 32, shared, stream>>>(shared_out, first);
-      error = cudaGetLastError();
+      error = Cuda::launch_overlapping(kernel, grid, panel_warps * 32, shared, stream, shared_out, first);
     }
     if (error == cudaSuccess && args.split.split_count > 0) {
       constexpr int rows = Kernel::Shape::rows;
-      const std::int64_t row_blocks = (args.split.split_count * rows + 7) / 8;
-      add_parts_kernel<typename Atom::Operand, typename Atom::Accumulator, rows>
-          <<<static_cast<unsigned>(row_blocks), 256, 0, stream>>>(args);
-      error = cudaGetLastError();
+      using Value = typename Atom::Operand;
+      using Sum = typename Atom::Accumulator;
+      using Partials = SpmmPartials<Value, Sum, CudaWave>;
+      const int shift = Partials::shift(args.dense, false);
+      const dim3 grid(static_cast<unsigned>((args.split.split_count * rows + 7) / 8),
+                      static_cast<unsigned>(std::min(most, Partials::tiles(args.dense, shift))));
+      error = Cuda::launch_overlapping(add_parts_kernel<Value, Sum, rows>, grid, 256, 0, stream, args, shift);
     }
     return Cuda::status_of(error, "Tessera::spmm[panels]");
   }

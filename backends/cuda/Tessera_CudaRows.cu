@@ -3,7 +3,10 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
+
 #include "backends/cuda/Tessera_CudaBackend.hpp"
+#include "backends/cuda/Tessera_CudaLaunch.cuh"
 #include "backends/cuda/Tessera_CudaWave.cuh"
 #include "backends/matrix_unit/Tessera_RowsKernel.hpp"
 
@@ -25,29 +28,36 @@ constexpr int rows_blocks = sizeof(typename Kernel::B::Vector) > 16 ? 8
 template <class Kernel>
 __global__ __launch_bounds__(rows_warps * 32,
                              rows_blocks<Kernel>) void rows_kernel(const __grid_constant__ SpmmRowsArgs args, int items,
-                                                                   int tile_columns) {
+                                                                   int tile_columns, RowsAhead ahead) {
+  Cuda::wait_for_previous_launch<false>();
   const std::int64_t wave_index = std::int64_t{blockIdx.x} * rows_warps + threadIdx.x / 32;
   const CudaWave wave;
-  Kernel::run(wave, args, wave_index * items, static_cast<std::int32_t>(blockIdx.y) * tile_columns);
+  Kernel::run(wave, args, wave_index * items, static_cast<std::int32_t>(blockIdx.y) * tile_columns, ahead);
 }
 
 template <class Types>
-__global__ __launch_bounds__(256) void add_pieces_kernel(const __grid_constant__ SpmmRowsArgs args) {
-  const SpmmSplitRow split = args.splits[blockIdx.x];
-  const std::int64_t column = std::int64_t{blockIdx.y} * 256 + threadIdx.x;
-  if (column < args.dense.columns) {
-    rows_add_pieces<Types>(args, split, column);
+__global__ __launch_bounds__(256) void add_pieces_kernel(const __grid_constant__ SpmmRowsArgs args, int shift) {
+  using Partials = SpmmPartials<typename Types::Value, typename Types::Sum, CudaWave>;
+  Cuda::wait_for_previous_launch<false>();
+  const std::int64_t split = std::int64_t{blockIdx.x} * 8 + threadIdx.x / 32;
+  if (split >= args.split_count) return;
+  const CudaWave wave;
+  const std::int64_t tile = Partials::tile_columns(shift);
+  for (std::int64_t column = blockIdx.y * tile; column < args.dense.columns; column += gridDim.y * tile) {
+    rows_add_pieces<Types>(wave, args, args.splits[split], shift, column);
   }
 }
 
 __global__ __launch_bounds__(256) void compact_b_kernel(const __grid_constant__ SpmmDense dense,
                                                         const __grid_constant__ SpmmDense copy, std::int64_t rows) {
+  Cuda::wait_for_previous_launch<false>();
   const std::uint32_t n = blockIdx.x * 256u + threadIdx.x, groups = static_cast<std::uint32_t>(copy.ldb);
   if (n < rows * copy.ldb) compact_b_group(dense, copy, n / groups, n % groups);  // 32 bits: CompactB::fits
 }
 
 template <class Types>
-void launch(const SpmmRowsArgs& args, cudaStream_t stream) {
+cudaError_t launch(const SpmmRowsArgs& args, cudaStream_t stream) {
+  cudaError_t error = cudaSuccess;
   const std::int64_t lanes = Cuda::multiprocessors() * std::int64_t{2048};
   rows_dispatch<Types, CudaWave>(args, lanes, rows_narrow(args), [&](auto kernel, const SpmmRowsArgs& ready) {
     using Kernel = decltype(kernel);
@@ -55,21 +65,32 @@ void launch(const SpmmRowsArgs& args, cudaStream_t stream) {
     const std::int64_t a_block = rows_warps * items;
     const dim3 grid(static_cast<unsigned>((ready.count + a_block - 1) / a_block),
                     static_cast<unsigned>((ready.dense.columns + tile - 1) / tile));
-    rows_kernel<Kernel><<<grid, rows_warps * 32, 0, stream>>>(ready, static_cast<int>(items), static_cast<int>(tile));
+    RowsAhead ahead;
+    const std::int64_t at_once = Cuda::multiprocessors() * rows_blocks<Kernel> * a_block;
+    if (at_once < ready.count && rows_narrow(ready)) {
+      ahead.items = static_cast<std::int32_t>(at_once);
+      ahead.entries = static_cast<std::int32_t>(ready.nnz * at_once / ready.count);
+    }
+    error = Cuda::launch_overlapping(rows_kernel<Kernel>, grid, rows_warps * 32, 0, stream, ready,
+                                     static_cast<int>(items), static_cast<int>(tile), ahead);
   });
-  if (args.split_count > 0) {
-    const dim3 grid(static_cast<unsigned>(args.split_count), static_cast<unsigned>((args.dense.columns + 255) / 256));
-    add_pieces_kernel<Types><<<grid, 256, 0, stream>>>(args);
-  }
+  if (error != cudaSuccess || args.split_count == 0) return error;
+  using Partials = SpmmPartials<typename Types::Value, typename Types::Sum, CudaWave>;
+  const int shift = rows_add_shift<Types, CudaWave>(args);
+  const dim3 grid(static_cast<unsigned>((args.split_count + 7) / 8),
+                  static_cast<unsigned>(std::min(Partials::tiles(args.dense, shift), std::int64_t{65535})));
+  return Cuda::launch_overlapping(add_pieces_kernel<Types>, grid, 256, 0, stream, args, shift);
 }
 
-void launch_tf32(SpmmRowsArgs args, cudaStream_t stream) {
+cudaError_t launch_tf32(SpmmRowsArgs args, cudaStream_t stream) {
   if (args.compact == nullptr) return launch<RowsTypes<float, float>>(args, stream);
   const SpmmDense copy = CompactB::dense(args.dense, args.cols, args.compact);
   const auto blocks = static_cast<unsigned>((args.cols * copy.ldb + 255) / 256);
-  compact_b_kernel<<<blocks, 256, 0, stream>>>(args.dense, copy, args.cols);
+  const cudaError_t error =
+      Cuda::launch_overlapping(compact_b_kernel, dim3(blocks), 256, 0, stream, args.dense, copy, args.cols);
+  if (error != cudaSuccess) return error;
   args.dense = copy;
-  launch<RowsTypes<float, float, RowsOfCompactB>>(args, stream);
+  return launch<RowsTypes<float, float, RowsOfCompactB>>(args, stream);
 }
 
 }  // namespace
@@ -80,24 +101,25 @@ Status spmm_rows(const SpmmRowsArgs& args, Stream stream) noexcept {
   const Status status = rows_check(args);
   if (!status.ok() || args.count == 0 || args.dense.columns == 0) return status;
   const auto s = static_cast<cudaStream_t>(stream);
+  cudaError_t error = cudaErrorInvalidValue;
   switch (args.precision) {
     case Precision::FP64:
-      launch<RowsTypes<double, double>>(args, s);
+      error = launch<RowsTypes<double, double>>(args, s);
       break;
     case Precision::FP32:
-      launch<RowsTypes<float, float>>(args, s);
+      error = launch<RowsTypes<float, float>>(args, s);
       break;
     case Precision::FP16:
-      launch<RowsTypes<half_t, float>>(args, s);
+      error = launch<RowsTypes<half_t, float>>(args, s);
       break;
     case Precision::BF16:
-      launch<RowsTypes<bhalf_t, float>>(args, s);
+      error = launch<RowsTypes<bhalf_t, float>>(args, s);
       break;
     case Precision::TF32:
-      launch_tf32(args, s);
+      error = launch_tf32(args, s);
       break;
   }
-  return status_of(cudaGetLastError(), "Tessera::spmm[gespmm]");
+  return status_of(error, "Tessera::spmm[gespmm]");
 }
 
 }  // namespace Cuda

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -55,6 +56,9 @@ Status query(int device, DeviceFacts& facts) noexcept {
   facts.fp64_matrix_rate = fp64_flop_per_clock(p) * 1e3 * clock * p.multiProcessorCount;
   return {};
 }
+
+/// Says for which architecture the code of this backend that runs on a device was compiled.
+__global__ void compiled_for_kernel() {}
 
 /// A full query takes about a millisecond, so each device is asked once.
 Status device_facts(DeviceFacts& facts) noexcept {
@@ -163,8 +167,31 @@ Status fetch(void* host, const void* device, std::size_t bytes, Stream stream) n
 }  // namespace
 
 bool supports_dependent_launch() noexcept {
-  DeviceFacts facts;
-  return device_facts(facts).ok() && facts.major >= 9;
+  enum : int { unknown, no, yes };
+  static std::atomic<int> answers[64];
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess || device >= 64) return false;
+  int answer = answers[device].load(std::memory_order_acquire);
+  if (answer == unknown) {
+    DeviceFacts facts;
+    cudaFuncAttributes code{};
+    const cudaError_t error = cudaFuncGetAttributes(&code, compiled_for_kernel);
+    if (error != cudaSuccess) cudaGetLastError();
+    answer = error == cudaSuccess && code.ptxVersion >= 90 && device_facts(facts).ok() && facts.major >= 9 ? yes : no;
+    answers[device].store(answer, std::memory_order_release);
+  }
+  return answer == yes;
+}
+
+cudaError_t allow_shared_memory(const void* kernel, int bytes, std::atomic<std::uint64_t>& devices) noexcept {
+  int device = 0;
+  const cudaError_t known = cudaGetDevice(&device);
+  if (known != cudaSuccess) return known;
+  const std::uint64_t bit = device < 64 ? std::uint64_t{1} << device : 0;
+  if ((devices.load(std::memory_order_acquire) & bit) != 0) return cudaSuccess;
+  const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  if (error == cudaSuccess) devices.fetch_or(bit, std::memory_order_release);
+  return error;
 }
 
 std::size_t shared_bytes() noexcept {

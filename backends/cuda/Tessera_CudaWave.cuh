@@ -80,6 +80,17 @@ class CudaWave {
     }
   }
 
+  __device__ __forceinline__ static void prefetch(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
+  // In assembly: the order of such loads is kept.
+  __device__ __forceinline__ static Word load_written(const Word* p) {
+    Word v;
+    asm volatile("ld.global.v4.u32 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(v.w[0]), "=r"(v.w[1]), "=r"(v.w[2]), "=r"(v.w[3])
+                 : "l"(p)
+                 : "memory");
+    return v;
+  }
+
   // Predicates inside the assembly: the compiler would make branches of conditional loads, and a branch waits.
   template <bool Stream, int Bytes>
   __device__ __forceinline__ static void load_if(const void* p, bool on, unsigned fill, unsigned* w) {

@@ -35,9 +35,14 @@ __global__ __launch_bounds__(waves_per_block * 64, waves_per_simd) void flash_ke
 
 /// A block makes one row of a split window.
 template <class Value>
-__global__ __launch_bounds__(64) void flash_add_kernel(const SpmmFlashArgs args) {
-  for (std::int64_t column = threadIdx.x; column < args.dense.columns; column += blockDim.x) {
-    spmm_add_partials<Value, float>(args, args.vector_length, blockIdx.x, column);
+__global__ __launch_bounds__(256) void flash_add_kernel(const SpmmFlashArgs args, int shift) {
+  using Partials = SpmmPartials<Value, float, HipWave>;
+  const std::int64_t split_row = std::int64_t{blockIdx.x} * 4 + threadIdx.x / 64;
+  if (split_row >= args.split.split_count * args.vector_length) return;
+  const HipWave wave;
+  const std::int64_t tile = Partials::tile_columns(shift);
+  for (std::int64_t column = blockIdx.y * tile; column < args.dense.columns; column += gridDim.y * tile) {
+    Partials::window_row(wave, args, args.vector_length, shift, split_row, column);
   }
 }
 
@@ -62,8 +67,11 @@ struct Launch {
       if (error != hipSuccess) return error;
     }
     if (args.split.split_count > 0) {
-      const auto rows = static_cast<unsigned>(args.split.split_count * args.vector_length);
-      flash_add_kernel<typename Atom::Operand><<<rows, 64, 0, stream>>>(args);
+      using Partials = SpmmPartials<typename Atom::Operand, float, HipWave>;
+      const int shift = Partials::shift(args.dense, false);
+      const dim3 grid(static_cast<unsigned>((args.split.split_count * args.vector_length + 3) / 4),
+                      static_cast<unsigned>(std::min(most, Partials::tiles(args.dense, shift))));
+      flash_add_kernel<typename Atom::Operand><<<grid, 256, 0, stream>>>(args, shift);
     }
     return hipGetLastError();
   }

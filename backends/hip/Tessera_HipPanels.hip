@@ -31,11 +31,14 @@ __global__ __launch_bounds__(panel_waves * 64, 1) void panel_kernel(const SpmmPa
 }
 
 template <class Operand, class Sum, int Rows>
-__global__ __launch_bounds__(256) void add_parts_kernel(const SpmmPanelArgs args) {
+__global__ __launch_bounds__(256) void add_parts_kernel(const SpmmPanelArgs args, int shift) {
+  using Partials = SpmmPartials<Operand, Sum, HipWave>;
   const std::int64_t split_row = std::int64_t{blockIdx.x} * 4 + threadIdx.x / 64;
   if (split_row >= args.split.split_count * Rows) return;
-  for (std::int64_t column = threadIdx.x % 64; column < args.dense.columns; column += 64) {
-    spmm_add_partials<Operand, Sum>(args, Rows, split_row, column);
+  const HipWave wave;
+  const std::int64_t tile = Partials::tile_columns(shift);
+  for (std::int64_t column = blockIdx.y * tile; column < args.dense.columns; column += gridDim.y * tile) {
+    Partials::window_row(wave, args, Rows, shift, split_row, column);
   }
 }
 
@@ -58,9 +61,13 @@ struct Launch {
     }
     if (error == hipSuccess && args.split.split_count > 0) {
       constexpr int rows = Kernel::Shape::rows;
-      const std::int64_t row_blocks = (args.split.split_count * rows + 3) / 4;
-      add_parts_kernel<typename Atom::Operand, typename Atom::Accumulator, rows>
-          <<<static_cast<unsigned>(row_blocks), 256, 0, stream>>>(args);
+      using Value = typename Atom::Operand;
+      using Sum = typename Atom::Accumulator;
+      using Partials = SpmmPartials<Value, Sum, HipWave>;
+      const int shift = Partials::shift(args.dense, false);
+      const dim3 grid(static_cast<unsigned>((args.split.split_count * rows + 3) / 4),
+                      static_cast<unsigned>(std::min(most, Partials::tiles(args.dense, shift))));
+      add_parts_kernel<Value, Sum, rows><<<grid, 256, 0, stream>>>(args, shift);
       error = hipGetLastError();
     }
     return Hip::status_of(error, "Tessera::spmm[panels]");

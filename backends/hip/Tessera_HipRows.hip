@@ -3,6 +3,8 @@
 
 #include <hip/hip_runtime.h>
 
+#include <algorithm>
+
 #include "backends/hip/Tessera_HipBackend.hpp"
 #include "backends/hip/Tessera_HipWave.hpp"
 #include "backends/matrix_unit/Tessera_RowsKernel.hpp"
@@ -23,10 +25,14 @@ __global__ __launch_bounds__(rows_waves * 64) void rows_kernel(const SpmmRowsArg
 }
 
 template <class Types>
-__global__ __launch_bounds__(256) void add_pieces_kernel(const SpmmRowsArgs args) {
-  const SpmmSplitRow split = args.splits[blockIdx.x];
-  for (std::int64_t column = threadIdx.x; column < args.dense.columns; column += 256) {
-    rows_add_pieces<Types>(args, split, column);
+__global__ __launch_bounds__(256) void add_pieces_kernel(const SpmmRowsArgs args, int shift) {
+  using Partials = SpmmPartials<typename Types::Value, typename Types::Sum, HipWave>;
+  const std::int64_t split = std::int64_t{blockIdx.x} * 4 + threadIdx.x / 64;
+  if (split >= args.split_count) return;
+  const HipWave wave;
+  const std::int64_t tile = Partials::tile_columns(shift);
+  for (std::int64_t column = blockIdx.y * tile; column < args.dense.columns; column += gridDim.y * tile) {
+    rows_add_pieces<Types>(wave, args, args.splits[split], shift, column);
   }
 }
 
@@ -48,7 +54,11 @@ void launch(const SpmmRowsArgs& args, hipStream_t stream) {
     rows_kernel<Kernel><<<grid, rows_waves * 64, 0, stream>>>(ready, static_cast<int>(items), static_cast<int>(tile));
   });
   if (args.split_count > 0) {
-    add_pieces_kernel<Types><<<static_cast<unsigned>(args.split_count), 256, 0, stream>>>(args);
+    using Partials = SpmmPartials<typename Types::Value, typename Types::Sum, HipWave>;
+    const int shift = rows_add_shift<Types, HipWave>(args);
+    const dim3 grid(static_cast<unsigned>((args.split_count + 3) / 4),
+                    static_cast<unsigned>(std::min(Partials::tiles(args.dense, shift), std::int64_t{65535})));
+    add_pieces_kernel<Types><<<grid, 256, 0, stream>>>(args, shift);
   }
 }
 

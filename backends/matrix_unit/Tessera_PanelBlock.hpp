@@ -8,6 +8,7 @@
 #include "backends/common/Tessera_Macros.hpp"
 #include "backends/common/Tessera_SpmmArgs.hpp"
 #include "backends/matrix_unit/Tessera_PackedKernel.hpp"
+#include "backends/matrix_unit/Tessera_SpmmPartials.hpp"
 #include "backends/matrix_unit/Tessera_SpmmRun.hpp"
 
 /// \file

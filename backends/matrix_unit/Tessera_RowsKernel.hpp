@@ -10,6 +10,7 @@
 #include "backends/common/Tessera_Half.hpp"
 #include "backends/common/Tessera_KernelTable.hpp"
 #include "backends/matrix_unit/Tessera_PackedKernel.hpp"
+#include "backends/matrix_unit/Tessera_SpmmPartials.hpp"
 #include "backends/matrix_unit/Tessera_SpmmRun.hpp"
 #include "backends/matrix_unit/Tessera_Wave.hpp"
 
@@ -20,12 +21,13 @@
 ///
 /// A *team* of 2^shift lanes takes an item, a row or a piece of a long one [RoDe, Pang et al., PPoPP'24], and reads
 /// rows of B in vectors of sixteen bytes: whole lines, no shuffles. Column and value of an entry reach the team in one
-/// broadcast load each. Sums of pieces are added in order by a second launch.
+/// broadcast load each. Sums of pieces are added by a second launch, in a fixed order.
 ///
 /// A *walk* says how many vectors of a row of B a lane takes and how many entries are under way at once. All hold about
 /// the same registers; which is fastest depends on the rows (perf_test/NOTES.md, "Rows"):
 ///
-///     Pairs   2 vectors, 2 entries   short rows: an entry's column and value are read once for twice the columns
+///     Pairs   2 vectors, 2 entries   short rows: an entry's column and value are read once for twice the columns; what
+///                                    later rows need of A is asked for ahead
 ///     Quads   1 vector,  4 entries   short rows that would leave the device idle otherwise
 ///     Octets  1 vector,  8 entries   long rows, and matrices whose long rows are cut
 ///     Shared  1 vector,  4 entries   the teams of a wave share an item, each takes every other group of four entries,
@@ -122,6 +124,11 @@ inline Status rows_check(const SpmmRowsArgs& args) {
   return {};
 }
 
+/// How many items the device works on at once, and about how many entries these have; 0: unknown.
+struct RowsAhead {
+  std::int32_t items = 0, entries = 0;
+};
+
 /// Index: of entries, 32 bits where they suffice. State of the loop is kept small on purpose: registers decide how many
 /// waves hide the latency of gathers (perf_test/NOTES.md, "Rows").
 template <class Types_, class Wave_, class Index, RowsWalk Walk>
@@ -149,7 +156,7 @@ struct RowsKernel {
 
   /// Items from first_item on (Shared: this one), columns from first_column on.
   TESSERA_FUNCTION static void run(const Wave& wave, const SpmmRowsArgs& args, std::int64_t first_item,
-                                   std::int32_t first_column) {
+                                   std::int32_t first_column, RowsAhead ahead = {}) {
     if constexpr (shared) {
       run_shared(wave, args, first_item, first_column);
     } else {
@@ -158,6 +165,7 @@ struct RowsKernel {
         const std::int32_t column = first_column + (lane & ((1 << args.shift) - 1)) * vector;
         if (index >= args.count || column >= args.dense.columns) return;
         const Item item = item_at(args, index);
+        if constexpr (Walk == RowsWalk::Pairs) prefetch(args, lane, index, item, ahead);
         Sums sums{};
         Index i = item.begin;
         for (; i + batch <= item.end; i += batch) add_entries<batch>(args, i, column, sums);
@@ -196,6 +204,18 @@ struct RowsKernel {
     }
     const auto* offsets = static_cast<const std::int32_t*>(args.row_map) + index;
     return {offsets[0], offsets[1], row, -1};
+  }
+
+  /// Asks for the part of A that the device needs in its next round: short rows wait for memory three times in a row,
+  /// of which two waits, for bounds and entries, are then shorter. Where those entries lie is a guess.
+  TESSERA_FUNCTION static void prefetch(const SpmmRowsArgs& args, int lane, std::int64_t index, const Item& item,
+                                        RowsAhead ahead) {
+    const std::int64_t later = index + ahead.items, entry = std::int64_t{item.begin} + ahead.entries;
+    const bool first = (lane & ((1 << args.shift) - 1)) == 0;
+    if (!first || ahead.items == 0 || args.table != nullptr || later >= args.count || entry >= args.nnz) return;
+    Wave::prefetch(static_cast<const char*>(args.row_map) + later * args.offset_bytes);
+    Wave::prefetch(args.columns + entry);
+    Wave::prefetch(static_cast<const Value*>(args.values) + entry);
   }
 
   /// Entries i .. i + N - 1. A lane's second vector may lie beyond the last column: then it reads the first again.
@@ -273,16 +293,21 @@ struct RowsKernel {
   }
 };
 
-/// Adds the pieces of a row in their order: one column of it.
-template <class Types>
-TESSERA_FUNCTION void rows_add_pieces(const SpmmRowsArgs& args, const SpmmSplitRow& split, std::int64_t column) {
-  using Value = typename Types::Value;
+/// Adds the pieces of a row: columns from first_column on.
+template <class Types, class Wave>
+TESSERA_FUNCTION void rows_add_pieces(const Wave& wave, const SpmmRowsArgs& args, const SpmmSplitRow& split, int shift,
+                                      std::int64_t first_column) {
   using Sum = typename Types::Sum;
-  const Sum* partial = static_cast<const Sum*>(args.partials) + split.first * args.partial_ld + column;
-  Sum sum = Sum(0);
-  for (std::int32_t i = 0; i < split.count; ++i) sum += partial[i * args.partial_ld];
-  const Sum sums[1] = {sum};
-  spmm_to_c<Value, Sum>(args.dense, [&](const auto& target) { target.store(split.row, column, sums); });
+  const Sum* first = static_cast<const Sum*>(args.partials) + split.first * args.partial_ld;
+  SpmmPartials<typename Types::Value, Sum, Wave>::add(wave, args.dense, first, args.partial_ld, split.count, split.row,
+                                                      shift, first_column);
+}
+
+/// log2 of a team's lanes there. A row of many pieces is what the launch waits for, unless there are many rows.
+template <class Types, class Wave>
+int rows_add_shift(const SpmmRowsArgs& args) {
+  const bool lengthy = args.most_pieces >= 64 && args.split_count * args.dense.columns <= std::int64_t{1} << 18;
+  return SpmmPartials<typename Types::Value, typename Types::Sum, Wave>::shift(args.dense, lengthy);
 }
 
 /// Whether a product is made in tiles of 128 bytes: long rows, or pieces of them, that use each row of B many times.

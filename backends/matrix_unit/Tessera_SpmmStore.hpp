@@ -11,8 +11,7 @@
 #include "backends/common/Tessera_SpmmArgs.hpp"
 
 /// \file
-/// How the wave kernels of SpMM end: C := alpha sum + beta C in C's own type, partial sums of split windows, and the
-/// ordered addition of these.
+/// How the wave kernels of SpMM end: C := alpha sum + beta C in C's own type, or partial sums of split windows.
 
 namespace Tessera {
 namespace Impl {
@@ -121,24 +120,6 @@ TESSERA_FUNCTION std::int64_t spmm_row(const Args& args, std::int64_t window, in
   const std::int64_t place = window * window_rows + local;
   if (place >= args.rows) return -1;
   return args.row_order != nullptr ? std::int64_t{args.row_order[place]} : place;
-}
-
-/// One element of a split window: its partial sums, added in their order, become C(row, column). Index `split_row` is
-/// split * window_rows + row of the window; split_count * window_rows of them make up the second launch.
-template <class Value, class Sum, class Args>
-TESSERA_FUNCTION void spmm_add_partials(const Args& args, int window_rows, std::int64_t split_row,
-                                        std::int64_t column) {
-  const SpmmParts& split = args.split;
-  const SpmmSplit s = split.splits[split_row / window_rows];
-  const int local = static_cast<int>(split_row % window_rows);
-  const std::int64_t row = spmm_row(args, s.window, window_rows, local);
-  if (row < 0) return;
-  const std::int64_t stride = window_rows * split.partial_ld;
-  const Sum* partial = static_cast<const Sum*>(split.partials) + s.first * stride + local * split.partial_ld + column;
-  Sum sum = Sum(0);
-  for (std::int32_t i = 0; i < s.count; ++i) sum += partial[i * stride];
-  const Sum sums[1] = {sum};
-  spmm_to_c<Value, Sum>(args.dense, [&](const auto& target) { target.store(row, column, sums); });
 }
 
 }  // namespace Tessera

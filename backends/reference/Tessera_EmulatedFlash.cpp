@@ -18,13 +18,15 @@ struct Emulation {
   void run() const {
     using Wave = HostWave<Atom::lanes>;
     using Kernel = FlashSpmmKernel<Emulated<Atom>, Wave, Swap, Coalesced, Tiles>;
+    using Partials = SpmmPartials<typename Atom::Operand, float, Wave>;
+    const int shift = Partials::shift(args.dense, false);
     const Wave wave;
     for (std::int64_t column = 0; column < args.dense.columns; column += Kernel::columns) {
       for (std::int64_t part = 0; part < args.split.part_count; ++part) Kernel::run(wave, args, part, column);
     }
     for (std::int64_t i = 0; i < args.split.split_count * args.vector_length; ++i) {
-      for (std::int64_t column = 0; column < args.dense.columns; ++column) {
-        spmm_add_partials<typename Atom::Operand, float>(args, args.vector_length, i, column);
+      for (std::int64_t column = 0; column < args.dense.columns; column += Partials::tile_columns(shift)) {
+        Partials::window_row(wave, args, args.vector_length, shift, i, column);
       }
     }
   }

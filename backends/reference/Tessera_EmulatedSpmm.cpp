@@ -33,9 +33,11 @@ struct PanelEmulation {
       }
     }
     constexpr int rows = Kernel::Shape::rows;
+    using Partials = SpmmPartials<typename Atom::Operand, typename Atom::Accumulator, Wave>;
+    const int shift = Partials::shift(args.dense, false);
     for (std::int64_t i = 0; i < args.split.split_count * rows; ++i) {
-      for (std::int64_t column = 0; column < args.dense.columns; ++column) {
-        spmm_add_partials<typename Atom::Operand, typename Atom::Accumulator>(args, rows, i, column);
+      for (std::int64_t column = 0; column < args.dense.columns; column += Partials::tile_columns(shift)) {
+        Partials::window_row(wave, args, rows, shift, i, column);
       }
     }
     return {};
@@ -59,14 +61,18 @@ Status run_rows(const SpmmRowsArgs& args) {
     const std::int32_t tile = Kernel::tile_columns(ready);
     for (std::int32_t column = 0; column < ready.dense.columns; column += tile) {
       for (std::int64_t item = 0; item < ready.count; item += Kernel::items(ready)) {
-        Kernel::run(wave, ready, item, column);
+        Kernel::run(wave, ready, item, column, RowsAhead{3, 5});
       }
     }
   };
   rows_dispatch<Types, HostWave<Lanes>>(args, lanes, args.dense.columns % 4 != 3, run);
+  const HostWave<Lanes> wave;
+  const int shift = rows_add_shift<Types, HostWave<Lanes>>(args);
+  const std::int64_t step =
+      SpmmPartials<typename Types::Value, typename Types::Sum, HostWave<Lanes>>::tile_columns(shift);
   for (std::int64_t i = 0; i < args.split_count; ++i) {
-    for (std::int64_t column = 0; column < args.dense.columns; ++column) {
-      rows_add_pieces<Types>(args, args.splits[i], column);
+    for (std::int64_t column = 0; column < args.dense.columns; column += step) {
+      rows_add_pieces<Types>(wave, args, args.splits[i], shift, column);
     }
   }
   return {};

@@ -93,13 +93,16 @@ class GeSpmmEngine {
                                        static_cast<std::int64_t>(space.concurrency()));
     bounds.most = std::min(bounds.most, RowPiece::most_entries);
     bounds.tolerated = std::min(bounds.tolerated, RowPiece::most_entries);
-    if (bounds.tolerated < nnz) table_ = cut_rows(space, A, bounds.most, bounds.tolerated, backend);
+    if (bounds.tolerated < nnz) {
+      table_ = cut_rows(space, A, bounds.most, bounds.tolerated, backend, caches_b(options));
+    }
   }
 
   std::size_t format_bytes() const { return table_.bytes() + sizeof(Value) * rounded_.extent(0); }
   /// Sums of split rows, at most (where an operand is double), and a copy of B in the matrix's type.
   std::size_t workspace_bytes(std::int64_t columns) const {
-    std::size_t bytes = ScratchLayout::rounded(static_cast<std::size_t>(table_.partial_count * columns) * 8);
+    std::size_t bytes =
+        ScratchLayout::rounded(static_cast<std::size_t>(table_.partial_count * partial_ld(columns)) * 8);
     if (set_up_) {
       bytes += ScratchLayout::rounded(
           static_cast<std::size_t>(static_cast<std::int64_t>(csr_.cols()) * Dense<Value>::padded(columns)) *
@@ -123,9 +126,9 @@ class GeSpmmEngine {
       pieces.count = static_cast<std::int64_t>(table_.pieces.extent(0));
       pieces.splits = table_.splits.data();
       pieces.split_count = static_cast<std::int64_t>(table_.splits.extent(0));
-      pieces.partial_ld = b.columns;
+      pieces.partial_ld = partial_ld(b.columns);
     }
-    const std::int64_t sums = table_.partial_count * b.columns, ld = Dense<BT>::padded(b.columns);
+    const std::int64_t sums = table_.partial_count * partial_ld(b.columns), ld = Dense<BT>::padded(b.columns);
     const std::size_t sum_bytes = ScratchLayout::rounded(static_cast<std::size_t>(sums) * sizeof(Sum));
     const std::size_t pack_bytes = ScratchLayout::rounded(static_cast<std::size_t>(b.rows * ld) * sizeof(BT));
     // A caller's workspace that has no room for the copy is no error: B is then read where it lies.
@@ -171,6 +174,15 @@ class GeSpmmEngine {
   }
 
  private:
+  /// Whether B takes at most half of the device's last cache. (Of large ones, half lies at the other end of the chip.)
+  bool caches_b(const SpmmOptions& options) const {
+    DeviceFacts facts;
+    if (backend_ == nullptr || backend_->device_facts == nullptr || !backend_->device_facts(facts).ok()) return false;
+    const std::int64_t b = static_cast<std::int64_t>(csr_.cols()) * Dense<Value>::padded(options.num_columns_hint) *
+                           static_cast<std::int64_t>(sizeof(Value));
+    return b <= static_cast<std::int64_t>(facts.cache_bytes / 2);
+  }
+  static std::int64_t partial_ld(std::int64_t columns) { return (columns + 3) / 4 * 4; }
   bool compacts(std::int64_t columns) const {
     return compact_from_ > 0 && columns >= compact_from_ &&
            CompactB::fits(static_cast<std::int64_t>(csr_.cols()), columns);
@@ -202,6 +214,7 @@ class GeSpmmEngine {
     args.count = pieces.count;
     args.splits = pieces.splits;
     args.split_count = pieces.split_count;
+    args.most_pieces = table_.most_pieces;
     args.partials = pieces.partials;
     args.partial_ld = pieces.partial_ld;
     args.dense.b = b.data;

@@ -14,7 +14,7 @@
 
 /// \file
 /// Rows of A cut into pieces of at most so many entries. A piece of a row of several pieces writes its sums to scratch,
-/// and a second kernel adds a row's sums in order.
+/// and a second kernel adds a row's sums in a fixed order.
 
 namespace Tessera {
 namespace Impl {
@@ -57,6 +57,7 @@ struct PieceTable {
   View<RowPiece> pieces;
   View<SplitRow> splits;
   std::int64_t partial_count = 0, longest = 0;
+  std::int64_t most_pieces = 1;  ///< that a row has
 
   std::size_t bytes() const { return sizeof(RowPiece) * pieces.extent(0) + sizeof(SplitRow) * splits.extent(0); }
 };
@@ -97,6 +98,40 @@ struct PieceFunctors {
       if (row == rows) return;
       const std::int64_t n = (length(A, row) + most - 1) / most;
       sum += which == 0 ? (n > 1 ? n : 1) : which == 1 ? (n > 1 ? n : 0) : (n > 1 ? 1 : 0);
+    }
+  };
+  /// How many pieces before each one are long (low half), and how many of middle length (high half): those come first,
+  /// so that no long piece begins when the others are about to end. most == 0: long are those of cut rows, others are
+  /// all alike.
+  struct Classes {
+    View<RowPiece> pieces;
+    std::int64_t most;
+    View<std::uint64_t> before;
+    KOKKOS_INLINE_FUNCTION static int of(const RowPiece& piece, std::int64_t most) {
+      if (most == 0) return piece.partial >= 0 ? 0 : 2;
+      const auto length = static_cast<std::int64_t>(piece.packed & static_cast<std::uint64_t>(RowPiece::most_entries));
+      return 2 * length > most ? 0 : 8 * length > most ? 1 : 2;
+    }
+    KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i, std::uint64_t& sum, const bool final) const {
+      if (final) before(i) = sum;
+      if (i == static_cast<std::int64_t>(pieces.extent(0))) return;
+      const int c = of(pieces(i), most);
+      sum += c == 0 ? std::uint64_t{1} : c == 1 ? std::uint64_t{1} << 32 : std::uint64_t{0};
+    }
+  };
+  /// Classes one after another, each in its order.
+  struct Partition {
+    View<RowPiece> from, to;
+    std::int64_t most;
+    View<std::uint64_t> before;
+    KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
+      const std::uint64_t own = before(i), total = before(static_cast<std::int64_t>(from.extent(0)));
+      const auto low = [](std::uint64_t n) { return static_cast<std::int64_t>(n & 0xffffffffu); };
+      const auto high = [](std::uint64_t n) { return static_cast<std::int64_t>(n >> 32); };
+      const int c = Classes::of(from(i), most);
+      to(c == 0   ? low(own)
+         : c == 1 ? low(total) + high(own)
+                  : low(total) + high(total) + i - low(own) - high(own)) = from(i);
     }
   };
   /// Longest first, in steps of four entries (a batch of the kernel), else in their order.
@@ -159,12 +194,14 @@ void sort_pieces(const Exec& space, const Pieces& from, const Pieces& to) {
   Kokkos::parallel_for("Tessera::spmm[gespmm] sort pieces", policy, Sort{from, to});
 }
 
-/// Rows of more than `most` entries are cut, if one has more than `tolerated`. On devices, pieces are sorted by length
-/// inside windows of a thousand, so that those of a wave take equally long. Waits once for the longest row, and once
-/// more where there is one to cut. O(rows) work; 16 bytes a piece, only where a row is cut.
+/// Rows of more than `most` entries are cut, if one has more than `tolerated`. On devices and emulated ones, pieces are
+/// sorted by length inside windows of a thousand, so that those of a wave take equally long. Before that, long ones are
+/// moved to the front, unless it costs B its place in the caches: all of them where B stays there (b_is_cached), else
+/// those of cut rows if they hold little of the matrix. Waits once for the longest row, and once more where there is
+/// one to cut. O(rows) work; 16 bytes a piece, and 40 of temporary memory, only where a row is cut.
 template <class Exec, class Csr>
 PieceTable<typename Csr::memory_space> cut_rows(const Exec& space, const Csr& A, std::int64_t most,
-                                                std::int64_t tolerated, const KernelTable* backend) {
+                                                std::int64_t tolerated, const KernelTable* backend, bool b_is_cached) {
   using F = PieceFunctors<Csr>;
   using Memory = typename Csr::memory_space;
   using Policy = Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>;
@@ -198,18 +235,30 @@ PieceTable<typename Csr::memory_space> cut_rows(const Exec& space, const Csr& A,
         table.splits = arena.template take<SplitRow>(static_cast<std::size_t>(total.splits));
       });
   table.partial_count = total.partials;
-  const bool sort = !Compat::is_host_v<Exec>;
-  typename F::template View<RowPiece> unsorted = table.pieces;
+  table.most_pieces = (table.longest + most - 1) / most;
+  const bool sort = !Compat::is_host_v<Exec> || (backend != nullptr && backend->spmm_rows != nullptr);
+  typename F::template View<RowPiece> unsorted = table.pieces, partitioned;
+  typename F::template View<std::uint64_t> before;
   std::shared_ptr<void> temporary;
   if (sort) {
-    temporary = Arena<Memory>::make(space, backend, "Tessera::spmm::unsorted pieces", Lifetime::Temporary,
-                                    [&](Arena<Memory>& arena) {
-                                      unsorted = arena.template take<RowPiece>(static_cast<std::size_t>(total.pieces));
-                                    });
+    temporary = Arena<Memory>::make(
+        space, backend, "Tessera::spmm::unsorted pieces", Lifetime::Temporary, [&](Arena<Memory>& arena) {
+          unsorted = arena.template take<RowPiece>(static_cast<std::size_t>(total.pieces));
+          partitioned = arena.template take<RowPiece>(static_cast<std::size_t>(total.pieces));
+          before = arena.template take<std::uint64_t>(static_cast<std::size_t>(total.pieces) + 1);
+        });
   }
   Kokkos::parallel_for("Tessera::spmm[gespmm] fill pieces", Policy(space, 0, rows),
                        typename F::Fill{A, most, at, unsorted, table.splits});
-  if (sort) sort_pieces<typename F::SortByLength>(space, unsorted, table.pieces);
+  const bool partition = sort && (b_is_cached || 8 * total.partials * most <= static_cast<std::int64_t>(A.nnz()));
+  if (partition) {
+    const std::int64_t by_length = b_is_cached ? most : 0;
+    Kokkos::parallel_scan("Tessera::spmm[gespmm] classes of pieces", Policy(space, 0, total.pieces + 1),
+                          typename F::Classes{unsorted, by_length, before});
+    Kokkos::parallel_for("Tessera::spmm[gespmm] partition pieces", Policy(space, 0, total.pieces),
+                         typename F::Partition{unsorted, partitioned, by_length, before});
+  }
+  if (sort) sort_pieces<typename F::SortByLength>(space, partition ? partitioned : unsorted, table.pieces);
   // Without a pool of the backend `counts` is a View, which must not go before the kernel has read it.
   if (backend == nullptr || backend->allocate == nullptr) Compat::fence(space, "Tessera::spmm[gespmm] pieces");
   return table;

@@ -5,6 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
 #include "backends/matrix_unit/Tessera_RowsKernel.hpp"
 #include "support/Tessera_TestSpmm.hpp"
 
@@ -66,7 +70,7 @@ TYPED_TEST(EmulatedSpmm, SplitWindowsAndRows) {
   this->suite.options.flash.max_blocks = 1;
   this->suite.options.gespmm.max_piece = 3;
   this->suite.every_width(this->mixed, {1, 33, 70});
-  this->suite.every_width(this->heavy, {20});
+  this->suite.every_width(this->heavy, {20, 70});
 }
 // Short, long and uneven rows in narrow and wide products: every walk of rows (RowsWalks has the rule).
 TYPED_TEST(EmulatedSpmm, RowsOfEveryKind) {
@@ -103,6 +107,54 @@ TEST(CopiesOfB, FollowTheMatrix) {
   EXPECT_EQ(from(300, 1, 128, Tf32Copy::Never), 0);
   EXPECT_EQ(from(2, 8, 8, Tf32Copy::Always), 1);
   EXPECT_EQ(from(300, 1, 128, Tf32Copy::Always, Precision::FP32), 0);
+}
+
+// Long pieces first, then those of middle length; each entry in one piece, and pieces of a row in their order. Where B
+// is large, pieces of cut rows first, if they are few.
+void expect_pieces(const char* spec, std::int64_t most, bool b_is_cached, bool ordered) {
+  SCOPED_TRACE(spec);
+  using Exec = Kokkos::DefaultHostExecutionSpace;
+  const auto A = make_matrix<double>(generate(spec), Data::Integers, 1);
+  const DeviceMatrix<Exec, double> device(A);
+  const auto table = Impl::cut_rows(Exec(), device.view(), most, most, &kernel_table(nvidia), b_is_cached);
+  std::vector<std::int64_t> covered(static_cast<std::size_t>(A.rows), 0);
+  std::vector<int> written(static_cast<std::size_t>(table.partial_count), 0);
+  int last = 0;
+  bool in_order = true;
+  for (std::size_t i = 0; i < table.pieces.extent(0); ++i) {
+    const SpmmRowPiece p = table.pieces(i);
+    const auto length = static_cast<std::int64_t>(p.packed & SpmmRowPiece::most_entries);
+    const auto first = static_cast<std::int64_t>(p.packed >> SpmmRowPiece::length_bits);
+    const auto row = static_cast<std::size_t>(p.row);
+    const int rank = b_is_cached ? (2 * length > most ? 0 : 8 * length > most ? 1 : 2) : p.partial >= 0 ? 0 : 1;
+    in_order = in_order && rank >= last;
+    last = rank;
+    ASSERT_GE(first, A.row_map[row]);
+    ASSERT_LE(first + length, A.row_map[row + 1]);
+    covered[row] += length;
+    if (p.partial < 0) continue;
+    ++written[static_cast<std::size_t>(p.partial)];
+    for (std::size_t s = 0; s < table.splits.extent(0); ++s) {
+      if (table.splits(s).row == p.row) {
+        EXPECT_EQ(p.partial, table.splits(s).first + (first - A.row_map[row]) / most);
+      }
+    }
+  }
+  EXPECT_EQ(in_order, ordered);
+  EXPECT_EQ(std::count(written.begin(), written.end(), 1), table.partial_count);
+  std::int64_t longest = 0;
+  for (int row = 0; row < A.rows; ++row) {
+    EXPECT_EQ(covered[static_cast<std::size_t>(row)], A.length(row));
+    longest = std::max(longest, A.length(row));
+  }
+  EXPECT_EQ(table.most_pieces, (longest + most - 1) / most);
+}
+TEST(PiecesOfRows, LongOnesComeFirst) {
+  expect_pieces("rmat:scale=11", 24, true, true);
+  expect_pieces("rmat:scale=11", 24, false, false);  // most entries lie in cut rows
+  expect_pieces("stencil2d:nx=60:ny=60:points=9", 8, false, false);
+  expect_pieces("circuit:n=20000:long_every=20000:long_min=500:long_max=1000:medium=0:dense_cols=0", 64, false, true);
+  expect_pieces("dense_row:rows=5000:cols=2000:others=1", 64, false, false);
 }
 
 // A row of ones by a B that TF32 does not hold: rounded with the copy, as it is without.
