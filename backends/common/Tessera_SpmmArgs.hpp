@@ -37,7 +37,7 @@ struct alignas(16) SpmmPart {
   std::int32_t partial;  ///< which partial sums it writes, or -1: it writes C itself
 };
 
-/// A window of several parts: partial sums [first, first + count) make its rows, added in this order.
+/// A window of several parts: partial sums [first, first + count) make its rows, added in a fixed order.
 struct SpmmSplit {
   std::int32_t window, first, count, unused;
 };

@@ -22,8 +22,8 @@ Status status_of(cudaError_t error, const char* label) noexcept;
 const DaspGeometry* dasp_geometry(Precision precision) noexcept;
 Status spmv_dasp(const SpmvDaspArgs& args, Stream stream) noexcept;
 
-/// Whether kernels may be launched before the one before them is complete: on devices of capability 9.0, if the code
-/// that runs there was compiled for 9.0 or later too.
+/// Whether kernels may be launched before the one before them is complete: on devices of capability 9.0 or later, if
+/// the code that runs there was compiled for 9.0 or later too.
 bool supports_dependent_launch() noexcept;
 /// Lets a kernel have so much dynamic shared memory on the current device. devices: a bit for those where that is done.
 cudaError_t allow_shared_memory(const void* kernel, int bytes, std::atomic<std::uint64_t>& devices) noexcept;

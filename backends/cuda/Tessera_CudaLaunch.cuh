@@ -14,10 +14,11 @@
 namespace Tessera {
 namespace Cuda {
 
-/// Waits until the launch before is complete. All threads of every kernel launched below call this before they touch
-/// memory that another kernel writes. EarlyNext: lets the blocks of the next launch come in from now on, else as this
-/// one's end. Early blocks are shared out by the room that they find, so that launches of a few blocks a multiprocessor
-/// become uneven (perf_test/NOTES.md, "Launches").
+/// Waits until the launch before is complete. Every thread that touches memory that another kernel writes calls this
+/// first, and some thread of every launch must, since the launch after this one waits for this one alone. EarlyNext:
+/// lets the blocks of the next launch come in from now on, else as this one's end. Early blocks are shared out by the
+/// room that they find, so that launches of a few blocks a multiprocessor become uneven (perf_test/NOTES.md,
+/// "Launches").
 template <bool EarlyNext>
 __device__ __forceinline__ void wait_for_previous_launch() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

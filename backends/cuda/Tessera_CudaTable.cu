@@ -190,7 +190,11 @@ cudaError_t allow_shared_memory(const void* kernel, int bytes, std::atomic<std::
   const std::uint64_t bit = device < 64 ? std::uint64_t{1} << device : 0;
   if ((devices.load(std::memory_order_acquire) & bit) != 0) return cudaSuccess;
   const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-  if (error == cudaSuccess) devices.fetch_or(bit, std::memory_order_release);
+  if (error == cudaSuccess) {
+    devices.fetch_or(bit, std::memory_order_release);
+  } else {
+    cudaGetLastError();
+  }
   return error;
 }
 

@@ -33,7 +33,6 @@ __global__ __launch_bounds__(waves_per_block * 64, waves_per_simd) void flash_ke
   Kernel::run(wave, args, part, (first_group + blockIdx.y) * Kernel::columns);
 }
 
-/// A block makes one row of a split window.
 template <class Value>
 __global__ __launch_bounds__(256) void flash_add_kernel(const SpmmFlashArgs args, int shift) {
   using Partials = SpmmPartials<Value, float, HipWave>;
@@ -57,7 +56,7 @@ struct Launch {
     const std::int64_t most_blocks = (std::int64_t{1} << 32) / (waves_per_block * 64) - 1;
     const std::int64_t blocks = (args.split.part_count + waves_per_block - 1) / waves_per_block;
     const std::int64_t groups = (args.dense.columns + columns - 1) / columns;
-    if (blocks > most_blocks || args.split.split_count * args.vector_length > (std::int64_t{1} << 32) / 64 - 1) {
+    if (blocks > most_blocks || args.split.split_count * args.vector_length > (std::int64_t{1} << 32) / 64 - 4) {
       return hipErrorInvalidConfiguration;
     }
     for (std::int64_t first = 0; first < groups; first += most) {  // more than once from a million columns on

@@ -23,8 +23,8 @@
 ///
 /// Differences to the paper: a wave takes up to 64 columns of B, so that values and indices are read once for all of
 /// them; those of the next block are under way while the present one's rows of B are fetched; windows of several parts
-/// leave partial sums that a second launch adds in order, instead of atomic additions; sums are in FP32 for 16-bit
-/// operands, too.
+/// leave partial sums that a second launch adds in a fixed order, instead of atomic additions; sums are in FP32 for
+/// 16-bit operands, too.
 ///
 /// A zero slot of a vector is multiplied as everything else: an infinity or NaN in row j of B makes NaN of every row of
 /// a window in which any row has an entry of column j. Slots beyond a window's last vector and padding (column -1) are

@@ -124,7 +124,7 @@ inline Status rows_check(const SpmmRowsArgs& args) {
   return {};
 }
 
-/// How many items the device works on at once, and about how many entries these have; 0: unknown.
+/// How many items the device works on at once, and about how many entries these have; 0: all of them, or unknown.
 struct RowsAhead {
   std::int32_t items = 0, entries = 0;
 };

@@ -21,9 +21,7 @@
 ///   sum(v)                             sum over the lanes of v by xor-shuffles, the same in every lane, order fixed
 ///   first(v)                           v of the first lane, for values that are the same in all
 ///   load<Stream>(p)                    *p; Stream: data used once, kept out of the first-level cache where possible
-///   prefetch(p)                        asks for the line at p in the second-level cache; nothing where there is no
-///   such
-///                                      instruction
+///   prefetch(p)                        asks for the line at p in the second-level cache, where that can be asked
 ///   load_written(p)                    the Word at p, which the launch before wrote; such loads stay in their order
 ///   load_if<Stream, Bytes>(p, on, fill, w)
 ///                                      w = the 1, 2, 4, 8 or 16 bytes at p if on, else words of `fill`; no branch
@@ -104,7 +102,11 @@ class HostWave {
     return *p;
   }
   static void prefetch(const void*) {}
-  static Word load_written(const Word* p) { return *p; }
+  static Word load_written(const Word* p) {
+    Word w;
+    std::memcpy(&w, p, sizeof(w));
+    return w;
+  }
   template <bool Stream, int Bytes>
   static void load_if(const void* p, bool on, std::uint32_t fill, std::uint32_t* w) {
     for (int i = 0; i < (Bytes + 3) / 4; ++i) w[i] = fill;

@@ -178,9 +178,9 @@ class GeSpmmEngine {
   bool caches_b(const SpmmOptions& options) const {
     DeviceFacts facts;
     if (backend_ == nullptr || backend_->device_facts == nullptr || !backend_->device_facts(facts).ok()) return false;
-    const std::int64_t b = static_cast<std::int64_t>(csr_.cols()) * Dense<Value>::padded(options.num_columns_hint) *
-                           static_cast<std::int64_t>(sizeof(Value));
-    return b <= static_cast<std::int64_t>(facts.cache_bytes / 2);
+    const double b =
+        static_cast<double>(csr_.cols()) * static_cast<double>(options.num_columns_hint) * double{sizeof(Value)};
+    return options.num_columns_hint > 0 && 2 * b <= static_cast<double>(facts.cache_bytes);
   }
   static std::int64_t partial_ld(std::int64_t columns) { return (columns + 3) / 4 * 4; }
   bool compacts(std::int64_t columns) const {

@@ -198,7 +198,8 @@ void sort_pieces(const Exec& space, const Pieces& from, const Pieces& to) {
 /// sorted by length inside windows of a thousand, so that those of a wave take equally long. Before that, long ones are
 /// moved to the front, unless it costs B its place in the caches: all of them where B stays there (b_is_cached), else
 /// those of cut rows if they hold little of the matrix. Waits once for the longest row, and once more where there is
-/// one to cut. O(rows) work; 16 bytes a piece, and 40 of temporary memory, only where a row is cut.
+/// one to cut. O(rows) work; 16 bytes a piece, and for a while 24 bytes a row and 16 (40 where long pieces are moved) a
+/// piece, only where a row is cut.
 template <class Exec, class Csr>
 PieceTable<typename Csr::memory_space> cut_rows(const Exec& space, const Csr& A, std::int64_t most,
                                                 std::int64_t tolerated, const KernelTable* backend, bool b_is_cached) {
@@ -240,17 +241,18 @@ PieceTable<typename Csr::memory_space> cut_rows(const Exec& space, const Csr& A,
   typename F::template View<RowPiece> unsorted = table.pieces, partitioned;
   typename F::template View<std::uint64_t> before;
   std::shared_ptr<void> temporary;
+  const bool partition = sort && (b_is_cached || 8 * total.partials * most <= static_cast<std::int64_t>(A.nnz()));
   if (sort) {
-    temporary = Arena<Memory>::make(
-        space, backend, "Tessera::spmm::unsorted pieces", Lifetime::Temporary, [&](Arena<Memory>& arena) {
-          unsorted = arena.template take<RowPiece>(static_cast<std::size_t>(total.pieces));
-          partitioned = arena.template take<RowPiece>(static_cast<std::size_t>(total.pieces));
-          before = arena.template take<std::uint64_t>(static_cast<std::size_t>(total.pieces) + 1);
-        });
+    const auto n = static_cast<std::size_t>(total.pieces);
+    temporary = Arena<Memory>::make(space, backend, "Tessera::spmm::unsorted pieces", Lifetime::Temporary,
+                                    [&](Arena<Memory>& arena) {
+                                      unsorted = arena.template take<RowPiece>(n);
+                                      partitioned = arena.template take<RowPiece>(partition ? n : 0);
+                                      before = arena.template take<std::uint64_t>(partition ? n + 1 : 0);
+                                    });
   }
   Kokkos::parallel_for("Tessera::spmm[gespmm] fill pieces", Policy(space, 0, rows),
                        typename F::Fill{A, most, at, unsorted, table.splits});
-  const bool partition = sort && (b_is_cached || 8 * total.partials * most <= static_cast<std::int64_t>(A.nnz()));
   if (partition) {
     const std::int64_t by_length = b_is_cached ? most : 0;
     Kokkos::parallel_scan("Tessera::spmm[gespmm] classes of pieces", Policy(space, 0, total.pieces + 1),
