@@ -71,7 +71,7 @@ struct Launch {
     }
     if (args.split.split_count == 0) return cudaSuccess;
     using Partials = SpmmPartials<typename Atom::Operand, float, CudaWave>;
-    const int shift = Partials::shift(args.dense, false);
+    const int shift = Partials::shift(false);
     const dim3 grid(static_cast<unsigned>((args.split.split_count * args.vector_length + 7) / 8),
                     static_cast<unsigned>(std::min(most, Partials::tiles(args.dense, shift))));
     return Cuda::launch_overlapping(flash_add_kernel<typename Atom::Operand>, grid, 256, 0, stream, args, shift);

@@ -81,7 +81,7 @@ struct Launch {
       using Value = typename Atom::Operand;
       using Sum = typename Atom::Accumulator;
       using Partials = SpmmPartials<Value, Sum, CudaWave>;
-      const int shift = Partials::shift(args.dense, false);
+      const int shift = Partials::shift(false);
       const dim3 grid(static_cast<unsigned>((args.split.split_count * rows + 7) / 8),
                       static_cast<unsigned>(std::min(most, Partials::tiles(args.dense, shift))));
       error = Cuda::launch_overlapping(add_parts_kernel<Value, Sum, rows>, grid, 256, 0, stream, args, shift);

@@ -64,7 +64,7 @@ struct Launch {
       using Value = typename Atom::Operand;
       using Sum = typename Atom::Accumulator;
       using Partials = SpmmPartials<Value, Sum, HipWave>;
-      const int shift = Partials::shift(args.dense, false);
+      const int shift = Partials::shift(false);
       const dim3 grid(static_cast<unsigned>((args.split.split_count * rows + 3) / 4),
                       static_cast<unsigned>(std::min(most, Partials::tiles(args.dense, shift))));
       add_parts_kernel<Value, Sum, rows><<<grid, 256, 0, stream>>>(args, shift);

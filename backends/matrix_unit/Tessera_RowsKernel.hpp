@@ -306,8 +306,8 @@ TESSERA_FUNCTION void rows_add_pieces(const Wave& wave, const SpmmRowsArgs& args
 /// log2 of a team's lanes there. A row of many pieces is what the launch waits for, unless there are many rows.
 template <class Types, class Wave>
 int rows_add_shift(const SpmmRowsArgs& args) {
-  const bool lengthy = args.most_pieces >= 64 && args.split_count * args.dense.columns <= std::int64_t{1} << 18;
-  return SpmmPartials<typename Types::Value, typename Types::Sum, Wave>::shift(args.dense, lengthy);
+  const bool lengthy = args.most_pieces >= 64 && args.split_count <= 8192;
+  return SpmmPartials<typename Types::Value, typename Types::Sum, Wave>::shift(lengthy);
 }
 
 /// Whether a product is made in tiles of 128 bytes: long rows, or pieces of them, that use each row of B many times.

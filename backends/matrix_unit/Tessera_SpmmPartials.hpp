@@ -21,12 +21,9 @@ template <class Value, class Sum, class Wave>
 struct SpmmPartials {
   static constexpr int vector = 16 / static_cast<int>(sizeof(Sum));
 
-  /// log2 of the lanes of a team. lengthy: few rows, some of very many partial sums, need many teams a wave.
-  static int shift(const SpmmDense& dense, bool lengthy) {
-    int s = lengthy ? 1 : 4;
-    while (s > 0 && (vector << (s - 1)) >= dense.columns) --s;
-    return s;
-  }
+  /// log2 of the lanes of a team: whatever the number of columns, so that a column has the same bits in any product.
+  /// lengthy: few rows, some of very many partial sums, need many teams a wave.
+  static constexpr int shift(bool lengthy) { return lengthy ? 1 : 3; }
   TESSERA_FUNCTION static std::int64_t tile_columns(int shift) { return std::int64_t{vector} << shift; }
   static std::int64_t tiles(const SpmmDense& dense, int shift) {
     return (dense.columns + tile_columns(shift) - 1) / tile_columns(shift);

@@ -19,7 +19,7 @@ struct Emulation {
     using Wave = HostWave<Atom::lanes>;
     using Kernel = FlashSpmmKernel<Emulated<Atom>, Wave, Swap, Coalesced, Tiles>;
     using Partials = SpmmPartials<typename Atom::Operand, float, Wave>;
-    const int shift = Partials::shift(args.dense, false);
+    const int shift = Partials::shift(false);
     const Wave wave;
     for (std::int64_t column = 0; column < args.dense.columns; column += Kernel::columns) {
       for (std::int64_t part = 0; part < args.split.part_count; ++part) Kernel::run(wave, args, part, column);

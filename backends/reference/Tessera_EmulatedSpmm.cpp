@@ -34,7 +34,7 @@ struct PanelEmulation {
     }
     constexpr int rows = Kernel::Shape::rows;
     using Partials = SpmmPartials<typename Atom::Operand, typename Atom::Accumulator, Wave>;
-    const int shift = Partials::shift(args.dense, false);
+    const int shift = Partials::shift(false);
     for (std::int64_t i = 0; i < args.split.split_count * rows; ++i) {
       for (std::int64_t column = 0; column < args.dense.columns; column += Partials::tile_columns(shift)) {
         Partials::window_row(wave, args, rows, shift, i, column);
