@@ -78,9 +78,8 @@ class SpmmPlan {
     format_backend_ = choice_.backend;
     if (choice_.looks()) {
       features_ = spmm_features(space, A, &kernel_table(choice_.backend));
-      if constexpr (std::is_same_v<value_type, float>) {
-        choice_.compact_from = Impl::compact_b_from(*features_, choice_.precision, options);
-      }
+      choice_.pattern = Impl::ge_spmm_pattern(*features_, choice_.precision, options);
+      if (!std::is_same_v<value_type, float>) choice_.pattern.compact_from = 0;
     }
     if (choice_.predict) Impl::predict_spmm(choice_, *features_, options, std::is_same_v<value_type, float>);
     auto_ = options.algorithm == SpmmAlgorithm::Auto && forced_spmm_algorithm() == SpmmAlgorithm::Auto;
@@ -224,7 +223,7 @@ class SpmmPlan {
       flash_.emplace(space, csr_, choice_.precision, options_, *table);
     } else {
       rows_.emplace(space, csr_, choice_.precision, options_, algorithm == SpmmAlgorithm::GeSpmm, table,
-                    choice_.compact_from);
+                    choice_.pattern);
     }
   }
 

@@ -37,9 +37,10 @@ struct alignas(16) SpmmPart {
   std::int32_t partial;  ///< which partial sums it writes, or -1: it writes C itself
 };
 
-/// A window of several parts: partial sums [first, first + count) make its rows, added in a fixed order.
+/// A window of several parts, or a row of several pieces, which is a window of one: partial sums [first, first + count)
+/// make its rows, added in a fixed order.
 struct SpmmSplit {
-  std::int32_t window, first, count, unused;
+  std::int32_t window, first, count;
 };
 
 /// What both window formats share: parts, and scratch for the sums of split windows.
@@ -123,10 +124,6 @@ struct alignas(16) SpmmRowPiece {
   std::int32_t row;
   std::int32_t partial;  ///< which partial sums it writes, or -1: it is the whole row
 };
-/// A row of several pieces: partial sums [first, first + count) are its row of A B.
-struct SpmmSplitRow {
-  std::int32_t row, first, count;
-};
 
 /// Compressed rows. TF32: floats, and B may be rounded.
 struct SpmmRowsArgs {
@@ -136,12 +133,15 @@ struct SpmmRowsArgs {
   int offset_bytes = 8;           ///< 4 or 8
   const std::int32_t* columns = nullptr;
   const void* values = nullptr;
-  const SpmmRowPiece* table = nullptr;  ///< null: piece p is row p
-  std::int64_t count = 0;               ///< of pieces
-  const SpmmSplitRow* splits = nullptr;
+  const SpmmRowPiece* table = nullptr;            ///< null: piece p is row p
+  std::int64_t count = 0;                         ///< of pieces
+  const SpmmSplit* splits = nullptr;              ///< rows of several pieces
   std::int64_t split_count = 0, most_pieces = 0;  ///< split rows, and the most pieces that one has
   void* partials = nullptr;                       ///< [partial][column], sums' type
   std::int64_t partial_ld = 0;                    ///< a multiple of 4
+  std::int64_t cache_bytes = 0;                   ///< of the last cache; 0: unknown
+  std::int64_t reach = 0;   ///< rows of B from the first to the last that a row of A uses, mean; 0: unknown
+  bool local = false;       ///< whether neighbouring rows of A share columns
   void* compact = nullptr;  ///< TF32: room for B at 20 bits an element (CompactB), aligned to 16; null: B as it is
   int shift = 0;            ///< log2 of the lanes of a team: set by the backend
   SpmmDense dense;

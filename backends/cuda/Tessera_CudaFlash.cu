@@ -8,6 +8,7 @@
 #include "backends/cuda/Tessera_CudaAtoms.cuh"
 #include "backends/cuda/Tessera_CudaBackend.hpp"
 #include "backends/cuda/Tessera_CudaLaunch.cuh"
+#include "backends/cuda/Tessera_CudaPartials.cuh"
 #include "backends/cuda/Tessera_CudaWave.cuh"
 #include "backends/matrix_unit/Tessera_FlashSpmmKernel.hpp"
 
@@ -41,19 +42,6 @@ __global__ __launch_bounds__(warps_per_block * 32, (resident_blocks<Swap, Tiles>
   Kernel::run(wave, args, part, (first_group + blockIdx.y) * Kernel::columns);
 }
 
-template <class Value>
-__global__ __launch_bounds__(256) void flash_add_kernel(const __grid_constant__ SpmmFlashArgs args, int shift) {
-  using Partials = SpmmPartials<Value, float, CudaWave>;
-  Cuda::wait_for_previous_launch<false>();
-  const std::int64_t split_row = std::int64_t{blockIdx.x} * 8 + threadIdx.x / 32;
-  if (split_row >= args.split.split_count * args.vector_length) return;
-  const CudaWave wave;
-  const std::int64_t tile = Partials::tile_columns(shift);
-  for (std::int64_t column = blockIdx.y * tile; column < args.dense.columns; column += gridDim.y * tile) {
-    Partials::window_row(wave, args, args.vector_length, shift, split_row, column);
-  }
-}
-
 struct Launch {
   const SpmmFlashArgs& args;
   cudaStream_t stream;
@@ -69,12 +57,7 @@ struct Launch {
                                                          warps_per_block * 32, 0, stream, args, first);
       if (error != cudaSuccess) return error;
     }
-    if (args.split.split_count == 0) return cudaSuccess;
-    using Partials = SpmmPartials<typename Atom::Operand, float, CudaWave>;
-    const int shift = Partials::shift(false);
-    const dim3 grid(static_cast<unsigned>((args.split.split_count * args.vector_length + 7) / 8),
-                    static_cast<unsigned>(std::min(most, Partials::tiles(args.dense, shift))));
-    return Cuda::launch_overlapping(flash_add_kernel<typename Atom::Operand>, grid, 256, 0, stream, args, shift);
+    return Cuda::add_partials<typename Atom::Operand, float>(spmm_partial_rows(args, args.vector_length), stream);
   }
 };
 

@@ -10,6 +10,7 @@
 #include "backends/cuda/Tessera_CudaAtoms.cuh"
 #include "backends/cuda/Tessera_CudaBackend.hpp"
 #include "backends/cuda/Tessera_CudaLaunch.cuh"
+#include "backends/cuda/Tessera_CudaPartials.cuh"
 #include "backends/cuda/Tessera_CudaWave.cuh"
 #include "backends/matrix_unit/Tessera_PanelDispatch.hpp"
 
@@ -33,19 +34,6 @@ __global__ __launch_bounds__(panel_warps * 32, Blocks) void panel_kernel(const _
   const CudaWave wave;
   Kernel::run(wave, args, CudaWave::memory(stages) + warp * Kernel::wave_bytes, part,
               (first_tile + blockIdx.y) * Kernel::tile_columns);
-}
-
-template <class Operand, class Sum, int Rows>
-__global__ __launch_bounds__(256) void add_parts_kernel(const __grid_constant__ SpmmPanelArgs args, int shift) {
-  using Partials = SpmmPartials<Operand, Sum, CudaWave>;
-  Cuda::wait_for_previous_launch<false>();
-  const std::int64_t split_row = std::int64_t{blockIdx.x} * 8 + threadIdx.x / 32;
-  if (split_row >= args.split.split_count * Rows) return;
-  const CudaWave wave;
-  const std::int64_t tile = Partials::tile_columns(shift);
-  for (std::int64_t column = blockIdx.y * tile; column < args.dense.columns; column += gridDim.y * tile) {
-    Partials::window_row(wave, args, Rows, shift, split_row, column);
-  }
 }
 
 /// Blocks a multiprocessor: their rings take 100 to 190 of its 256 KB, the rest is cache (perf_test/NOTES.md has other
@@ -76,15 +64,9 @@ struct Launch {
       const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(std::min(most, tiles - first)));
       error = Cuda::launch_overlapping(kernel, grid, panel_warps * 32, shared, stream, shared_out, first);
     }
-    if (error == cudaSuccess && args.split.split_count > 0) {
-      constexpr int rows = Kernel::Shape::rows;
-      using Value = typename Atom::Operand;
-      using Sum = typename Atom::Accumulator;
-      using Partials = SpmmPartials<Value, Sum, CudaWave>;
-      const int shift = Partials::shift(false);
-      const dim3 grid(static_cast<unsigned>((args.split.split_count * rows + 7) / 8),
-                      static_cast<unsigned>(std::min(most, Partials::tiles(args.dense, shift))));
-      error = Cuda::launch_overlapping(add_parts_kernel<Value, Sum, rows>, grid, 256, 0, stream, args, shift);
+    if (error == cudaSuccess) {
+      const SpmmPartialRows split = spmm_partial_rows(args, Kernel::Shape::rows);
+      error = Cuda::add_partials<typename Atom::Operand, typename Atom::Accumulator>(split, stream);
     }
     return Cuda::status_of(error, "Tessera::spmm[panels]");
   }

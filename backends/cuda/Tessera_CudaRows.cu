@@ -7,6 +7,7 @@
 
 #include "backends/cuda/Tessera_CudaBackend.hpp"
 #include "backends/cuda/Tessera_CudaLaunch.cuh"
+#include "backends/cuda/Tessera_CudaPartials.cuh"
 #include "backends/cuda/Tessera_CudaWave.cuh"
 #include "backends/matrix_unit/Tessera_RowsKernel.hpp"
 
@@ -35,19 +36,6 @@ __global__ __launch_bounds__(rows_warps * 32,
   Kernel::run(wave, args, wave_index * items, static_cast<std::int32_t>(blockIdx.y) * tile_columns, ahead);
 }
 
-template <class Types>
-__global__ __launch_bounds__(256) void add_pieces_kernel(const __grid_constant__ SpmmRowsArgs args, int shift) {
-  using Partials = SpmmPartials<typename Types::Value, typename Types::Sum, CudaWave>;
-  Cuda::wait_for_previous_launch<false>();
-  const std::int64_t split = std::int64_t{blockIdx.x} * 8 + threadIdx.x / 32;
-  if (split >= args.split_count) return;
-  const CudaWave wave;
-  const std::int64_t tile = Partials::tile_columns(shift);
-  for (std::int64_t column = blockIdx.y * tile; column < args.dense.columns; column += gridDim.y * tile) {
-    rows_add_pieces<Types>(wave, args, args.splits[split], shift, column);
-  }
-}
-
 __global__ __launch_bounds__(256) void compact_b_kernel(const __grid_constant__ SpmmDense dense,
                                                         const __grid_constant__ SpmmDense copy, std::int64_t rows) {
   Cuda::wait_for_previous_launch<false>();
@@ -74,12 +62,8 @@ cudaError_t launch(const SpmmRowsArgs& args, cudaStream_t stream) {
     error = Cuda::launch_overlapping(rows_kernel<Kernel>, grid, rows_warps * 32, 0, stream, ready,
                                      static_cast<int>(items), static_cast<int>(tile), ahead);
   });
-  if (error != cudaSuccess || args.split_count == 0) return error;
-  using Partials = SpmmPartials<typename Types::Value, typename Types::Sum, CudaWave>;
-  const int shift = rows_add_shift<Types, CudaWave>(args);
-  const dim3 grid(static_cast<unsigned>((args.split_count + 7) / 8),
-                  static_cast<unsigned>(std::min(Partials::tiles(args.dense, shift), std::int64_t{65535})));
-  return Cuda::launch_overlapping(add_pieces_kernel<Types>, grid, 256, 0, stream, args, shift);
+  if (error != cudaSuccess) return error;
+  return Cuda::add_partials<typename Types::Value, typename Types::Sum>(spmm_partial_rows(args), stream);
 }
 
 cudaError_t launch_tf32(SpmmRowsArgs args, cudaStream_t stream) {

@@ -170,7 +170,11 @@ bool supports_dependent_launch() noexcept {
   enum : int { unknown, no, yes };
   static std::atomic<int> answers[64];
   int device = 0;
-  if (cudaGetDevice(&device) != cudaSuccess || device >= 64) return false;
+  if (cudaGetDevice(&device) != cudaSuccess) {
+    cudaGetLastError();
+    return false;
+  }
+  if (device >= 64) return false;
   int answer = answers[device].load(std::memory_order_acquire);
   if (answer == unknown) {
     DeviceFacts facts;
@@ -186,7 +190,10 @@ bool supports_dependent_launch() noexcept {
 cudaError_t allow_shared_memory(const void* kernel, int bytes, std::atomic<std::uint64_t>& devices) noexcept {
   int device = 0;
   const cudaError_t known = cudaGetDevice(&device);
-  if (known != cudaSuccess) return known;
+  if (known != cudaSuccess) {
+    cudaGetLastError();
+    return known;
+  }
   const std::uint64_t bit = device < 64 ? std::uint64_t{1} << device : 0;
   if ((devices.load(std::memory_order_acquire) & bit) != 0) return cudaSuccess;
   const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);

@@ -7,6 +7,7 @@
 
 #include "backends/hip/Tessera_HipAtoms.hpp"
 #include "backends/hip/Tessera_HipBackend.hpp"
+#include "backends/hip/Tessera_HipPartials.hpp"
 #include "backends/hip/Tessera_HipWave.hpp"
 #include "backends/matrix_unit/Tessera_FlashSpmmKernel.hpp"
 
@@ -33,18 +34,6 @@ __global__ __launch_bounds__(waves_per_block * 64, waves_per_simd) void flash_ke
   Kernel::run(wave, args, part, (first_group + blockIdx.y) * Kernel::columns);
 }
 
-template <class Value>
-__global__ __launch_bounds__(256) void flash_add_kernel(const SpmmFlashArgs args, int shift) {
-  using Partials = SpmmPartials<Value, float, HipWave>;
-  const std::int64_t split_row = std::int64_t{blockIdx.x} * 4 + threadIdx.x / 64;
-  if (split_row >= args.split.split_count * args.vector_length) return;
-  const HipWave wave;
-  const std::int64_t tile = Partials::tile_columns(shift);
-  for (std::int64_t column = blockIdx.y * tile; column < args.dense.columns; column += gridDim.y * tile) {
-    Partials::window_row(wave, args, args.vector_length, shift, split_row, column);
-  }
-}
-
 struct Launch {
   const SpmmFlashArgs& args;
   hipStream_t stream;
@@ -56,23 +45,14 @@ struct Launch {
     const std::int64_t most_blocks = (std::int64_t{1} << 32) / (waves_per_block * 64) - 1;
     const std::int64_t blocks = (args.split.part_count + waves_per_block - 1) / waves_per_block;
     const std::int64_t groups = (args.dense.columns + columns - 1) / columns;
-    if (blocks > most_blocks || args.split.split_count * args.vector_length > (std::int64_t{1} << 32) / 64 - 4) {
-      return hipErrorInvalidConfiguration;
-    }
+    if (blocks > most_blocks) return hipErrorInvalidConfiguration;
     for (std::int64_t first = 0; first < groups; first += most) {  // more than once from a million columns on
       const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(std::min(most, groups - first)));
       flash_kernel<Atom, Swap, Coalesced, Tiles><<<grid, waves_per_block * 64, 0, stream>>>(args, first);
       const hipError_t error = hipGetLastError();
       if (error != hipSuccess) return error;
     }
-    if (args.split.split_count > 0) {
-      using Partials = SpmmPartials<typename Atom::Operand, float, HipWave>;
-      const int shift = Partials::shift(false);
-      const dim3 grid(static_cast<unsigned>((args.split.split_count * args.vector_length + 3) / 4),
-                      static_cast<unsigned>(std::min(most, Partials::tiles(args.dense, shift))));
-      flash_add_kernel<typename Atom::Operand><<<grid, 256, 0, stream>>>(args, shift);
-    }
-    return hipGetLastError();
+    return Hip::add_partials<typename Atom::Operand, float>(spmm_partial_rows(args, args.vector_length), stream);
   }
 };
 

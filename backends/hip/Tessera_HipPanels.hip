@@ -7,6 +7,7 @@
 
 #include "backends/hip/Tessera_HipAtoms.hpp"
 #include "backends/hip/Tessera_HipBackend.hpp"
+#include "backends/hip/Tessera_HipPartials.hpp"
 #include "backends/hip/Tessera_HipWave.hpp"
 #include "backends/matrix_unit/Tessera_PanelDispatch.hpp"
 
@@ -30,18 +31,6 @@ __global__ __launch_bounds__(panel_waves * 64, 1) void panel_kernel(const SpmmPa
               (first_tile + blockIdx.y) * Kernel::tile_columns);
 }
 
-template <class Operand, class Sum, int Rows>
-__global__ __launch_bounds__(256) void add_parts_kernel(const SpmmPanelArgs args, int shift) {
-  using Partials = SpmmPartials<Operand, Sum, HipWave>;
-  const std::int64_t split_row = std::int64_t{blockIdx.x} * 4 + threadIdx.x / 64;
-  if (split_row >= args.split.split_count * Rows) return;
-  const HipWave wave;
-  const std::int64_t tile = Partials::tile_columns(shift);
-  for (std::int64_t column = blockIdx.y * tile; column < args.dense.columns; column += gridDim.y * tile) {
-    Partials::window_row(wave, args, Rows, shift, split_row, column);
-  }
-}
-
 struct Launch {
   const SpmmPanelArgs& args;
   hipStream_t stream;
@@ -59,16 +48,9 @@ struct Launch {
       panel_kernel<Kernel><<<grid, panel_waves * 64, 0, stream>>>(shared_out, first);
       error = hipGetLastError();
     }
-    if (error == hipSuccess && args.split.split_count > 0) {
-      constexpr int rows = Kernel::Shape::rows;
-      using Value = typename Atom::Operand;
-      using Sum = typename Atom::Accumulator;
-      using Partials = SpmmPartials<Value, Sum, HipWave>;
-      const int shift = Partials::shift(false);
-      const dim3 grid(static_cast<unsigned>((args.split.split_count * rows + 3) / 4),
-                      static_cast<unsigned>(std::min(most, Partials::tiles(args.dense, shift))));
-      add_parts_kernel<Value, Sum, rows><<<grid, 256, 0, stream>>>(args, shift);
-      error = hipGetLastError();
+    if (error == hipSuccess) {
+      const SpmmPartialRows split = spmm_partial_rows(args, Kernel::Shape::rows);
+      error = Hip::add_partials<typename Atom::Operand, typename Atom::Accumulator>(split, stream);
     }
     return Hip::status_of(error, "Tessera::spmm[panels]");
   }

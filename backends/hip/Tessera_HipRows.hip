@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "backends/hip/Tessera_HipBackend.hpp"
+#include "backends/hip/Tessera_HipPartials.hpp"
 #include "backends/hip/Tessera_HipWave.hpp"
 #include "backends/matrix_unit/Tessera_RowsKernel.hpp"
 
@@ -24,18 +25,6 @@ __global__ __launch_bounds__(rows_waves * 64) void rows_kernel(const SpmmRowsArg
   Kernel::run(wave, args, wave_index * items, static_cast<std::int32_t>(blockIdx.y) * tile_columns);
 }
 
-template <class Types>
-__global__ __launch_bounds__(256) void add_pieces_kernel(const SpmmRowsArgs args, int shift) {
-  using Partials = SpmmPartials<typename Types::Value, typename Types::Sum, HipWave>;
-  const std::int64_t split = std::int64_t{blockIdx.x} * 4 + threadIdx.x / 64;
-  if (split >= args.split_count) return;
-  const HipWave wave;
-  const std::int64_t tile = Partials::tile_columns(shift);
-  for (std::int64_t column = blockIdx.y * tile; column < args.dense.columns; column += gridDim.y * tile) {
-    rows_add_pieces<Types>(wave, args, args.splits[split], shift, column);
-  }
-}
-
 __global__ __launch_bounds__(256) void compact_b_kernel(const SpmmDense dense, const SpmmDense copy,
                                                         std::int64_t rows) {
   const std::int64_t n = std::int64_t{blockIdx.x} * 256 + threadIdx.x;
@@ -43,7 +32,7 @@ __global__ __launch_bounds__(256) void compact_b_kernel(const SpmmDense dense, c
 }
 
 template <class Types>
-void launch(const SpmmRowsArgs& args, hipStream_t stream) {
+hipError_t launch(const SpmmRowsArgs& args, hipStream_t stream) {
   const std::int64_t lanes = 104 * 2048;  // compute units of an MI250X die
   rows_dispatch<Types, HipWave>(args, lanes, rows_narrow(args), [&](auto kernel, const SpmmRowsArgs& ready) {
     using Kernel = decltype(kernel);
@@ -53,22 +42,18 @@ void launch(const SpmmRowsArgs& args, hipStream_t stream) {
                     static_cast<unsigned>((ready.dense.columns + tile - 1) / tile));
     rows_kernel<Kernel><<<grid, rows_waves * 64, 0, stream>>>(ready, static_cast<int>(items), static_cast<int>(tile));
   });
-  if (args.split_count > 0) {
-    using Partials = SpmmPartials<typename Types::Value, typename Types::Sum, HipWave>;
-    const int shift = rows_add_shift<Types, HipWave>(args);
-    const dim3 grid(static_cast<unsigned>((args.split_count + 3) / 4),
-                    static_cast<unsigned>(std::min(Partials::tiles(args.dense, shift), std::int64_t{65535})));
-    add_pieces_kernel<Types><<<grid, 256, 0, stream>>>(args, shift);
-  }
+  const hipError_t error = hipGetLastError();
+  if (error != hipSuccess) return error;
+  return Hip::add_partials<typename Types::Value, typename Types::Sum>(spmm_partial_rows(args), stream);
 }
 
-void launch_tf32(SpmmRowsArgs args, hipStream_t stream) {
+hipError_t launch_tf32(SpmmRowsArgs args, hipStream_t stream) {
   if (args.compact == nullptr) return launch<RowsTypes<float, float>>(args, stream);
   const SpmmDense copy = CompactB::dense(args.dense, args.cols, args.compact);
   const auto blocks = static_cast<unsigned>((args.cols * copy.ldb + 255) / 256);
   compact_b_kernel<<<blocks, 256, 0, stream>>>(args.dense, copy, args.cols);
   args.dense = copy;
-  launch<RowsTypes<float, float, RowsOfCompactB>>(args, stream);
+  return launch<RowsTypes<float, float, RowsOfCompactB>>(args, stream);
 }
 
 }  // namespace
@@ -79,24 +64,25 @@ Status spmm_rows(const SpmmRowsArgs& args, Stream stream) noexcept {
   const Status status = rows_check(args);
   if (!status.ok() || args.count == 0 || args.dense.columns == 0) return status;
   const auto s = static_cast<hipStream_t>(stream);
+  hipError_t error = hipErrorInvalidValue;
   switch (args.precision) {
     case Precision::FP64:
-      launch<RowsTypes<double, double>>(args, s);
+      error = launch<RowsTypes<double, double>>(args, s);
       break;
     case Precision::FP32:
-      launch<RowsTypes<float, float>>(args, s);
+      error = launch<RowsTypes<float, float>>(args, s);
       break;
     case Precision::TF32:
-      launch_tf32(args, s);
+      error = launch_tf32(args, s);
       break;
     case Precision::FP16:
-      launch<RowsTypes<half_t, float>>(args, s);
+      error = launch<RowsTypes<half_t, float>>(args, s);
       break;
     case Precision::BF16:
-      launch<RowsTypes<bhalf_t, float>>(args, s);
+      error = launch<RowsTypes<bhalf_t, float>>(args, s);
       break;
   }
-  return status_of(hipGetLastError(), "Tessera::spmm[gespmm]");
+  return status_of(error, "Tessera::spmm[gespmm]");
 }
 
 }  // namespace Hip

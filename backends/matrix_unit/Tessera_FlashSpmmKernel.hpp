@@ -8,7 +8,6 @@
 
 #include "backends/common/Tessera_KernelTable.hpp"
 #include "backends/matrix_unit/Tessera_AtomsAmd.hpp"
-#include "backends/matrix_unit/Tessera_SpmmPartials.hpp"
 #include "backends/matrix_unit/Tessera_SpmmStore.hpp"
 #include "backends/matrix_unit/Tessera_Wave.hpp"
 

@@ -8,8 +8,8 @@
 #include "backends/common/Tessera_Macros.hpp"
 #include "backends/common/Tessera_SpmmArgs.hpp"
 #include "backends/matrix_unit/Tessera_PackedKernel.hpp"
-#include "backends/matrix_unit/Tessera_SpmmPartials.hpp"
 #include "backends/matrix_unit/Tessera_SpmmRun.hpp"
+#include "backends/matrix_unit/Tessera_SpmmStore.hpp"
 
 /// \file
 /// What the kernels over panels share: which blocks a wave takes, and how its sums reach C.

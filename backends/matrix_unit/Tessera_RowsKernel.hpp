@@ -10,8 +10,8 @@
 #include "backends/common/Tessera_Half.hpp"
 #include "backends/common/Tessera_KernelTable.hpp"
 #include "backends/matrix_unit/Tessera_PackedKernel.hpp"
-#include "backends/matrix_unit/Tessera_SpmmPartials.hpp"
 #include "backends/matrix_unit/Tessera_SpmmRun.hpp"
+#include "backends/matrix_unit/Tessera_SpmmStore.hpp"
 #include "backends/matrix_unit/Tessera_Wave.hpp"
 
 /// \file
@@ -40,6 +40,7 @@ namespace Tessera {
 template <class Value>
 struct RowsOfB {
   static constexpr int columns = 16 / static_cast<int>(sizeof(Value));  ///< of a vector
+  static constexpr bool narrows = true;  ///< whether rows that reach far are read in narrow tiles
   using Vector = Packed<Value, columns>;
 
   static constexpr std::int64_t bytes(std::int64_t n) { return n * std::int64_t{sizeof(Value)}; }
@@ -71,6 +72,7 @@ struct RowsOfB {
 /// The compact copy (CompactB::dense): a vector is a group, in two loads.
 struct RowsOfCompactB {
   static constexpr int columns = CompactB::group;
+  static constexpr bool narrows = false;  // a row's part lies in two places, and lines of each are read in full
   using Vector = CompactB::Group;
 
   static constexpr std::int64_t bytes(std::int64_t n) { return CompactB::bytes(1, n); }
@@ -293,28 +295,25 @@ struct RowsKernel {
   }
 };
 
-/// Adds the pieces of a row: columns from first_column on.
-template <class Types, class Wave>
-TESSERA_FUNCTION void rows_add_pieces(const Wave& wave, const SpmmRowsArgs& args, const SpmmSplitRow& split, int shift,
-                                      std::int64_t first_column) {
-  using Sum = typename Types::Sum;
-  const Sum* first = static_cast<const Sum*>(args.partials) + split.first * args.partial_ld;
-  SpmmPartials<typename Types::Value, Sum, Wave>::add(wave, args.dense, first, args.partial_ld, split.count, split.row,
-                                                      shift, first_column);
-}
-
-/// log2 of a team's lanes there. A row of many pieces is what the launch waits for, unless there are many rows.
-template <class Types, class Wave>
-int rows_add_shift(const SpmmRowsArgs& args) {
-  const bool lengthy = args.most_pieces >= 64 && args.split_count <= 8192;
-  return SpmmPartials<typename Types::Value, typename Types::Sum, Wave>::shift(lengthy);
-}
-
 /// Whether a product is made in tiles of 128 bytes: long rows, or pieces of them, that use each row of B many times.
-/// The caches then hold four times as many of B's rows, and four teams share the reading of A, which is repeated.
+/// The caches then hold four times as many of B's rows, and four teams share the reading of A, which is repeated. But
+/// pieces of rows that share columns with their neighbours find rows of B in the first-level cache as it is.
 inline bool rows_in_narrow_tiles(const SpmmRowsArgs& args) {
-  const bool lengthy = args.nnz >= (args.table != nullptr ? 64 : 200) * args.count;
+  const bool pieces = args.table != nullptr && !args.local;
+  const bool lengthy = args.nnz >= (pieces ? 64 : 200) * args.count;
   return lengthy && args.nnz >= 16 * args.cols && args.dense.columns <= 65536;
+}
+
+/// Whether rows reach so far in B that what they use does not wait in the last cache until later rows use it again, in
+/// tiles of so many bytes of a row of B: in a cache of 60 MB, planes of 17 MB waited and of 19 MB did not. Of matrices
+/// whose long rows were cut, popular rows of B wait; and rows that share columns find them nearer.
+inline bool rows_reach_far(const SpmmRowsArgs& args, std::int64_t bytes) {
+  const bool known = args.table == nullptr && !args.local && args.cache_bytes > 0;
+  return known && 32 * args.reach * bytes > 9 * args.cache_bytes;
+}
+/// And not because all of B does.
+inline bool rows_reach_beyond(const SpmmRowsArgs& args, std::int64_t bytes) {
+  return rows_reach_far(args, bytes) && 16 * args.cols * bytes > 9 * args.cache_bytes;
 }
 
 /// The walk for a product (perf_test/NOTES.md, "Rows"). lanes: of the whole device.
@@ -324,26 +323,35 @@ RowsWalk rows_walk(const SpmmRowsArgs& args, int wave, std::int64_t lanes) {
   const std::int64_t vectors = (args.dense.columns + B::columns - 1) / B::columns;
   int shift = 0;
   while ((1 << shift) < wave && (1 << shift) < vectors) ++shift;
-  const std::int64_t teams = wave >> shift;
-  if (teams > 1 &&
-      (args.nnz >= 200 * args.count || (args.count << shift < lanes && args.nnz >= 4 * teams * args.count))) {
+  const std::int64_t teams = wave >> shift, count = args.count, nnz = args.nnz;
+  if (teams > 1 && (nnz >= 200 * count || (3 * (count << shift) < 2 * lanes && nnz >= 4 * teams * count))) {
     return RowsWalk::Shared;
   }
-  const bool cut = args.table != nullptr, fills = args.count * vectors >= 3 * lanes;
-  const bool brief = cut ? args.nnz <= 6 * args.count && B::columns <= 4 && vectors >= 8 : args.nnz <= 7 * args.count;
-  const bool wide = !cut && vectors >= 64 && args.nnz <= 128 * args.count;
-  if (fills && (brief || wide)) return RowsWalk::Pairs;
-  return cut || args.nnz >= 8 * args.count ? RowsWalk::Octets : RowsWalk::Quads;
+  const bool cut = args.table != nullptr, fills = count * vectors >= 3 * lanes, wide = B::columns <= 4;
+  const bool brief = cut ? nnz <= 6 * count && wide && vectors >= 8 : nnz <= 7 * count;
+  if (brief) return fills ? RowsWalk::Pairs : cut ? RowsWalk::Octets : RowsWalk::Quads;
+  // Where rows of B are long, two vectors of two of them are as much on its way as one vector of eight.
+  const bool near = !rows_reach_far(args, std::min<std::int64_t>(B::bytes(args.dense.columns), 512));
+  const bool some = !cut && !args.local && wide && vectors >= 16 && 2 * nnz >= 17 * count && nnz <= 32 * count;
+  const bool many = (!cut || args.local) && vectors >= (wide ? 32 : 64) && nnz <= 128 * count;
+  return fills && near && (some || many) ? RowsWalk::Pairs : RowsWalk::Octets;
 }
 
 /// log2 of a team's lanes: as many as the columns of B need, at most 32 (512 bytes of a row of B, or 1,024 in pairs).
-/// Pairs keep to 512 where B is so large that its rows would no longer wait in the second-level cache until the next
-/// planes of a mesh use them again.
+/// Rows that reach too far for that: 8, if they are long enough to pay for reading A more often, else as many as let
+/// planes of a mesh wait, if any do.
 template <class Kernel>
 int rows_shift(const SpmmRowsArgs& args) {
-  constexpr std::int64_t large = std::int64_t{5} << 28;  // bytes of 1,024 a row of B
-  const bool beyond = Kernel::B::bytes(args.dense.columns) > 512 && args.cols * 1024 > large;
-  const int most = Kernel::shared && rows_in_narrow_tiles(args) ? 3 : Kernel::vectors == 2 && beyond ? 4 : 5;
+  const auto beyond = [&](int shift) {
+    const std::int64_t tile = (Kernel::vectors * Kernel::vector) << shift;
+    return rows_reach_beyond(args, Kernel::B::bytes(std::min(tile, args.dense.columns)));
+  };
+  int most = 5;
+  if (Kernel::shared && rows_in_narrow_tiles(args)) most = 3;
+  if (Kernel::batch == 8 && Kernel::B::narrows && beyond(5)) most = 3;
+  if (Kernel::vectors == 2 && !beyond(3)) {
+    while (beyond(most)) --most;
+  }
   int shift = 0;
   while (shift < most && (1 << shift) < Kernel::Wave::lanes &&
          (std::int64_t{Kernel::vectors * Kernel::vector} << shift) < args.dense.columns) {

@@ -13,35 +13,100 @@
 
 namespace Tessera {
 
+/// Rows of C that were split: `count` of them, those of a window for each split.
+struct SpmmPartialRows {
+  const SpmmSplit* splits = nullptr;
+  const void* partials = nullptr;  ///< [partial][row of the window][column], sums' type
+  std::int64_t partial_ld = 0;     ///< a multiple of 4
+  std::int64_t count = 0, rows = 0;
+  const std::int32_t* row_order = nullptr;
+  int window_shift = 0;  ///< log2 of a window's rows
+  int shift = 3;         ///< log2 of the lanes of a team
+  SpmmDense dense;
+};
+
+/// Those of Panels and FlashSparse, whose windows have 8 or 16 rows. Args: split, rows, row_order, dense.
+template <class Args>
+SpmmPartialRows spmm_partial_rows(const Args& args, int window_rows) {
+  const SpmmParts& s = args.split;
+  return {s.splits,
+          s.partials,
+          s.partial_ld,
+          s.split_count * window_rows,
+          args.rows,
+          args.row_order,
+          window_rows == 16 ? 4 : 3,
+          3,
+          args.dense};
+}
+/// Those of GeSpmm. A row of many pieces is what the launch waits for, unless there are many rows: then many teams of
+/// two lanes share it.
+inline SpmmPartialRows spmm_partial_rows(const SpmmRowsArgs& args) {
+  const bool lengthy = args.most_pieces >= 64 && args.split_count <= 8192;
+  return {args.splits, args.partials,   args.partial_ld, args.split_count, args.rows, nullptr,
+          0,           lengthy ? 1 : 3, args.dense};
+}
+
 /// C(row, :) := alpha (partial sums, added) + beta C(row, :). A wave takes a tile of columns; a team of 2^shift lanes
 /// reads a partial sum's piece of it, sixteen bytes a lane, so that several partial sums are under way at once in a
 /// wave and eight in a lane: a hub of a graph has thousands, and one after another each would cost a wait for memory.
-/// Which are added to which first depends on their number, the shift and the number of lanes alone.
+/// Which are added to which first depends on their number, the shift and the number of lanes alone: a column has the
+/// same bits in products of any width.
 template <class Value, class Sum, class Wave>
 struct SpmmPartials {
   static constexpr int vector = 16 / static_cast<int>(sizeof(Sum));
+  static constexpr int log2_lanes = Wave::lanes == 64 ? 6 : 5;
 
-  /// log2 of the lanes of a team: whatever the number of columns, so that a column has the same bits in any product.
-  /// lengthy: few rows, some of very many partial sums, need many teams a wave.
-  static constexpr int shift(bool lengthy) { return lengthy ? 1 : 3; }
-  TESSERA_FUNCTION static std::int64_t tile_columns(int shift) { return std::int64_t{vector} << shift; }
-  static std::int64_t tiles(const SpmmDense& dense, int shift) {
-    return (dense.columns + tile_columns(shift) - 1) / tile_columns(shift);
+  TESSERA_FUNCTION static std::int64_t tile_columns(const SpmmPartialRows& p) {
+    return std::int64_t{vector} << p.shift;
+  }
+  static std::int64_t tiles(const SpmmPartialRows& p) {
+    return (p.dense.columns + tile_columns(p) - 1) / tile_columns(p);
   }
 
-  /// A row of a window, split_row = split * window_rows + row of the window; columns from first_column on. Args: rows,
-  /// row_order.
-  template <class Args>
-  TESSERA_FUNCTION static void window_row(const Wave& wave, const Args& args, int window_rows, int shift,
-                                          std::int64_t split_row, std::int64_t first_column) {
-    const SpmmParts& split = args.split;
-    const SpmmSplit s = split.splits[split_row / window_rows];
-    const int local = static_cast<int>(split_row % window_rows);
-    const std::int64_t row = spmm_row(args, s.window, window_rows, local), stride = window_rows * split.partial_ld;
+  /// Row `index` of p.count, columns of tile first_tile and of every tile_step-th after it.
+  TESSERA_FUNCTION static void run(const Wave& wave, const SpmmPartialRows& p, std::int64_t index,
+                                   std::int64_t first_tile, std::int64_t tile_step) {
+    const SpmmSplit split = p.splits[index >> p.window_shift];
+    const int window_rows = 1 << p.window_shift, local = static_cast<int>(index & (window_rows - 1));
+    const std::int64_t row = spmm_row(p, split.window, window_rows, local), stride = window_rows * p.partial_ld;
     if (row < 0) return;
-    const Sum* first = static_cast<const Sum*>(split.partials) + s.first * stride + local * split.partial_ld;
-    add(wave, args.dense, first, stride, s.count, row, shift, first_column);
+    const Sum* first = static_cast<const Sum*>(p.partials) + split.first * stride + local * p.partial_ld;
+    // Few partial sums: the whole wave is one team, for the tiles of as many waves.
+    const int shift = split.count <= 8 ? log2_lanes : p.shift, others = (1 << (shift - p.shift)) - 1;
+    for (std::int64_t tile = first_tile; tile * tile_columns(p) < p.dense.columns; tile += tile_step) {
+      if ((tile & others) == 0) add(wave, p.dense, first, stride, split.count, row, shift, tile * tile_columns(p));
+    }
   }
+
+ private:
+  struct Sums {
+    Sum s[vector];
+    /// The first `left` of eight partial sums. By halves: the first addition needs a load of the second half, so that
+    /// no compiler can save registers by waiting for each load before the next.
+    TESSERA_FUNCTION void add(const Sum* from, std::int64_t stride, std::int32_t left) {
+      Sum x[8][vector] = {};
+      TESSERA_UNROLL
+      for (int u = 0; u < 8; ++u) {
+        if (u >= left) continue;
+        const Word w = Wave::load_written(reinterpret_cast<const Word*>(from + u * stride));
+        __builtin_memcpy(x[u], w.w, 16);
+      }
+      fold<4>(x);
+      fold<2>(x);
+      fold<1>(x);
+      TESSERA_UNROLL
+      for (int v = 0; v < vector; ++v) s[v] += x[0][v];
+    }
+    template <int Half>
+    TESSERA_FUNCTION static void fold(Sum (&x)[8][vector]) {
+      TESSERA_UNROLL
+      for (int u = 0; u < Half; ++u) {
+        TESSERA_UNROLL
+        for (int v = 0; v < vector; ++v) x[u][v] += x[u + Half][v];
+      }
+    }
+  };
 
   /// first: partial sums of the row, count of them, `stride` elements apart, all at multiples of sixteen bytes.
   TESSERA_FUNCTION static void add(const Wave& wave, const SpmmDense& dense, const Sum* first, std::int64_t stride,
@@ -56,18 +121,8 @@ struct SpmmPartials {
       if (column >= dense.columns) return;
       std::int32_t i = lane >> shift;
       const Sum* from = first + column + i * stride;
-      for (; i + 7 * teams < count; i += 8 * teams, from += 8 * step) own.template add<8>(from, step);
-      if (i + 3 * teams < count) {
-        own.template add<4>(from, step);
-        i += 4 * teams;
-        from += 4 * step;
-      }
-      if (i + teams < count) {
-        own.template add<2>(from, step);
-        i += 2 * teams;
-        from += 2 * step;
-      }
-      if (i < count) own.template add<1>(from, step);
+      for (; i < count; i += 8 * teams, from += 8 * step)
+        own.add(from, step, (count - i + teams - 1) >> (log2_lanes - shift));
     });
     for (int distance = 1 << shift; distance < Wave::lanes; distance *= 2) {
       TESSERA_UNROLL
@@ -84,35 +139,6 @@ struct SpmmPartials {
       spmm_to_c<Value, Sum>(dense, [&](const auto& target) { target.store(row, column, sums(lane).s); });
     });
   }
-
- private:
-  struct Sums {
-    Sum s[vector];
-    /// By halves: the first addition needs a load of the second half, so that no compiler can save registers by waiting
-    /// for each load before the next.
-    template <int N>
-    TESSERA_FUNCTION void add(const Sum* from, std::int64_t stride) {
-      Sum x[N][vector];
-      TESSERA_UNROLL
-      for (int u = 0; u < N; ++u) {
-        const Word w = Wave::load_written(reinterpret_cast<const Word*>(from + u * stride));
-        __builtin_memcpy(x[u], w.w, 16);
-      }
-      if constexpr (N >= 8) fold<4>(x);
-      if constexpr (N >= 4) fold<2>(x);
-      if constexpr (N >= 2) fold<1>(x);
-      TESSERA_UNROLL
-      for (int v = 0; v < vector; ++v) s[v] += x[0][v];
-    }
-    template <int Half, int N>
-    TESSERA_FUNCTION static void fold(Sum (&x)[N][vector]) {
-      TESSERA_UNROLL
-      for (int u = 0; u < Half; ++u) {
-        TESSERA_UNROLL
-        for (int v = 0; v < vector; ++v) x[u][v] += x[u + Half][v];
-      }
-    }
-  };
 };
 
 }  // namespace Tessera

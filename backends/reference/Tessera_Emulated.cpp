@@ -56,7 +56,8 @@ Status facts(DeviceFacts& f) noexcept {
   f = DeviceFacts{};
   std::snprintf(f.name, sizeof(f.name), "%s", Vendor::name);
   f.wave = Vendor::wave;
-  f.compute_units = 7;  // so that work is divided, unevenly
+  f.compute_units = 7;       // so that work is divided, unevenly
+  f.cache_bytes = 64 << 10;  // so that some matrices reach beyond it
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include "backends/reference/Tessera_EmulatedFlash.hpp"
 
 #include "backends/matrix_unit/Tessera_FlashSpmmKernel.hpp"
+#include "backends/reference/Tessera_EmulatedPartials.hpp"
 
 /// \file
 /// FlashSparse on emulated waves and matrix units, parts one after another.
@@ -18,17 +19,11 @@ struct Emulation {
   void run() const {
     using Wave = HostWave<Atom::lanes>;
     using Kernel = FlashSpmmKernel<Emulated<Atom>, Wave, Swap, Coalesced, Tiles>;
-    using Partials = SpmmPartials<typename Atom::Operand, float, Wave>;
-    const int shift = Partials::shift(false);
     const Wave wave;
     for (std::int64_t column = 0; column < args.dense.columns; column += Kernel::columns) {
       for (std::int64_t part = 0; part < args.split.part_count; ++part) Kernel::run(wave, args, part, column);
     }
-    for (std::int64_t i = 0; i < args.split.split_count * args.vector_length; ++i) {
-      for (std::int64_t column = 0; column < args.dense.columns; column += Partials::tile_columns(shift)) {
-        Partials::window_row(wave, args, args.vector_length, shift, i, column);
-      }
-    }
+    emulate_add_partials<typename Atom::Operand, float, Wave>(spmm_partial_rows(args, args.vector_length));
   }
 };
 

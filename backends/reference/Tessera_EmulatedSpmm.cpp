@@ -8,6 +8,7 @@
 
 #include "backends/matrix_unit/Tessera_PanelDispatch.hpp"
 #include "backends/matrix_unit/Tessera_RowsKernel.hpp"
+#include "backends/reference/Tessera_EmulatedPartials.hpp"
 
 /// \file
 /// Panels and rows on emulated waves and matrix units, parts one after another.
@@ -32,14 +33,8 @@ struct PanelEmulation {
         Kernel::run(wave, shared_out, Wave::memory(reinterpret_cast<char*>(memory.data())), part, column);
       }
     }
-    constexpr int rows = Kernel::Shape::rows;
-    using Partials = SpmmPartials<typename Atom::Operand, typename Atom::Accumulator, Wave>;
-    const int shift = Partials::shift(false);
-    for (std::int64_t i = 0; i < args.split.split_count * rows; ++i) {
-      for (std::int64_t column = 0; column < args.dense.columns; column += Partials::tile_columns(shift)) {
-        Partials::window_row(wave, args, rows, shift, i, column);
-      }
-    }
+    emulate_add_partials<typename Atom::Operand, typename Atom::Accumulator, Wave>(
+        spmm_partial_rows(args, Kernel::Shape::rows));
     return {};
   }
 };
@@ -66,15 +61,7 @@ Status run_rows(const SpmmRowsArgs& args) {
     }
   };
   rows_dispatch<Types, HostWave<Lanes>>(args, lanes, args.dense.columns % 4 != 3, run);
-  const HostWave<Lanes> wave;
-  const int shift = rows_add_shift<Types, HostWave<Lanes>>(args);
-  const std::int64_t step =
-      SpmmPartials<typename Types::Value, typename Types::Sum, HostWave<Lanes>>::tile_columns(shift);
-  for (std::int64_t i = 0; i < args.split_count; ++i) {
-    for (std::int64_t column = 0; column < args.dense.columns; column += step) {
-      rows_add_pieces<Types>(wave, args, args.splits[i], shift, column);
-    }
-  }
+  emulate_add_partials<typename Types::Value, typename Types::Sum, HostWave<Lanes>>(spmm_partial_rows(args));
   return {};
 }
 

@@ -111,7 +111,6 @@ struct SpmmPartFunctor {
     split.window = static_cast<std::int32_t>(w);
     split.first = static_cast<std::int32_t>(count.parts());
     split.count = static_cast<std::int32_t>(n);
-    split.unused = 0;
     splits(count.windows()) = split;
   }
 };

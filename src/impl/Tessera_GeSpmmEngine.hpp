@@ -41,6 +41,13 @@ bool ge_spmm_packs(const Dense<T>& b, bool host, std::int64_t nnz) {
   return host ? b.column_stride != 1 : !b.aligned();
 }
 
+/// What a backend's rows are told about A (SpmmFeatures).
+struct GeSpmmPattern {
+  std::int64_t compact_from = 0;  ///< columns from which on B is copied in TF32 (CompactB); 0: never
+  double reach = 0;               ///< rows of B that neighbouring rows of A lie across; 0: unknown
+  bool local = false;             ///< whether neighbouring rows share columns
+};
+
 /// A as it is, long rows cut. A matrix that is to be multiplied in a narrower precision than its own is rounded once,
 /// into values of its own type.
 template <class Csr>
@@ -67,15 +74,16 @@ class GeSpmmEngine {
   };
 
   /// set_up == false (SpmmAlgorithm::Csr, one-shot products): rows are not looked at and B is read where it lies.
-  /// TF32 (a matrix of floats): products in FP32; from `compact_from` columns on, unless that is 0, the backend
-  /// multiplies a copy of B in TF32 (CompactB).
+  /// TF32 (a matrix of floats): products in FP32; from pattern.compact_from columns on, unless that is 0, the backend
+  /// multiplies a copy of B in TF32.
   GeSpmmEngine(const Exec& space, const Csr& A, Precision precision, const SpmmOptions& options, bool set_up,
-               const KernelTable* backend, std::int64_t compact_from)
+               const KernelTable* backend, const GeSpmmPattern& pattern)
       : csr_(A),
         precision_(precision == Precision::TF32 ? Precision::FP32 : precision),
         set_up_(set_up),
         backend_(set_up ? backend : nullptr),
-        compact_from_(backend_ != nullptr && backend_->spmm_rows != nullptr ? compact_from : 0) {
+        pattern_(backend_ != nullptr && backend_->spmm_rows != nullptr ? pattern : GeSpmmPattern{}),
+        cache_bytes_(last_cache(backend_)) {
     require<InvalidArgument>(options.gespmm.max_piece >= 0 && options.gespmm.max_piece <= RowPiece::most_entries, [&] {
       return "GeSpmmOptions::max_piece must be in [0, " + std::to_string(RowPiece::most_entries) + "], not " +
              std::to_string(options.gespmm.max_piece);
@@ -166,25 +174,28 @@ class GeSpmmEngine {
     s.format_bytes = s.csr_bytes + table_.bytes();
     s.map_bytes = 0;
     s.row_max = table_.longest;
-    s.launches = (table_.partial_count > 0 ? 2 : 1) + (compact_from_ > 0 ? 1 : 0);
-    if (compact_from_ > 0) s.why += "; B is copied in TF32 first";
+    s.launches = (table_.partial_count > 0 ? 2 : 1) + (pattern_.compact_from > 0 ? 1 : 0);
+    if (pattern_.compact_from > 0) s.why += "; B is copied in TF32 first";
     if (table_.partial_count > 0) {
       s.classes = {{"split rows", static_cast<long long>(table_.splits.extent(0)), 0}};
     }
   }
 
  private:
+  static std::int64_t last_cache(const KernelTable* backend) {
+    DeviceFacts facts;
+    const bool known = backend != nullptr && backend->device_facts != nullptr && backend->device_facts(facts).ok();
+    return known ? static_cast<std::int64_t>(facts.cache_bytes) : 0;
+  }
   /// Whether B takes at most half of the device's last cache. (Of large ones, half lies at the other end of the chip.)
   bool caches_b(const SpmmOptions& options) const {
-    DeviceFacts facts;
-    if (backend_ == nullptr || backend_->device_facts == nullptr || !backend_->device_facts(facts).ok()) return false;
     const double b =
         static_cast<double>(csr_.cols()) * static_cast<double>(options.num_columns_hint) * double{sizeof(Value)};
-    return options.num_columns_hint > 0 && 2 * b <= static_cast<double>(facts.cache_bytes);
+    return options.num_columns_hint > 0 && 2 * b <= static_cast<double>(cache_bytes_);
   }
   static std::int64_t partial_ld(std::int64_t columns) { return (columns + 3) / 4 * 4; }
   bool compacts(std::int64_t columns) const {
-    return compact_from_ > 0 && columns >= compact_from_ &&
+    return pattern_.compact_from > 0 && columns >= pattern_.compact_from &&
            CompactB::fits(static_cast<std::int64_t>(csr_.cols()), columns);
   }
   std::size_t compact_bytes(std::int64_t columns) const {
@@ -208,6 +219,9 @@ class GeSpmmEngine {
     args.nnz = static_cast<std::int64_t>(csr_.nnz());
     args.row_map = csr_.row_map().data();
     args.offset_bytes = static_cast<int>(sizeof(typename Csr::size_type));
+    args.cache_bytes = cache_bytes_;
+    args.reach = static_cast<std::int64_t>(pattern_.reach);
+    args.local = pattern_.local;
     args.columns = reinterpret_cast<const std::int32_t*>(csr_.entries().data());
     args.values = csr_.values().data();
     args.table = pieces.table;
@@ -240,7 +254,8 @@ class GeSpmmEngine {
   Precision precision_;
   bool set_up_;
   const KernelTable* backend_;  ///< whose kernel for compressed rows is used, if it has one and takes the operands
-  std::int64_t compact_from_;   ///< columns from which on B is copied in TF32; 0: never
+  GeSpmmPattern pattern_;
+  std::int64_t cache_bytes_;  ///< of the device's last cache, 0 if unknown
   PieceTable<Memory> table_;
   Kokkos::View<Value*, Kokkos::LayoutLeft, typename Csr::device_type> rounded_;
   SpmmScratch<Exec, Memory> scratch_;

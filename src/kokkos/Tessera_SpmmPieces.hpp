@@ -20,14 +20,13 @@ namespace Tessera {
 namespace Impl {
 
 using RowPiece = SpmmRowPiece;
-using SplitRow = SpmmSplitRow;
 
 /// What kernels see: table == nullptr means that piece p is row p.
 template <class Sum>
 struct RowPieces {
   const RowPiece* table = nullptr;
   std::int64_t count = 0;
-  const SplitRow* splits = nullptr;
+  const SpmmSplit* splits = nullptr;
   std::int64_t split_count = 0;
   Sum* partials = nullptr;  ///< [partial][column]
   std::int64_t partial_ld = 0;
@@ -55,11 +54,11 @@ struct PieceTable {
   using View = typename Arena<MemorySpace>::template View<T>;
   std::shared_ptr<void> storage;
   View<RowPiece> pieces;
-  View<SplitRow> splits;
+  View<SpmmSplit> splits;
   std::int64_t partial_count = 0, longest = 0;
   std::int64_t most_pieces = 1;  ///< that a row has
 
-  std::size_t bytes() const { return sizeof(RowPiece) * pieces.extent(0) + sizeof(SplitRow) * splits.extent(0); }
+  std::size_t bytes() const { return sizeof(RowPiece) * pieces.extent(0) + sizeof(SpmmSplit) * splits.extent(0); }
 };
 
 template <class Csr>
@@ -166,7 +165,7 @@ struct PieceFunctors {
     std::int64_t most;
     View<Counts> at;
     View<RowPiece> pieces;
-    View<SplitRow> splits;
+    View<SpmmSplit> splits;
     KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row) const {
       const Counts place = at(row);
       const std::int64_t entries = length(A, row), count = at(row + 1).pieces - place.pieces;
@@ -233,7 +232,7 @@ PieceTable<typename Csr::memory_space> cut_rows(const Exec& space, const Csr& A,
   table.storage =
       Arena<Memory>::make(space, backend, "Tessera::spmm::pieces", Lifetime::Plan, [&](Arena<Memory>& arena) {
         table.pieces = arena.template take<RowPiece>(static_cast<std::size_t>(total.pieces));
-        table.splits = arena.template take<SplitRow>(static_cast<std::size_t>(total.splits));
+        table.splits = arena.template take<SpmmSplit>(static_cast<std::size_t>(total.splits));
       });
   table.partial_count = total.partials;
   table.most_pieces = (table.longest + most - 1) / most;
@@ -274,11 +273,11 @@ struct FinishSplitRows {
   RowPieces<Sum> pieces;
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t n) const {
     const std::int64_t split = n / c.columns, column = n - split * c.columns;
-    const SplitRow row = pieces.splits[split];
+    const SpmmSplit row = pieces.splits[split];
     const Sum* from = pieces.partials + row.first * pieces.partial_ld + column;
     Sum sum = 0;
     for (std::int32_t k = 0; k < row.count; ++k, from += pieces.partial_ld) sum += *from;
-    CT* const to = c.at(row.row, column);
+    CT* const to = c.at(row.window, column);
     *to = CT(beta == Sum(0) ? alpha * sum : alpha * sum + beta * widen<Sum>(*to));
   }
 };

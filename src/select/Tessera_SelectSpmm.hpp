@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "impl/Tessera_FlashEngine.hpp"
+#include "impl/Tessera_GeSpmmEngine.hpp"
 #include "impl/Tessera_PanelEngine.hpp"
 #include "select/Tessera_SelectSpmv.hpp"
 
@@ -29,13 +30,13 @@ struct SpmmChoice {
   Backend backend = Backend::Kokkos;
   Precision precision = Precision::FP64;
   bool fallback = false;
-  bool predict = false;           ///< the matrix decides: see Tessera_SpmmRules.hpp
-  std::int64_t compact_from = 0;  ///< columns from which on GeSpmm copies B in TF32 (CompactB); 0: never
+  bool predict = false;   ///< the matrix decides: see Tessera_SpmmRules.hpp
+  GeSpmmPattern pattern;  ///< for GeSpmm, where `looks`
   std::vector<SpmmCandidate> candidates;
   std::string why, device;
 
-  /// Whether features of the matrix are wanted: also for rows in TF32, which may copy B.
-  bool looks() const { return predict || (algorithm == SpmmAlgorithm::GeSpmm && precision == Precision::TF32); }
+  /// Whether features of the matrix are wanted: also for a backend's rows, which walk by them.
+  bool looks() const { return predict || (algorithm == SpmmAlgorithm::GeSpmm && backend != Backend::Kokkos); }
 };
 
 /// Whether a backend multiplies by this algorithm in this precision.

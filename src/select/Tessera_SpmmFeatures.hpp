@@ -23,6 +23,10 @@ struct SpmmFeatures {
   /// Entries a different column in aligned windows of 8, 16, 32 and 64 rows: one fetched row of B serves so many. At
   /// least 1, at most the rows of the window unless rows repeat columns; 0 for a matrix without entries.
   double g8 = 0, g16 = 0, g32 = 0, g64 = 0;
+  /// Rows of B from the first to the last that a row uses, mean of the rows of the windows that are not empty: two
+  /// planes of a mesh in its natural order, nearly all rows of B where there is no order. Of unsorted rows, by 16
+  /// entries.
+  double reach = 0;
 };
 
 namespace Impl {
@@ -31,6 +35,7 @@ struct SpmmFeatureFound {
   std::uint64_t longest, empty_rows;
   std::uint64_t entries;       // of counted columns
   std::uint64_t different[4];  // in windows of 8, 16, 32, 64 rows
+  std::uint64_t reach, used;   // added up over rows that are not empty, and how many these are
 };
 
 /// A team counts the rows of its share of the matrix, and the columns of a window. A hash table holds of each column in
@@ -108,12 +113,38 @@ struct SpmmFeatureFunctor {
     });
   }
 
+  /// Rows of B from the first to the last that a row uses, added up over the window's rows: exact for sorted rows, else
+  /// of 16 entries at most.
+  KOKKOS_INLINE_FUNCTION void measure_reach(const member& team, std::int64_t first, std::int64_t last) const {
+    std::uint64_t reach = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, static_cast<int>(last - first)),
+        [&](const int i, std::uint64_t& sum) {
+          const std::int64_t b = begin(first + i), gaps = begin(first + i + 1) - b - 1;
+          if (gaps < 0) return;
+          std::int64_t least = A.entries()(b), most = least;
+          const std::int64_t taken = gaps < 15 ? gaps : 15;
+          for (std::int64_t k = 1; k <= taken; ++k) {
+            const std::int64_t column = A.entries()(b + gaps * k / taken);
+            least = column < least ? column : least;
+            most = column > most ? column : most;
+          }
+          sum += static_cast<std::uint64_t>(most - least + 1) | std::uint64_t{1} << 48;
+        },
+        reach);
+    Kokkos::single(Kokkos::PerTeam(team), [&]() {
+      Kokkos::atomic_add(&found(0).reach, reach & ((std::uint64_t{1} << 48) - 1));
+      Kokkos::atomic_add(&found(0).used, reach >> 48);
+    });
+  }
+
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
     Table keys(team.team_scratch(0), slots), groups(team.team_scratch(0), slots);
     row_lengths(team);
     const std::int64_t first = team.league_rank() * windows / sampled * window_rows, rows = A.rows();
     const std::int64_t last = first + window_rows < rows ? first + window_rows : rows;
     const std::int64_t base = begin(first), entries = begin(last) - base;
+    measure_reach(team, first, last);
     // One of 2^shift columns, so that as many entries are expected as half of the slots can hold.
     int shift = 0;
     while (entries >> shift > most) ++shift;
@@ -203,6 +234,7 @@ SpmmFeatures spmm_features(const Exec& space, const Csr& A, const KernelTable* b
     // Nothing was sampled where all sampled windows are empty: then there is nothing to share.
     *densities[k] = all.different[k] > 0 ? static_cast<double>(all.entries) / static_cast<double>(all.different[k]) : 1;
   }
+  if (all.used > 0) f.reach = static_cast<double>(all.reach) / static_cast<double>(all.used);
   return f;
 }
 

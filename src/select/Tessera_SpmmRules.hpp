@@ -21,7 +21,7 @@ namespace Impl {
 /// so narrow B asks for denser windows; TF32 stands against rows in FP32, which carry no conversions; FP32 costs three
 /// products and the splitting of operands.
 inline double least_panel_density(std::int64_t columns, Precision precision) {
-  if (precision == Precision::TF32) return 2.5;
+  if (precision == Precision::TF32) return columns <= 128 ? 2.5 : 3.1;
   if (precision == Precision::FP32) return columns <= 16 ? 4.2 : columns <= 128 ? 3.4 : 4.0;
   if (precision == Precision::FP64) return columns <= 16 ? 3.5 : 2.1;
   return columns <= 32 ? 2.5 : 2.3;
@@ -36,6 +36,11 @@ inline std::int64_t compact_b_from(const SpmmFeatures& f, Precision precision, c
   const bool often = static_cast<double>(f.nnz) >= uses * static_cast<double>(f.cols);
   const bool apart = f.mean >= 200 || (f.mean >= 12 && f.g8 <= 1.5);
   return options.num_columns_hint >= 64 && often && apart ? 48 : 0;
+}
+
+/// What rows walk by. Windows of eight rows share columns from 2.5 entries a fetched row of B on.
+inline GeSpmmPattern ge_spmm_pattern(const SpmmFeatures& f, Precision precision, const SpmmOptions& options) {
+  return {compact_b_from(f, precision, options), f.reach, f.g8 >= 2.5};
 }
 
 /// Predicted time of an apply to N columns in units of one gathered row of B of the precision's elements: rows that are
@@ -63,7 +68,7 @@ inline void predict_spmm(SpmmChoice& c, const SpmmFeatures& f, const SpmmOptions
   for (const SpmmAlgorithm a : {SpmmAlgorithm::Panels, SpmmAlgorithm::FlashSparse, SpmmAlgorithm::GeSpmm}) {
     const bool possible = a == SpmmAlgorithm::GeSpmm ? c.precision != Precision::TF32 || exact_rows
                                                      : offers_spmm(table, a, c.precision, options);
-    if (possible) c.candidates.push_back({a, predicted_cost(a, f, columns, c.precision, c.compact_from > 0)});
+    if (possible) c.candidates.push_back({a, predicted_cost(a, f, columns, c.precision, c.pattern.compact_from > 0)});
   }
   std::stable_sort(c.candidates.begin(), c.candidates.end(),
                    [](const SpmmCandidate& a, const SpmmCandidate& b) { return a.cost < b.cost; });
@@ -71,9 +76,9 @@ inline void predict_spmm(SpmmChoice& c, const SpmmFeatures& f, const SpmmOptions
   char text[320];
   std::snprintf(text, sizeof(text),
                 "%s for %lld columns of %s: rows of %.1f (longest %lld); a fetched row of B serves %.2f, %.2f, %.2f, "
-                "%.2f entries in windows of 8, 16, 32, 64 rows (Panels from %.2f)",
+                "%.2f entries in windows of 8, 16, 32, 64 rows, which reach across %.3g rows of B (Panels from %.2f)",
                 to_string(c.algorithm), static_cast<long long>(columns), to_string(c.precision), f.mean,
-                static_cast<long long>(f.longest), f.g8, f.g16, f.g32, f.g64,
+                static_cast<long long>(f.longest), f.g8, f.g16, f.g32, f.g64, f.reach,
                 least_panel_density(columns, c.precision));
   c.why = text;
 }

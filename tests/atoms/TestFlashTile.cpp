@@ -146,7 +146,7 @@ struct Format {
  private:
   void cut(int window, int blocks, int max_blocks) {
     const int pieces = std::max(1, (blocks + max_blocks - 1) / max_blocks);
-    if (pieces > 1) splits.push_back({window, partials, pieces, 0});
+    if (pieces > 1) splits.push_back({window, partials, pieces});
     for (int i = 0; i < pieces; ++i) {
       const int first = i * max_blocks;
       parts.push_back({window, static_cast<std::uint32_t>(first), std::min(max_blocks, blocks - first),

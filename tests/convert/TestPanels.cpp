@@ -297,6 +297,19 @@ double plain_density(const Pattern& p, int height) {
   }
   return p.entries.empty() ? 0 : static_cast<double>(p.entries.size()) / static_cast<double>(different);
 }
+/// Columns from a row's first to its last, mean of the rows that are not empty.
+double plain_reach(const Pattern& p) {
+  double sum = 0;
+  int used = 0;
+  for (std::int64_t row = 0; row < p.rows; ++row) {
+    const auto at = static_cast<std::size_t>(row);
+    const auto b = p.entries.begin() + p.row_map[at], e = p.entries.begin() + p.row_map[at + 1];
+    if (b == e) continue;
+    sum += *std::max_element(b, e) - *std::min_element(b, e) + 1;
+    ++used;
+  }
+  return used > 0 ? sum / used : 0;
+}
 SpmmFeatures features_of(const Pattern& p) {
   const DeviceMatrix<Exec, float, int> device(make_matrix<float, int>(p, Data::Real, 1));
   return spmm_features(Exec(), device.view());
@@ -320,6 +333,13 @@ TEST(SpmmFeatures, ExactWhereEverythingIsSampled) {
     EXPECT_EQ(f.longest, longest);
     EXPECT_EQ(f.empty_rows, empty);
     EXPECT_EQ(f.mean, p.rows > 0 ? static_cast<double>(p.entries.size()) / static_cast<double>(p.rows) : 0);
+    Pattern sorted = p;
+    for (std::size_t r = 0; r < static_cast<std::size_t>(p.rows); ++r) {
+      std::sort(sorted.entries.begin() + p.row_map[r], sorted.entries.begin() + p.row_map[r + 1]);
+    }
+    EXPECT_DOUBLE_EQ(features_of(sorted).reach, plain_reach(p));
+    EXPECT_LE(f.reach, plain_reach(p));  // of rows that are not sorted, 16 entries
+    EXPECT_GE(f.reach, 0.5 * plain_reach(p));
     const double densities[] = {f.g8, f.g16, f.g32, f.g64};
     for (int k = 0; k < 4; ++k) {
       // Heavier windows are sampled.
@@ -345,6 +365,7 @@ TEST(SpmmFeatures, Sampled) {
   const Pattern p = generate("random:rows=60001:cols=997:lengths=uniform:mean=4");
   const SpmmFeatures f = features_of(p);
   EXPECT_NEAR(f.g8, plain_density(p, 8), 0.02);
+  EXPECT_NEAR(f.reach, plain_reach(p), 0.01 * 997);
   EXPECT_NEAR(f.g64, plain_density(p, 64), 0.05);
   const SpmmFeatures again = features_of(p);
   EXPECT_EQ(f.g8, again.g8);

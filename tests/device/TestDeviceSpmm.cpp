@@ -56,8 +56,8 @@ TYPED_TEST(DeviceSpmm, SplitWindowsAndRows) {
   this->suite.options.panels.max_blocks = 1;
   this->suite.options.flash.max_blocks = 1;
   this->suite.options.gespmm.max_piece = 3;
-  this->suite.every_width(this->mixed, {1, 33, 70, 128});
-  this->suite.every_width(this->heavy, {20});
+  this->suite.every_width(this->mixed, {1, 33, 70, 300});
+  this->suite.every_width(this->heavy, {20, 300});
 }
 TYPED_TEST(DeviceSpmm, FewLongRows) {  // which waves share
   const std::string spec = "random:rows=300:cols=2000:mean=200";

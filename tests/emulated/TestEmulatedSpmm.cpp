@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "backends/matrix_unit/Tessera_RowsKernel.hpp"
 #include "support/Tessera_TestSpmm.hpp"
 
 namespace Tessera {
@@ -69,8 +68,8 @@ TYPED_TEST(EmulatedSpmm, SplitWindowsAndRows) {
   this->suite.options.panels.max_blocks = 1;
   this->suite.options.flash.max_blocks = 1;
   this->suite.options.gespmm.max_piece = 3;
-  this->suite.every_width(this->mixed, {1, 33, 70});
-  this->suite.every_width(this->heavy, {20, 70});
+  this->suite.every_width(this->mixed, {1, 33, 70, 300});
+  this->suite.every_width(this->heavy, {20, 70, 300});
 }
 // Short, long and uneven rows in narrow and wide products: every walk of rows (RowsWalks has the rule).
 TYPED_TEST(EmulatedSpmm, RowsOfEveryKind) {
@@ -136,7 +135,7 @@ void expect_pieces(const char* spec, std::int64_t most, bool b_is_cached, bool o
     if (p.partial < 0) continue;
     ++written[static_cast<std::size_t>(p.partial)];
     for (std::size_t s = 0; s < table.splits.extent(0); ++s) {
-      if (table.splits(s).row == p.row) {
+      if (table.splits(s).window == p.row) {
         EXPECT_EQ(p.partial, table.splits(s).first + (first - A.row_map[row]) / most);
       }
     }
@@ -176,67 +175,6 @@ TEST(CopiesOfB, AreRounded) {
     EXPECT_EQ(got[0], static_cast<float>(sum * (copy == Tf32Copy::Always ? 1 : 0x1.0008p0)));
     EXPECT_EQ(plan.statistics().launches, copy == Tf32Copy::Always ? 2 : 1);
   }
-}
-
-/// `count` rows (pieces, if cut) of `mean` entries, on a device of 1,000 lanes in waves of 32.
-template <class Value>
-RowsWalk walk_of(std::int64_t count, std::int64_t mean, std::int64_t columns, bool cut = false,
-                 std::int64_t rows_of_b = 1000000) {
-  static const SpmmRowPiece piece{};
-  SpmmRowsArgs args;
-  args.count = count;
-  args.nnz = count * mean;
-  args.cols = rows_of_b;
-  args.table = cut ? &piece : nullptr;
-  args.dense.columns = columns;
-  return rows_walk<RowsOfB<Value>>(args, 32, 1000);
-}
-
-TEST(RowsWalks, FollowTheRows) {
-  EXPECT_EQ(walk_of<float>(1000, 5, 64), RowsWalk::Pairs);           // short
-  EXPECT_EQ(walk_of<half_t>(1000, 5, 64), RowsWalk::Pairs);          // 8 vectors: 8,000 of 3,000 wanted
-  EXPECT_EQ(walk_of<half_t>(300, 5, 64), RowsWalk::Quads);           // too few of them
-  EXPECT_EQ(walk_of<float>(1000, 40, 64), RowsWalk::Octets);         // long
-  EXPECT_EQ(walk_of<float>(1000, 40, 256), RowsWalk::Pairs);         // 64 vectors a row
-  EXPECT_EQ(walk_of<float>(1000, 150, 256), RowsWalk::Octets);       // longer than they pay for
-  EXPECT_EQ(walk_of<double>(1000, 20, 64, true), RowsWalk::Octets);  // cut
-  EXPECT_EQ(walk_of<double>(1000, 5, 64, true), RowsWalk::Pairs);    // cut, but most are short
-  EXPECT_EQ(walk_of<half_t>(1000, 5, 64, true), RowsWalk::Octets);
-  EXPECT_EQ(walk_of<double>(1000, 5, 8, true), RowsWalk::Octets);  // too narrow
-  EXPECT_EQ(walk_of<float>(1000, 200, 64), RowsWalk::Shared);      // very long
-  EXPECT_EQ(walk_of<float>(40, 100, 32), RowsWalk::Shared);        // few
-  EXPECT_EQ(walk_of<float>(1000, 200, 128), RowsWalk::Octets);     // one team a wave: nothing to share
-  // Rows of B that are used 16 times or more.
-  EXPECT_EQ(walk_of<float>(1000, 200, 128, false, 12500), RowsWalk::Shared);
-  EXPECT_EQ(walk_of<float>(1000, 200, 128, false, 12501), RowsWalk::Octets);
-  EXPECT_EQ(walk_of<float>(1000, 64, 128, false, 1000), RowsWalk::Octets);
-  EXPECT_EQ(walk_of<float>(1000, 64, 128, true, 4000), RowsWalk::Shared);
-}
-TEST(RowsWalks, TilesAndLimits) {
-  using Wave = HostWave<32>;
-  using Pairs = RowsKernel<RowsTypes<float, float>, Wave, std::int32_t, RowsWalk::Pairs>;
-  SpmmRowsArgs args;
-  args.dense.columns = 256;
-  args.cols = 1000;
-  EXPECT_EQ(rows_shift<Pairs>(args), 5);  // 1,024 bytes a row of B
-  args.cols = 2000000;
-  EXPECT_EQ(rows_shift<Pairs>(args), 4);  // 512, as B is large
-  args.dense.columns = 9;
-  EXPECT_EQ(rows_shift<Pairs>(args), 1);  // 16 columns
-  using Shared = RowsKernel<RowsTypes<float, float>, Wave, std::int32_t, RowsWalk::Shared>;
-  args.dense.columns = 64;
-  args.count = 100;
-  args.nnz = 20000;
-  EXPECT_EQ(rows_shift<Shared>(args), 4);
-  args.cols = 1000;
-  EXPECT_EQ(rows_shift<Shared>(args), 3);  // 128 bytes
-  args.precision = Precision::FP64;
-  args.dense.columns = 65535 * 64;
-  EXPECT_TRUE(rows_check(args).ok());
-  ++args.dense.columns;
-  EXPECT_FALSE(rows_check(args).ok());
-  args.precision = Precision::FP32;
-  EXPECT_TRUE(rows_check(args).ok());
 }
 
 }  // namespace Testing
