@@ -26,8 +26,8 @@
 /// A *walk* says how many vectors of a row of B a lane takes and how many entries are under way at once. All hold about
 /// the same registers; which is fastest depends on the rows (perf_test/NOTES.md, "Rows"):
 ///
-///     Pairs   2 vectors, 2 entries   short rows: an entry's column and value are read once for twice the columns; what
-///                                    later rows need of A is asked for ahead
+///     Pairs   2 vectors, 2 entries   short rows, and longer ones where rows of B are long: an entry's column and value
+///                                    are read once for twice the columns; what later rows need of A is asked for ahead
 ///     Quads   1 vector,  4 entries   short rows that would leave the device idle otherwise
 ///     Octets  1 vector,  8 entries   long rows, and matrices whose long rows are cut
 ///     Shared  1 vector,  4 entries   the teams of a wave share an item, each takes every other group of four entries,
@@ -330,7 +330,7 @@ RowsWalk rows_walk(const SpmmRowsArgs& args, int wave, std::int64_t lanes) {
   const bool cut = args.table != nullptr, fills = count * vectors >= 3 * lanes, wide = B::columns <= 4;
   const bool brief = cut ? nnz <= 6 * count && wide && vectors >= 8 : nnz <= 7 * count;
   if (brief) return fills ? RowsWalk::Pairs : cut ? RowsWalk::Octets : RowsWalk::Quads;
-  // Where rows of B are long, two vectors of two of them are as much on its way as one vector of eight.
+  // Where rows of B are long, reading A half as often is worth more than eight rows of B under way.
   const bool near = !rows_reach_far(args, std::min<std::int64_t>(B::bytes(args.dense.columns), 512));
   const bool some = !cut && !args.local && wide && vectors >= 16 && 2 * nnz >= 17 * count && nnz <= 32 * count;
   const bool many = (!cut || args.local) && vectors >= (wide ? 32 : 64) && nnz <= 128 * count;

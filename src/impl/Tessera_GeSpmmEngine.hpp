@@ -44,7 +44,7 @@ bool ge_spmm_packs(const Dense<T>& b, bool host, std::int64_t nnz) {
 /// What a backend's rows are told about A (SpmmFeatures).
 struct GeSpmmPattern {
   std::int64_t compact_from = 0;  ///< columns from which on B is copied in TF32 (CompactB); 0: never
-  double reach = 0;               ///< rows of B that neighbouring rows of A lie across; 0: unknown
+  double reach = 0;               ///< rows of B from the first to the last that a row of A uses, mean; 0: unknown
   bool local = false;             ///< whether neighbouring rows share columns
 };
 
