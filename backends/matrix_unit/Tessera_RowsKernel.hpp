@@ -114,8 +114,11 @@ enum class RowsWalk { Pairs, Quads, Octets, Shared };
 /// Whether 32 bits count the entries, a group of them beyond the last one included.
 inline bool rows_narrow(const SpmmRowsArgs& args) { return args.nnz < (std::int64_t{1} << 31) - 1024; }
 
+/// Columns up to which tiles of B may be narrower than 512 bytes: a grid has 65,535 of them.
+constexpr std::int64_t rows_narrow_columns = 65536;
+
 /// What no launcher can do: bytes between rows of B are 32-bit numbers, and a grid has 65,535 tiles of at least
-/// 512 bytes (narrower ones are for fewer columns).
+/// 512 bytes.
 inline Status rows_check(const SpmmRowsArgs& args) {
   constexpr std::int64_t most_apart = (std::int64_t{1} << 28) - 1;
   const std::int64_t most_columns = std::int64_t{65535} * (args.precision == Precision::FP64 ? 64 : 128);
@@ -301,7 +304,7 @@ struct RowsKernel {
 inline bool rows_in_narrow_tiles(const SpmmRowsArgs& args) {
   const bool pieces = args.table != nullptr && !args.local;
   const bool lengthy = args.nnz >= (pieces ? 64 : 200) * args.count;
-  return lengthy && args.nnz >= 16 * args.cols && args.dense.columns <= 65536;
+  return lengthy && args.nnz >= 16 * args.cols && args.dense.columns <= rows_narrow_columns;
 }
 
 /// Whether rows reach so far in B that what they use does not wait in the last cache until later rows use it again, in
@@ -311,9 +314,10 @@ inline bool rows_reach_far(const SpmmRowsArgs& args, std::int64_t bytes) {
   const bool known = args.table == nullptr && !args.local && args.cache_bytes > 0;
   return known && 32 * args.reach * bytes > 9 * args.cache_bytes;
 }
-/// And not because all of B does.
+/// Whether narrower tiles may help: all of B does not wait either, and there are not too many of them.
 inline bool rows_reach_beyond(const SpmmRowsArgs& args, std::int64_t bytes) {
-  return rows_reach_far(args, bytes) && 16 * args.cols * bytes > 9 * args.cache_bytes;
+  const bool all = 16 * args.cols * bytes <= 9 * args.cache_bytes;
+  return rows_reach_far(args, bytes) && !all && args.dense.columns <= rows_narrow_columns;
 }
 
 /// The walk for a product (perf_test/NOTES.md, "Rows"). lanes: of the whole device.

@@ -185,6 +185,14 @@ TEST(RowsWalks, TilesAndLimits) {
   EXPECT_EQ(rows_shift<Pairs>(args), 5);  // not even 256 bytes would wait
   using Octets = RowsKernel<RowsTypes<float, float>, Wave, std::int32_t, RowsWalk::Octets>;
   EXPECT_EQ(rows_shift<Octets>(args), 3);
+  args.dense.columns = 65537;  // more tiles than a grid may have, if the number grows further
+  EXPECT_EQ(rows_shift<Octets>(args), 5);
+  args.reach = 19000;
+  EXPECT_EQ(rows_shift<Pairs>(args), 5);
+  args.dense.columns = 65536;
+  EXPECT_EQ(rows_shift<Pairs>(args), 4);
+  args.dense.columns = 256;
+  args.reach = 76000;
   using Compact = RowsKernel<RowsTypes<float, float, RowsOfCompactB>, Wave, std::int32_t, RowsWalk::Octets>;
   EXPECT_EQ(rows_shift<Compact>(args), 5);
   args.reach = 0;
