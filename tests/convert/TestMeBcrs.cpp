@@ -208,7 +208,7 @@ TEST(MeBcrs, ByHand) {
   EXPECT_EQ(split.partial_count, 2);
   EXPECT_EQ(split.arguments().split.part_count, 3);
   EXPECT_EQ(split.workspace_bytes(17), 2u * 8 * 20 * 4);
-  EXPECT_EQ(split.format_bytes(), 4u * 3 + 4 * 6 + 4 * 48 + 16 * 3 + 16);
+  EXPECT_EQ(split.format_bytes(), 4u * 3 + 4 * 6 + 4 * 48 + 16 * 3 + 12);
 }
 
 // The same bytes each time, whatever order threads come in.
