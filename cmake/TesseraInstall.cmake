@@ -16,14 +16,14 @@ install(
   PATTERN "*.hpp"
   PATTERN "lib" EXCLUDE)
 install(FILES "${PROJECT_BINARY_DIR}/src/Tessera_Config.hpp" DESTINATION "${tessera_includes}")
-foreach(folder common host matrix_unit reference)
+foreach(folder interface host units kernels emulated reference)
   install(
     DIRECTORY "${PROJECT_SOURCE_DIR}/backends/${folder}"
     DESTINATION "${tessera_includes}/backends"
     FILES_MATCHING
     PATTERN "*.hpp")
 endforeach()
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/cmake/CITATION.cff" DESTINATION "${CMAKE_INSTALL_DATADIR}/tessera")
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/CITATION.cff" DESTINATION "${CMAKE_INSTALL_DATADIR}/tessera")
 
 install(
   TARGETS tessera

@@ -24,7 +24,7 @@ sources=()
 for file in "${files[@]}"; do
   [ -f "$file" ] || continue
   case $file in
-    CMakeLists.txt | CMakePresets.json | README.md | LICENSE | CHANGELOG.md | .*) ;;
+    CMakeLists.txt | CMakePresets.json | README.md | LICENSE | CHANGELOG.md | CONTRIBUTING.md | CITATION.cff | .*) ;;
     src/* | backends/* | tests/* | perf_test/* | example/* | cmake/*) ;;
     *) finding "$file: not a place of the folder tree" ;;
   esac

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "Tessera_Types.hpp"
-#include "backends/common/Tessera_KernelTable.hpp"
+#include "backends/interface/Tessera_KernelTable.hpp"
 
 namespace Tessera {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "Tessera_Types.hpp"
-#include "backends/common/Tessera_SpmmArgs.hpp"
+#include "backends/interface/Tessera_SpmmArgs.hpp"
 
 namespace Tessera {
 

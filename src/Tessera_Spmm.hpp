@@ -14,13 +14,13 @@
 #include "Tessera_Options.hpp"
 #include "Tessera_Statistics.hpp"
 #include "backends/reference/Tessera_Reference.hpp"
-#include "convert/Tessera_Transpose.hpp"
-#include "impl/Tessera_FlashEngine.hpp"
-#include "impl/Tessera_GeSpmmEngine.hpp"
-#include "impl/Tessera_PanelEngine.hpp"
-#include "select/Tessera_SelectSpmm.hpp"
-#include "select/Tessera_SpmmFeatures.hpp"
-#include "select/Tessera_SpmmRules.hpp"
+#include "core/Tessera_Transpose.hpp"
+#include "features/Tessera_SpmmFeatures.hpp"
+#include "spmm/Tessera_FlashEngine.hpp"
+#include "spmm/Tessera_GeSpmmEngine.hpp"
+#include "spmm/Tessera_PanelEngine.hpp"
+#include "spmm/Tessera_SelectSpmm.hpp"
+#include "spmm/Tessera_SpmmRules.hpp"
 
 namespace Tessera {
 

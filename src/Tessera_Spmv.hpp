@@ -13,13 +13,13 @@
 #include "Tessera_Device.hpp"
 #include "Tessera_Options.hpp"
 #include "Tessera_Statistics.hpp"
-#include "convert/Tessera_Transpose.hpp"
-#include "impl/Tessera_Csr5Engine.hpp"
-#include "impl/Tessera_DaspEngine.hpp"
-#include "impl/Tessera_PackedEngine.hpp"
-#include "kokkos/Tessera_CsrSpmv.hpp"
-#include "select/Tessera_SelectSpmv.hpp"
-#include "select/Tessera_SpmvRules.hpp"
+#include "core/Tessera_Transpose.hpp"
+#include "spmv/Tessera_Csr5Engine.hpp"
+#include "spmv/Tessera_CsrSpmv.hpp"
+#include "spmv/Tessera_DaspEngine.hpp"
+#include "spmv/Tessera_PackedEngine.hpp"
+#include "spmv/Tessera_SelectSpmv.hpp"
+#include "spmv/Tessera_SpmvRules.hpp"
 
 namespace Tessera {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "backends/matrix_unit/Tessera_AtomsNvidia.hpp"
+#include "backends/units/Tessera_AtomsNvidia.hpp"
 
 /// \file
 /// PtxUnit<Atom>: the instruction behind each NVIDIA atom, on the registers of the own lane. One specialisation a

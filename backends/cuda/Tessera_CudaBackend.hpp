@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "backends/common/Tessera_KernelTable.hpp"
+#include "backends/interface/Tessera_KernelTable.hpp"
 
 /// \file
 /// What the files of this folder share: error text and the entries of the backend's table.

@@ -6,7 +6,7 @@
 #include "backends/cuda/Tessera_CudaAtoms.cuh"
 #include "backends/cuda/Tessera_CudaBackend.hpp"
 #include "backends/cuda/Tessera_CudaWave.cuh"
-#include "backends/matrix_unit/Tessera_DaspKernel.hpp"
+#include "backends/kernels/spmv/Tessera_DaspKernel.hpp"
 
 /// \file
 /// Launchers of DASP SpMV: one wave a warp, four warps a block, no shared memory.

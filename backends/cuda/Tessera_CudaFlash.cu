@@ -10,7 +10,7 @@
 #include "backends/cuda/Tessera_CudaLaunch.cuh"
 #include "backends/cuda/Tessera_CudaPartials.cuh"
 #include "backends/cuda/Tessera_CudaWave.cuh"
-#include "backends/matrix_unit/Tessera_FlashSpmmKernel.hpp"
+#include "backends/kernels/spmm/Tessera_FlashSpmmKernel.hpp"
 
 /// \file
 /// Launchers of FlashSparse SpMM: a warp makes the 16, 32 or 64 columns of a part, four warps a block, no shared

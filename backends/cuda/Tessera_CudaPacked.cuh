@@ -5,11 +5,11 @@
 
 #include <cuda_runtime.h>
 
-#include "backends/common/Tessera_PackedCheck.hpp"
 #include "backends/cuda/Tessera_CudaBackend.hpp"
 #include "backends/cuda/Tessera_CudaLaunch.cuh"
 #include "backends/cuda/Tessera_CudaWave.cuh"
-#include "backends/matrix_unit/Tessera_PackedKernel.hpp"
+#include "backends/interface/Tessera_PackedCheck.hpp"
+#include "backends/kernels/spmv/Tessera_PackedKernel.hpp"
 
 /// \file
 /// Launchers of packed-slices SpMV: one slice a warp, four warps a block; with hub columns one block a multiprocessor.

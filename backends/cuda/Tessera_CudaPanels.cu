@@ -12,7 +12,7 @@
 #include "backends/cuda/Tessera_CudaLaunch.cuh"
 #include "backends/cuda/Tessera_CudaPartials.cuh"
 #include "backends/cuda/Tessera_CudaWave.cuh"
-#include "backends/matrix_unit/Tessera_PanelDispatch.hpp"
+#include "backends/kernels/spmm/Tessera_PanelDispatch.hpp"
 
 /// \file
 /// Launchers of SpMM from panels: a block's warps take neighbouring windows and the same columns, column tiles follow

@@ -7,7 +7,7 @@
 
 #include "backends/cuda/Tessera_CudaLaunch.cuh"
 #include "backends/cuda/Tessera_CudaWave.cuh"
-#include "backends/matrix_unit/Tessera_SpmmPartials.hpp"
+#include "backends/kernels/spmm/Tessera_SpmmPartials.hpp"
 
 /// \file
 /// The second launch of SpMM: eight waves a block, a row of C and a tile of its columns each.

@@ -9,7 +9,7 @@
 #include "backends/cuda/Tessera_CudaLaunch.cuh"
 #include "backends/cuda/Tessera_CudaPartials.cuh"
 #include "backends/cuda/Tessera_CudaWave.cuh"
-#include "backends/matrix_unit/Tessera_RowsKernel.hpp"
+#include "backends/kernels/spmm/Tessera_RowsKernel.hpp"
 
 /// \file
 /// Launchers of SpMM from compressed rows: column tiles follow each other, so that a tile of B stays in the caches.

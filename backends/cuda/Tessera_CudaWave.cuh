@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "backends/matrix_unit/Tessera_Wave.hpp"
+#include "backends/units/Tessera_Wave.hpp"
 
 /// \file
 /// The wave concept (Tessera_Wave.hpp) on an NVIDIA warp. `Stream` loads are non-coherent and do not allocate in L1, so

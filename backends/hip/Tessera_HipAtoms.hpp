@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-#include "backends/matrix_unit/Tessera_AtomsAmd.hpp"
+#include "backends/units/Tessera_AtomsAmd.hpp"
 
 /// \file
 /// MfmaUnit<Atom>: the instruction behind each AMD atom, on the registers of the own lane. One specialisation a shape;

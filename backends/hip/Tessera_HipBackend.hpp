@@ -5,7 +5,7 @@
 
 #include <hip/hip_runtime_api.h>
 
-#include "backends/common/Tessera_KernelTable.hpp"
+#include "backends/interface/Tessera_KernelTable.hpp"
 
 /// \file
 /// What the files of this folder share: error text and the entries of the backend's table.

@@ -6,7 +6,7 @@
 #include "backends/hip/Tessera_HipAtoms.hpp"
 #include "backends/hip/Tessera_HipBackend.hpp"
 #include "backends/hip/Tessera_HipWave.hpp"
-#include "backends/matrix_unit/Tessera_DaspKernel.hpp"
+#include "backends/kernels/spmv/Tessera_DaspKernel.hpp"
 
 /// \file
 /// Launchers of DASP SpMV: four waves a block, no shared memory, no private memory (CheckHipAssembly.cmake proves it).

@@ -9,7 +9,7 @@
 #include "backends/hip/Tessera_HipBackend.hpp"
 #include "backends/hip/Tessera_HipPartials.hpp"
 #include "backends/hip/Tessera_HipWave.hpp"
-#include "backends/matrix_unit/Tessera_FlashSpmmKernel.hpp"
+#include "backends/kernels/spmm/Tessera_FlashSpmmKernel.hpp"
 
 /// \file
 /// Launchers of FlashSparse SpMM: a wave makes the 16, 32 or 64 columns of a part, four waves a block, no shared and no

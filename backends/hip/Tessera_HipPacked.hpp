@@ -5,10 +5,10 @@
 
 #include <hip/hip_runtime.h>
 
-#include "backends/common/Tessera_PackedCheck.hpp"
 #include "backends/hip/Tessera_HipBackend.hpp"
 #include "backends/hip/Tessera_HipWave.hpp"
-#include "backends/matrix_unit/Tessera_PackedKernel.hpp"
+#include "backends/interface/Tessera_PackedCheck.hpp"
+#include "backends/kernels/spmv/Tessera_PackedKernel.hpp"
 
 /// \file
 /// Launchers of packed-slices SpMV: one slice a wave, four waves a block. Compiled and checked statically; no variant

@@ -9,7 +9,7 @@
 #include "backends/hip/Tessera_HipBackend.hpp"
 #include "backends/hip/Tessera_HipPartials.hpp"
 #include "backends/hip/Tessera_HipWave.hpp"
-#include "backends/matrix_unit/Tessera_PanelDispatch.hpp"
+#include "backends/kernels/spmm/Tessera_PanelDispatch.hpp"
 
 /// \file
 /// Launchers of SpMM from panels: four waves a block, each with rings of its own in the local data share; no private

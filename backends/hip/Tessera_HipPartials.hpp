@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "backends/hip/Tessera_HipWave.hpp"
-#include "backends/matrix_unit/Tessera_SpmmPartials.hpp"
+#include "backends/kernels/spmm/Tessera_SpmmPartials.hpp"
 
 /// \file
 /// The second launch of SpMM: four waves a block, a row of C and a tile of its columns each.

@@ -8,7 +8,7 @@
 #include "backends/hip/Tessera_HipBackend.hpp"
 #include "backends/hip/Tessera_HipPartials.hpp"
 #include "backends/hip/Tessera_HipWave.hpp"
-#include "backends/matrix_unit/Tessera_RowsKernel.hpp"
+#include "backends/kernels/spmm/Tessera_RowsKernel.hpp"
 
 /// \file
 /// Launchers of SpMM from compressed rows: four waves a block.

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "backends/matrix_unit/Tessera_Wave.hpp"
+#include "backends/units/Tessera_Wave.hpp"
 
 /// \file
 /// The wave concept (Tessera_Wave.hpp) on an AMD wavefront of 64 lanes. `Stream` loads are non-temporal: they are

@@ -3,7 +3,7 @@
 #ifndef TESSERA_HOST_PACKED_HPP
 #define TESSERA_HOST_PACKED_HPP
 
-#include "backends/common/Tessera_PackedLayout.hpp"
+#include "backends/interface/Tessera_PackedLayout.hpp"
 
 /// \file
 /// Packed slices on hosts: what the library compiles once, so that applications need not; each precision in a file of

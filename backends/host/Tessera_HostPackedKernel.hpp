@@ -8,9 +8,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "backends/common/Tessera_Half.hpp"
-#include "backends/common/Tessera_PackedLayout.hpp"
-#include "backends/common/Tessera_StoreResult.hpp"
+#include "backends/interface/Tessera_Half.hpp"
+#include "backends/interface/Tessera_PackedLayout.hpp"
+#include "backends/interface/Tessera_StoreResult.hpp"
 
 /// \file
 /// One vector times packed slices on a host thread. A chunk of a lane fills a register of 16 bytes (two doubles, four

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "Tessera_BenchContext.hpp"
-#include "Tessera_BenchTimer.hpp"
 #include "Tessera_Compat.hpp"
+#include "driver/Tessera_BenchContext.hpp"
+#include "driver/Tessera_BenchTimer.hpp"
 
 /// \file
 /// tessera_probe measures what a machine can do at most of what sparse products do: read streams, gather, launch,

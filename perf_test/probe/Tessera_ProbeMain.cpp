@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "Tessera_BenchMain.hpp"
+#include "driver/Tessera_BenchMain.hpp"
 #include "probe/Tessera_Probe.hpp"
 
 namespace Tessera {

@@ -3,7 +3,7 @@
 #ifndef TESSERA_PROBE_MATRIX_UNIT_HPP
 #define TESSERA_PROBE_MATRIX_UNIT_HPP
 
-#include "backends/common/Tessera_KernelTable.hpp"
+#include "backends/interface/Tessera_KernelTable.hpp"
 
 /// \file
 /// Between the probe, which knows Kokkos, and the CUDA file, which does not.

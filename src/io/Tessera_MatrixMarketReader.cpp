@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "../Tessera_Error.hpp"
+#include "Tessera_Error.hpp"
 #include "Tessera_MatrixMarket.hpp"
 #include "Tessera_MatrixMarketText.hpp"
 

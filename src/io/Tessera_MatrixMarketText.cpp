@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <limits>
 
-#include "../Tessera_Error.hpp"
+#include "Tessera_Error.hpp"
 
 namespace Tessera {
 namespace io {

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "../Tessera_Error.hpp"
+#include "Tessera_Error.hpp"
 #include "Tessera_MatrixMarket.hpp"
 #include "Tessera_MatrixMarketText.hpp"
 

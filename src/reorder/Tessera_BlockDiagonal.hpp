@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "Tessera_CsrView.hpp"
-#include "reorder/Tessera_SegmentedSort.hpp"
+#include "core/Tessera_SegmentedSort.hpp"
 
 /// \file
 /// Many small matrices as one, so that one plan and one launch serve all of them.

@@ -8,10 +8,10 @@
 #include <type_traits>
 
 #include "Tessera_CsrView.hpp"
+#include "core/Tessera_SegmentedSort.hpp"
 #include "reorder/Tessera_CuthillMcKee.hpp"
 #include "reorder/Tessera_Permutation.hpp"
 #include "reorder/Tessera_SectorStatistics.hpp"
-#include "reorder/Tessera_SegmentedSort.hpp"
 
 /// \file
 /// Another order of rows and columns, for matrices whose products wait for gathers from x. Opt-in: no plan reorders by

@@ -10,9 +10,9 @@
 
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Options.hpp"
-#include "impl/Tessera_Arena.hpp"
-#include "reorder/Tessera_SegmentedSort.hpp"
-#include "select/Tessera_SpmmFeatures.hpp"
+#include "core/Tessera_Arena.hpp"
+#include "core/Tessera_SegmentedSort.hpp"
+#include "features/Tessera_SpmmFeatures.hpp"
 
 /// \file
 /// Orders of rows that bring rows of equal columns together, for formats that cut a matrix into windows of rows (panels

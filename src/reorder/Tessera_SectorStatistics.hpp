@@ -8,7 +8,7 @@
 #include <string>
 
 #include "Tessera_CsrView.hpp"
-#include "reorder/Tessera_SegmentedSort.hpp"
+#include "core/Tessera_SegmentedSort.hpp"
 
 namespace Tessera {
 namespace reorder {

@@ -9,8 +9,8 @@
 #include <limits>
 #include <set>
 
-#include "Tessera_BenchMatrix.hpp"
-#include "Tessera_BenchReport.hpp"
+#include "driver/Tessera_BenchMatrix.hpp"
+#include "driver/Tessera_BenchReport.hpp"
 
 namespace {
 

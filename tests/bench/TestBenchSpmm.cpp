@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "Tessera_BenchCase.hpp"
-#include "Tessera_BenchMatrix.hpp"
-#include "Tessera_BenchSpmm.hpp"
-#include "Tessera_BenchVerifySpmm.hpp"
+#include "driver/Tessera_BenchCase.hpp"
+#include "driver/Tessera_BenchMatrix.hpp"
+#include "spmm/Tessera_BenchSpmm.hpp"
+#include "spmm/Tessera_BenchVerifySpmm.hpp"
 
 namespace {
 

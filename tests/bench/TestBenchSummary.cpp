@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "Tessera_BenchSummary.hpp"
+#include "driver/Tessera_BenchSummary.hpp"
 
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "Tessera_BenchTimer.hpp"
+#include "driver/Tessera_BenchTimer.hpp"
 
 namespace {
 

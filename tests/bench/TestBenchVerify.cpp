@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "Tessera_BenchVerify.hpp"
+#include "spmv/Tessera_BenchVerify.hpp"
 
 namespace {
 

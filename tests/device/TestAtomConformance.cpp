@@ -5,7 +5,7 @@
 // hits, whole numbers must agree exactly, reals within the bound of the accumulator.
 
 #include "Tessera_Config.hpp"
-#include "atoms/ConformanceCheck.hpp"
+#include "units/ConformanceCheck.hpp"
 
 namespace Tessera {
 namespace Testing {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "Tessera_Options.hpp"
-#include "backends/common/Tessera_PackedLayout.hpp"
+#include "backends/interface/Tessera_PackedLayout.hpp"
 #include "support/Tessera_TestMatrix.hpp"
 #include "support/Tessera_TestShapes.hpp"
 

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "backends/common/Tessera_SpmmArgs.hpp"
-#include "convert/Tessera_FromWindows.hpp"
+#include "backends/interface/Tessera_SpmmArgs.hpp"
+#include "formats/windows/Tessera_FromWindows.hpp"
 #include "support/Tessera_TestCheck.hpp"
 #include "support/Tessera_TestMatrix.hpp"
 

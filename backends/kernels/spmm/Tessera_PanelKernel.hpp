@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_MATRIX_UNIT_PANEL_KERNEL_HPP
+#define TESSERA_MATRIX_UNIT_PANEL_KERNEL_HPP
+
+#include <cstdint>
+
+#include "backends/interface/Tessera_Half.hpp"
+#include "backends/kernels/spmm/Tessera_PanelBlock.hpp"
+#include "backends/units/Tessera_Atom.hpp"
+#include "backends/units/Tessera_Wave.hpp"
+
+/// \file
+/// C := alpha A B + beta C from panels on matrix units. A wave takes a few neighbouring row windows (or a part of one)
+/// and a tile of columns; the waves of a block take neighbouring windows, whose rows of B meet in the first-level
+/// cache.
+///
+/// The operands are swapped and transposed as in FlashSparse [Shi et al., PPoPP'25]: C^T += B^T A^T, so that windows
+/// are as low as the instruction's n. What differs:
+/// - Rows of B, values and packets come through rings in shared memory that belong to the wave alone: asynchronous
+///   copies of whole lines, several blocks ahead. No lane ever waits for a load: packets arrive before the copies that
+///   need their columns are issued, and these before the products that need them. The rings are kept small: what they
+///   leave of the memory is first-level cache, in which the windows of a block find each other's rows.
+/// - Which column of B a fragment's row stands for is free, and so a lane takes sixteen bytes of a staged row at once,
+///   which feed several instructions; rows of C leave the same way. No shuffles.
+/// - Of A only entries are stored; a lane finds its own by counting bits.
+///
+/// A slot without entry is a zero that is multiplied: Inf and NaN in a row of B reach all rows of a window that has an
+/// entry in that column.
+
+namespace Tessera {
+
+/// What of an instruction's layout panels use. Steps: instructions over the depth of a block.
+template <class Atom_, int Steps>
+struct PanelShape {
+  using Atom = Atom_;
+  using Operand = typename Atom::Operand;
+  using Sum = typename Atom::Accumulator;
+  static constexpr int rows = Atom::n;           ///< of a window
+  static constexpr int depth = Atom::k * Steps;  ///< columns of a block
+  static constexpr int steps = Steps;
+  static constexpr int slots = rows * depth / Atom::lanes;  ///< of a lane in a block
+  static constexpr int per_step = Atom::b_registers;        ///< of these, used by one instruction
+  /// First column of the lanes that come next in a row.
+  static constexpr int stride = Atom::b_coord(Atom::lanes == 32 ? 1 : Atom::n, 0).row;
+  static constexpr int groups = Atom::m >= 16 && Atom::lanes == 32 ? 8 : Atom::m;  ///< lanes along the columns of B
+  static constexpr int halves = Atom::m / groups;  ///< columns of B a lane holds in an instruction
+  static constexpr int vector = 16 / static_cast<int>(sizeof(Operand));  ///< columns of a sixteen-byte load
+  static constexpr int quads = Atom::lanes / rows;                       ///< lanes that share a row of the window
+
+  /// Row of the window, and first of the block's columns, of a lane's slots.
+  TESSERA_FUNCTION static constexpr int row_of(int lane) { return Atom::b_coord(lane, 0).col; }
+  TESSERA_FUNCTION static constexpr int quad_of(int lane) { return Atom::b_coord(lane, 0).row / stride; }
+  TESSERA_FUNCTION static constexpr int slot_of(int lane) { return quad_of(lane) * slots; }
+  TESSERA_FUNCTION static constexpr int group_of(int lane) { return Atom::a_coord(lane, 0).row % groups; }
+
+  /// The registers of a lane's left operand in terms of its own slots and columns; the same for all lanes.
+  TESSERA_FUNCTION static constexpr int a_slot(int i) {
+    for (int j = 0; j < per_step; ++j) {
+      if (Atom::b_coord(0, j).row == Atom::a_coord(0, i).col) return j;
+    }
+    return -1;
+  }
+  TESSERA_FUNCTION static constexpr int a_half(int i) { return Atom::a_coord(0, i).row / groups; }
+
+  /// Registers of the left operand that share a column of B and a 32-bit word.
+  static constexpr int pairing = sizeof(Operand) == 2 ? 2 : 1;
+
+  /// The register of C with the column `half` groups after, and the row of, register i (of the first half).
+  TESSERA_FUNCTION static constexpr int c_register(int i, int half) {
+    TESSERA_UNROLL
+    for (int j = 0; j < Atom::c_registers; ++j) {
+      if (Atom::c_coord(0, j).col == Atom::c_coord(0, i).col &&
+          Atom::c_coord(0, j).row == Atom::c_coord(0, i).row + half * groups) {
+        return j;
+      }
+    }
+    return -1;
+  }
+
+  /// All lanes agree with lane 0 on the two maps above.
+  static constexpr bool consistent() {
+    TESSERA_UNROLL
+    for (int lane = 0; lane < Atom::lanes; ++lane) {
+      TESSERA_UNROLL
+      for (int i = 0; i < Atom::a_registers; ++i) {
+        const int j = a_slot(i);
+        if (j < 0 || Atom::b_coord(lane, j).row != Atom::a_coord(lane, i).col) return false;
+        if (Atom::a_coord(lane, i).row != group_of(lane) + a_half(i) * groups) return false;
+        if (a_half(i) != a_half(i / pairing * pairing)) return false;
+      }
+      for (int j = 0; j < per_step; ++j) {
+        if (Atom::b_coord(lane, j).col != row_of(lane)) return false;
+      }
+    }
+    return true;
+  }
+};
+
+template <class Shape>
+constexpr PanelGeometry panel_geometry() {
+  PanelGeometry g;
+  g.rows = Shape::rows;
+  g.depth = Shape::depth;
+  g.value_bytes = sizeof(typename Shape::Operand);
+  g.atom = Shape::Atom::name;
+  return g;
+}
+
+/// A wave's tile is Chunks * groups * (Bytes / operand size) columns wide; Bytes: what a lane reads of a staged row at
+/// once, 16, or 8 or 4 for narrow C.
+template <class Unit, class Wave, int Steps, int Chunks, int Bytes = 16>
+struct PanelKernel {
+  using Atom = typename Unit::Atom;
+  using Shape = PanelShape<Atom, Steps>;
+  using Operand = typename Shape::Operand;
+  using Sum = typename Shape::Sum;
+  static constexpr int vector = Bytes / static_cast<int>(sizeof(Operand));
+  static constexpr int chunk_columns = Shape::groups * vector;
+  static constexpr int tile_columns = Chunks * chunk_columns;
+  static constexpr int products = vector / Shape::halves;  ///< instructions that share a chunk's loads
+  static constexpr int row_bytes = tile_columns * static_cast<int>(sizeof(Operand));
+  static constexpr PanelGeometry geometry = panel_geometry<Shape>();
+  static constexpr int rows_bytes = Shape::depth * row_bytes;
+  // Two blocks in flight or in use. A third one costs more, in cache, than it brings (perf_test/NOTES.md).
+  static constexpr int stage_bytes = rows_bytes + Shape::rows * Shape::depth * static_cast<int>(sizeof(Operand));
+  static constexpr int packet_bytes = geometry.packet_words() * 4;
+  static constexpr int packets = 4;  ///< in their ring: a packet is copied three blocks before its products
+  static constexpr int wave_bytes = (2 * stage_bytes + packets * packet_bytes + 127) / 128 * 128;  ///< of shared memory
+  static constexpr int pieces = row_bytes / 16;                       ///< lanes that copy a row
+  static constexpr int copies = Shape::depth * pieces / Wave::lanes;  ///< rows a lane copies a piece of
+
+  static_assert(Shape::consistent(), "the layout is not the one the kernel is written for");
+  static_assert(pieces <= Wave::lanes && copies >= 1, "a row is copied by one wave at once");
+
+  template <class T>
+  using Varying = typename Wave::template Varying<T>;
+  using Memory = typename Wave::Memory;
+
+  struct Tile {
+    CFragment<Atom> c[Chunks][products];
+  };
+
+  /// Columns [first_column, first_column + tile_columns) of the windows of one part. `memory`: wave_bytes that only
+  /// this wave uses, at a multiple of 128 bytes.
+  TESSERA_FUNCTION static void run(const Wave& wave, const SpmmPanelArgs& args, Memory memory, std::int64_t part_index,
+                                   std::int64_t first_column) {
+    PanelPart part = panel_part(args, part_index);
+    const Memory ring = memory + 2 * stage_bytes;
+    const auto packet = [=](std::uint32_t i) { return ring + static_cast<int>(i % packets) * packet_bytes; };
+    const auto stage = [=](std::uint32_t i) { return memory + static_cast<int>(i % 2) * stage_bytes; };
+    Varying<Tile> tile;
+    Varying<Lane> own;
+    wave.each([&](int lane) {
+      tile(lane) = Tile{};
+      own(lane) = lane_facts(args, first_column, lane);
+    });
+
+    // Groups of copies: packets that are needed at once; then, for each block, it and the packet two after.
+    const std::uint32_t first = part.first_block, count = part.end_block - first;
+    copy_packet(wave, args, first, 0 < count, packet(0));
+    copy_packet(wave, args, first + 1, 1 < count, packet(1));
+    wave.commit_copies();
+    wave.template wait_copies<0>();
+    copy_packet(wave, args, first + 2, 2 < count, packet(2));
+    copy_block(wave, args, own, 0 < count, packet(0), stage(0));
+    wave.commit_copies();
+    for (std::uint32_t i = 0;; ++i) {
+      // Windows that end here; those without blocks as well.
+      while (part.window < part.end_window && first + i == part.window_end) {
+        store(wave, args, part, first_column, tile);
+        wave.each([&](int lane) { tile(lane) = Tile{}; });
+        panel_next_window(args, part);
+      }
+      if (i >= count) break;
+      copy_packet(wave, args, first + i + 3, i + 3 < count, packet(i + 3));
+      copy_block(wave, args, own, i + 1 < count, packet(i + 1), stage(i + 1));
+      wave.commit_copies();
+      wave.template wait_copies<1>();
+      multiply(wave, stage(i), packet(i), tile);
+      wave.converge();  // all lanes have read what is overwritten next
+    }
+    wave.template wait_copies<0>();
+  }
+
+ private:
+  /// Place of a sixteen-byte piece in a stage. Rows that lanes of one instruction read together are neighbours, and
+  /// their pieces are exchanged so that they fall into different banks.
+  TESSERA_FUNCTION static int place(int slot, int piece) {
+    const int quad = slot / Shape::slots, j = slot % Shape::slots;
+    const int turn = pieces >= 8 ? 2 * quad : pieces >= 4 ? quad / 2 * 2 : 0;
+    return (j * Shape::quads + quad) * row_bytes + (piece ^ turn) * 16;
+  }
+
+  /// What stays the same for a lane from block to block.
+  struct Lane {
+    const char* b;  ///< its piece of a row 0 of B
+    std::int32_t ldb_bytes;
+    bool inside;  ///< its piece has columns of B
+  };
+  TESSERA_FUNCTION static Lane lane_facts(const SpmmPanelArgs& args, std::int64_t first_column, int lane) {
+    Lane l;
+    constexpr std::int64_t size = sizeof(Operand);
+    const std::int64_t byte = first_column * size + lane % pieces * 16;
+    l.inside = byte < args.dense.columns * size;
+    l.b = static_cast<const char*>(args.dense.b) + byte;
+    l.ldb_bytes = static_cast<std::int32_t>(args.dense.ldb * size);
+    return l;
+  }
+
+  TESSERA_FUNCTION static void copy_packet(const Wave& wave, const SpmmPanelArgs& args, std::uint32_t block, bool on,
+                                           Memory packet) {
+    wave.each([&](int lane) {
+      if (!on || lane >= packet_bytes / 16) return;
+      const char* from = reinterpret_cast<const char*>(args.packets) + std::size_t{block} * packet_bytes + lane * 16;
+      Wave::template copy_async<false>(packet + lane * 16, from, true);
+    });
+  }
+
+  /// The rows of B and the values of a block whose packet has arrived.
+  TESSERA_FUNCTION static void copy_block(const Wave& wave, const SpmmPanelArgs& args, const Varying<Lane>& own,
+                                          bool on, Memory packet, Memory stage) {
+    if (!on) return;
+    wave.each([&](int lane) {
+      const Lane& l = own(lane);
+      const int piece = lane % pieces, first = lane / pieces * copies;
+      std::uint32_t columns[copies];
+      constexpr int width = copies < 4 ? copies : 4;
+      TESSERA_UNROLL
+      for (int i = 0; i < copies; i += width) {
+        Wave::template load_staged<width * 4>(packet + (first + i) * 4, columns + i);
+      }
+      TESSERA_UNROLL
+      for (int i = 0; i < copies; ++i) {
+        const auto column = static_cast<std::int32_t>(columns[i]);
+        const char* from = l.b + std::int64_t{column} * l.ldb_bytes;  // not read for column -1
+        Wave::template copy_async<true>(stage + place(first + i, piece), from, column >= 0 && l.inside);
+      }
+      std::uint32_t extent[2];
+      Wave::template load_staged<8>(packet + geometry.begin_at() * 4, extent);
+      if (lane * 16 < static_cast<int>(extent[1] * sizeof(Operand))) {
+        const char* from = static_cast<const char*>(args.values) + extent[0] * sizeof(Operand) + lane * 16;
+        Wave::template copy_async<false>(stage + rows_bytes + lane * 16, from, true);
+      }
+    });
+  }
+
+  /// The lane's entries: its bits, and how many entries of the block stand before them.
+  struct Sparse {
+    Operand value[Shape::slots];
+  };
+  TESSERA_FUNCTION static void decode(Memory packet, Memory values, int lane, Sparse& sparse) {
+    const int row = Shape::row_of(lane), bit = row * Shape::depth, slot = Shape::slot_of(lane);
+    std::uint32_t word, prefix;
+    Wave::template load_staged<4>(packet + (geometry.bitmap_at() + bit / 32) * 4, &word);
+    Wave::template load_staged<1>(packet + geometry.prefix_at() * 4 + row, &prefix);
+    word >>= bit % 32;
+    int before = static_cast<int>(prefix) + count_bits(word & ((1u << slot) - 1u));
+    const std::uint32_t own = word >> slot;
+    TESSERA_UNROLL
+    for (int j = 0; j < Shape::slots; ++j) {
+      // A slot without entry reads the value of another one.
+      Operand value;
+      std::uint32_t bits[(sizeof(Operand) + 3) / 4];
+      Wave::template load_staged<static_cast<int>(sizeof(Operand))>(values + before * static_cast<int>(sizeof(Operand)),
+                                                                    bits);
+      __builtin_memcpy(&value, bits, sizeof(Operand));
+      const bool on = own >> j & 1u;
+      sparse.value[j] = on ? value : Operand{};
+      before += on ? 1 : 0;
+    }
+  }
+
+  TESSERA_FUNCTION static void multiply(const Wave& wave, Memory stage, Memory packet, Varying<Tile>& tile) {
+    Varying<Sparse> sparse;
+    wave.each([&](int lane) { decode(packet, stage + rows_bytes, lane, sparse(lane)); });
+    struct Dense {
+      Packed<Operand, vector> b[Shape::slots];
+    };
+    TESSERA_UNROLL
+    for (int chunk = 0; chunk < Chunks; ++chunk) {
+      Varying<Dense> rows;
+      wave.each([&](int lane) {
+        const int byte = (chunk * Shape::groups + Shape::group_of(lane)) * Bytes;
+        TESSERA_UNROLL
+        for (int j = 0; j < Shape::slots; ++j) {
+          Wave::template load_staged<Bytes>(stage + place(Shape::slot_of(lane) + j, byte / 16) + byte % 16,
+                                            rows(lane).b[j].w);
+        }
+      });
+      TESSERA_UNROLL
+      for (int step = 0; step < Shape::steps; ++step) {
+        Varying<BFragment<Atom>> right;
+        wave.each([&](int lane) {
+          TESSERA_UNROLL
+          for (int i = 0; i < Shape::per_step; ++i) right(lane).r[i] = sparse(lane).value[step * Shape::per_step + i];
+        });
+        TESSERA_UNROLL
+        for (int p = 0; p < products; ++p) {
+          Varying<AFragment<Atom>> left;
+          Varying<CFragment<Atom>> c;
+          wave.each([&](int lane) {
+            TESSERA_UNROLL
+            for (int i = 0; i < Atom::a_registers; i += Shape::pairing) {
+              const auto row = [&](int k) -> const auto& {
+                return rows(lane).b[step * Shape::per_step + Shape::a_slot(i + k)];
+              };
+              const int column = p * Shape::halves + Shape::a_half(i);
+              if constexpr (Shape::pairing == 2) {
+                const std::uint32_t two = pair_of(row(0), row(1), column);
+                __builtin_memcpy(left(lane).r + i, &two, sizeof(two));
+              } else {
+                left(lane).r[i] = row(0).get(column);
+              }
+            }
+            c(lane) = tile(lane).c[chunk][p];
+          });
+          Unit::mma(wave, c, left, right);
+          wave.each([&](int lane) { tile(lane).c[chunk][p] = c(lane); });
+        }
+      }
+    }
+  }
+
+  TESSERA_FUNCTION static void store(const Wave& wave, const SpmmPanelArgs& args, const PanelPart& part,
+                                     std::int64_t first_column, const Varying<Tile>& tile) {
+    wave.each([&](int lane) {
+      TESSERA_UNROLL
+      for (int i = 0; i < Atom::c_registers; ++i) {
+        const Coord at = Atom::c_coord(lane, i);
+        if (Atom::c_coord(0, i).row / Shape::groups != 0) continue;  // stored with the first half
+        TESSERA_UNROLL
+        for (int chunk = 0; chunk < Chunks; ++chunk) {
+          Sum sums[vector];
+          TESSERA_UNROLL
+          for (int v = 0; v < vector; ++v) {
+            sums[v] = tile(lane).c[chunk][v / Shape::halves].r[Shape::c_register(i, v % Shape::halves)];
+          }
+          const std::int64_t column = first_column + chunk * chunk_columns + (at.row % Shape::groups) * vector;
+          panel_store<Operand, vector>(args, part, Shape::rows, at.col, column, sums);
+        }
+      }
+    });
+  }
+};
+
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_MATRIX_UNIT_ROWS_KERNEL_HPP
+#define TESSERA_MATRIX_UNIT_ROWS_KERNEL_HPP
+
+#include <algorithm>
+#include <cstdint>
+
+#include "backends/interface/Tessera_CompactB.hpp"
+#include "backends/interface/Tessera_Half.hpp"
+#include "backends/interface/Tessera_KernelTable.hpp"
+#include "backends/kernels/spmm/Tessera_SpmmRun.hpp"
+#include "backends/kernels/spmm/Tessera_SpmmStore.hpp"
+#include "backends/kernels/spmv/Tessera_PackedKernel.hpp"
+#include "backends/units/Tessera_Wave.hpp"
+
+/// \file
+/// C := alpha A B + beta C from compressed rows, without matrix instructions: for matrices whose neighbouring rows
+/// share few columns, where a row of B is fetched about once an entry however it is done [GE-SpMM, Huang et al.,
+/// SC'20].
+///
+/// A *team* of 2^shift lanes takes an item, a row or a piece of a long one [RoDe, Pang et al., PPoPP'24], and reads
+/// rows of B in vectors of sixteen bytes: whole lines, no shuffles. Column and value of an entry reach the team in one
+/// broadcast load each. Sums of pieces are added by a second launch, in a fixed order.
+///
+/// A *walk* says how many vectors of a row of B a lane takes and how many entries are under way at once. All hold about
+/// the same registers; which is fastest depends on the rows (perf_test/NOTES.md, "Rows"):
+///
+///     Pairs   2 vectors, 2 entries   short rows, and longer ones where rows of B are long: an entry's column and value
+///                                    are read once for twice the columns; what later rows need of A is asked for ahead
+///     Quads   1 vector,  4 entries   short rows that would leave the device idle otherwise
+///     Octets  1 vector,  8 entries   long rows, and matrices whose long rows are cut
+///     Shared  1 vector,  4 entries   the teams of a wave share an item, each takes every other group of four entries,
+///                                    and their sums meet by shuffles: very long rows, or too few of them. In tiles of
+///                                    128 bytes where rows of B are used many times
+
+namespace Tessera {
+
+/// B as the caller has it. What a lane reads of a row at once is a vector of sixteen bytes.
+template <class Value>
+struct RowsOfB {
+  static constexpr int columns = 16 / static_cast<int>(sizeof(Value));  ///< of a vector
+  static constexpr bool narrows = true;  ///< whether rows that reach far are read in narrow tiles
+  using Vector = Packed<Value, columns>;
+
+  static constexpr std::int64_t bytes(std::int64_t n) { return n * std::int64_t{sizeof(Value)}; }
+  /// Row 0 from a column on, and the bytes from row to row.
+  struct Place {
+    const char* at;
+    std::int32_t row_bytes;
+  };
+  TESSERA_FUNCTION static Place place(const SpmmDense& d, std::int32_t column) {
+    return {reinterpret_cast<const char*>(static_cast<const Value*>(d.b) + column),
+            static_cast<std::int32_t>(d.ldb) * static_cast<std::int32_t>(sizeof(Value))};
+  }
+  /// The vector `skip` vectors on, of any row.
+  template <class Wave>
+  TESSERA_FUNCTION static Vector load(const Place& p, std::int32_t row, std::int32_t skip) {
+    const char* at = p.at + std::int64_t{row} * p.row_bytes + skip * 16;
+    const Word w = Wave::template load<false>(reinterpret_cast<const Word*>(at));
+    Vector x;
+    TESSERA_UNROLL
+    for (int j = 0; j < 4; ++j) x.w[j] = w.w[j];
+    return x;
+  }
+  template <class Sum>
+  TESSERA_FUNCTION static Sum get(const Vector& x, int i) {
+    return static_cast<Sum>(x.get(i));
+  }
+};
+
+/// The compact copy (CompactB::dense): a vector is a group, in two loads.
+struct RowsOfCompactB {
+  static constexpr int columns = CompactB::group;
+  static constexpr bool narrows = false;  // a row's part lies in two places, and lines of each are read in full
+  using Vector = CompactB::Group;
+
+  static constexpr std::int64_t bytes(std::int64_t n) { return CompactB::bytes(1, n); }
+  struct Place {
+    const Word* upper;
+    const std::uint32_t* lower;
+    std::int32_t ldb;
+  };
+  TESSERA_FUNCTION static Place place(const SpmmDense& d, std::int32_t column) {
+    const char* lower = static_cast<const char*>(d.b) + d.lower;
+    return {static_cast<const Word*>(d.b) + column / columns,
+            reinterpret_cast<const std::uint32_t*>(lower) + column / columns, static_cast<std::int32_t>(d.ldb)};
+  }
+  template <class Wave>
+  TESSERA_FUNCTION static Vector load(const Place& p, std::int32_t row, std::int32_t skip) {
+    const std::int32_t group = row * p.ldb + skip;  // CompactB::fits: 32 bits count groups
+    const Word w = Wave::template load<false>(p.upper + group);
+    Vector x;
+    TESSERA_UNROLL
+    for (int j = 0; j < 4; ++j) x.upper[j] = w.w[j];
+    x.lower = Wave::template load<false>(p.lower + group);
+    return x;
+  }
+  template <class Sum>
+  TESSERA_FUNCTION static Sum get(const Vector& x, int i) {
+    return CompactB::get(x, i);
+  }
+};
+
+template <class Value_, class Sum_, class B_ = RowsOfB<Value_>>
+struct RowsTypes {
+  using Value = Value_;  ///< of A
+  using Sum = Sum_;
+  using B = B_;
+};
+
+enum class RowsWalk { Pairs, Quads, Octets, Shared };
+
+/// Whether 32 bits count the entries, a group of them beyond the last one included.
+inline bool rows_narrow(const SpmmRowsArgs& args) { return args.nnz < (std::int64_t{1} << 31) - 1024; }
+
+/// Columns up to which tiles of B may be narrower than 512 bytes: a grid has 65,535 of them.
+constexpr std::int64_t rows_narrow_columns = 65536;
+
+/// What no launcher can do: bytes between rows of B are 32-bit numbers, and a grid has 65,535 tiles of at least
+/// 512 bytes.
+inline Status rows_check(const SpmmRowsArgs& args) {
+  constexpr std::int64_t most_apart = (std::int64_t{1} << 28) - 1;
+  const std::int64_t most_columns = std::int64_t{65535} * (args.precision == Precision::FP64 ? 64 : 128);
+  if (args.dense.ldb > most_apart) return {"spmm[gespmm]: rows of B lie 2^28 elements apart or more"};
+  if (args.dense.columns > most_columns) {
+    return {"spmm[gespmm]: more than 8,388,480 columns (FP64: 4,194,240); use several products"};
+  }
+  return {};
+}
+
+/// How many items the device works on at once, and about how many entries these have; 0: all of them, or unknown.
+struct RowsAhead {
+  std::int32_t items = 0, entries = 0;
+};
+
+/// Index: of entries, 32 bits where they suffice. State of the loop is kept small on purpose: registers decide how many
+/// waves hide the latency of gathers (perf_test/NOTES.md, "Rows").
+template <class Types_, class Wave_, class Index, RowsWalk Walk>
+struct RowsKernel {
+  using Types = Types_;
+  using Wave = Wave_;
+  using Value = typename Types::Value;
+  using Sum = typename Types::Sum;
+  using B = typename Types::B;
+  static constexpr bool shared = Walk == RowsWalk::Shared;
+  static constexpr int vector = B::columns;
+  static constexpr int vectors = Walk == RowsWalk::Pairs ? 2 : 1;  ///< a lane's, 2^shift vectors apart
+  static constexpr int batch = Walk == RowsWalk::Pairs ? 2 : Walk == RowsWalk::Octets ? 8 : 4;  ///< entries at once
+
+  /// Items a wave takes, and columns of its tile.
+  static std::int64_t items(const SpmmRowsArgs& args) { return shared ? 1 : Wave::lanes >> args.shift; }
+  static std::int32_t tile_columns(const SpmmRowsArgs& args) { return (vectors * vector) << args.shift; }
+
+  template <class T>
+  using Varying = typename Wave::template Varying<T>;
+
+  struct Sums {
+    Sum s[vectors][vector];
+  };
+
+  /// Items from first_item on (Shared: this one), columns from first_column on.
+  TESSERA_FUNCTION static void run(const Wave& wave, const SpmmRowsArgs& args, std::int64_t first_item,
+                                   std::int32_t first_column, RowsAhead ahead = {}) {
+    if constexpr (shared) {
+      run_shared(wave, args, first_item, first_column);
+    } else {
+      wave.each([&](int lane) {
+        const std::int64_t index = first_item + (lane >> args.shift);
+        const std::int32_t column = first_column + (lane & ((1 << args.shift) - 1)) * vector;
+        if (index >= args.count || column >= args.dense.columns) return;
+        const Item item = item_at(args, index);
+        if constexpr (Walk == RowsWalk::Pairs) prefetch(args, lane, index, item, ahead);
+        Sums sums{};
+        Index i = item.begin;
+        for (; i + batch <= item.end; i += batch) add_entries<batch>(args, i, column, sums);
+        if constexpr (batch == 8) {
+          // One by one, up to seven entries would wait for each other.
+          if (item.end - i >= 4) {
+            add_entries<4>(args, i, column, sums);
+            i += 4;
+          }
+          if (item.end - i >= 2) {
+            add_entries<2>(args, i, column, sums);
+            i += 2;
+          }
+        }
+        for (; i < item.end; ++i) add_entries<1>(args, i, column, sums);
+        store(args, item, column, sums);
+      });
+    }
+  }
+
+ private:
+  struct Item {
+    Index begin, end;
+    std::int32_t row, partial;
+  };
+  TESSERA_FUNCTION static Item item_at(const SpmmRowsArgs& args, std::int64_t index) {
+    if (args.table != nullptr) {
+      const SpmmRowPiece p = args.table[index];
+      const auto begin = static_cast<Index>(p.packed >> SpmmRowPiece::length_bits);
+      return {begin, begin + static_cast<Index>(p.packed & SpmmRowPiece::most_entries), p.row, p.partial};
+    }
+    const auto row = static_cast<std::int32_t>(index);
+    if (args.offset_bytes == 8) {
+      const auto* offsets = static_cast<const std::int64_t*>(args.row_map) + index;
+      return {static_cast<Index>(offsets[0]), static_cast<Index>(offsets[1]), row, -1};
+    }
+    const auto* offsets = static_cast<const std::int32_t*>(args.row_map) + index;
+    return {offsets[0], offsets[1], row, -1};
+  }
+
+  /// Asks for the part of A that the device needs in its next round: short rows wait for memory three times in a row,
+  /// of which two waits, for bounds and entries, are then shorter. Where those entries lie is a guess.
+  TESSERA_FUNCTION static void prefetch(const SpmmRowsArgs& args, int lane, std::int64_t index, const Item& item,
+                                        RowsAhead ahead) {
+    const std::int64_t later = index + ahead.items, entry = std::int64_t{item.begin} + ahead.entries;
+    const bool first = (lane & ((1 << args.shift) - 1)) == 0;
+    if (!first || ahead.items == 0 || args.table != nullptr || later >= args.count || entry >= args.nnz) return;
+    Wave::prefetch(static_cast<const char*>(args.row_map) + later * args.offset_bytes);
+    Wave::prefetch(args.columns + entry);
+    Wave::prefetch(static_cast<const Value*>(args.values) + entry);
+  }
+
+  /// Entries i .. i + N - 1. A lane's second vector may lie beyond the last column: then it reads the first again.
+  template <int N>
+  TESSERA_FUNCTION static void add_entries(const SpmmRowsArgs& args, Index i, std::int32_t column, Sums& sums) {
+    const typename B::Place b = B::place(args.dense, column);
+    const std::int32_t hop = column + (vector << args.shift) < args.dense.columns ? 1 << args.shift : 0;
+    std::int32_t row[N];
+    Value a[N];
+    typename B::Vector x[N][vectors];
+    TESSERA_UNROLL
+    for (int u = 0; u < N; ++u) row[u] = args.columns[i + u];
+    TESSERA_UNROLL
+    for (int u = 0; u < N; ++u) a[u] = static_cast<const Value*>(args.values)[i + u];
+    TESSERA_UNROLL
+    for (int u = 0; u < N; ++u) {
+      TESSERA_UNROLL
+      for (int k = 0; k < vectors; ++k) x[u][k] = B::template load<Wave>(b, row[u], k * hop);
+    }
+    TESSERA_UNROLL
+    for (int u = 0; u < N; ++u) {
+      TESSERA_UNROLL
+      for (int k = 0; k < vectors; ++k) {
+        TESSERA_UNROLL
+        for (int v = 0; v < vector; ++v) sums.s[k][v] += static_cast<Sum>(a[u]) * B::template get<Sum>(x[u][k], v);
+      }
+    }
+  }
+
+  TESSERA_FUNCTION static void run_shared(const Wave& wave, const SpmmRowsArgs& args, std::int64_t index,
+                                          std::int32_t first_column) {
+    if (index >= args.count) return;
+    const Item item = item_at(args, index);
+    Varying<Sums> sums;
+    wave.each([&](int lane) {
+      sums(lane) = Sums{};
+      const int team = lane >> args.shift, teams = Wave::lanes >> args.shift;
+      const std::int32_t column = first_column + (lane & ((1 << args.shift) - 1)) * vector;
+      if (column >= args.dense.columns) return;
+      Index i = item.begin + batch * team;
+      for (; i + batch <= item.end; i += batch * teams) add_entries<batch>(args, i, column, sums(lane));
+      // What is left of the last group.
+      i = item.begin + (item.end - item.begin) / batch * batch + team;
+      for (; i < item.end; i += teams) add_entries<1>(args, i, column, sums(lane));
+    });
+    for (int distance = Wave::lanes / 2; distance >= 1 << args.shift; distance /= 2) {
+      TESSERA_UNROLL
+      for (int v = 0; v < vector; ++v) {
+        Varying<Sum> own, other;
+        wave.each([&](int lane) { own(lane) = sums(lane).s[0][v]; });
+        wave.shuffle(other, own, [=](int lane) { return lane ^ distance; });
+        wave.each([&](int lane) { sums(lane).s[0][v] += other(lane); });
+      }
+    }
+    wave.each([&](int lane) {
+      const std::int32_t column = first_column + (lane & ((1 << args.shift) - 1)) * vector;
+      if (lane >> args.shift == 0 && column < args.dense.columns) store(args, item, column, sums(lane));
+    });
+  }
+
+  TESSERA_FUNCTION static void store(const SpmmRowsArgs& args, const Item& item, std::int32_t column,
+                                     const Sums& sums) {
+    TESSERA_UNROLL
+    for (int k = 0; k < vectors; ++k) {
+      const std::int32_t at = column + k * (vector << args.shift);
+      if (k > 0 && at >= args.dense.columns) return;
+      if (item.partial >= 0) {
+        const SpmmTarget<Sum, Sum> target{static_cast<Sum*>(args.partials), args.partial_ld, args.dense.columns, Sum(1),
+                                          Sum(0)};
+        spmm_store_run(target, item.partial, at, sums.s[k]);
+      } else {
+        spmm_to_c<Value, Sum>(args.dense, [&](const auto& target) { spmm_store_run(target, item.row, at, sums.s[k]); });
+      }
+    }
+  }
+};
+
+/// Whether a product is made in tiles of 128 bytes: long rows, or pieces of them, that use each row of B many times.
+/// The caches then hold four times as many of B's rows, and four teams share the reading of A, which is repeated. But
+/// pieces of rows that share columns with their neighbours find rows of B in the first-level cache as it is.
+inline bool rows_in_narrow_tiles(const SpmmRowsArgs& args) {
+  const bool pieces = args.table != nullptr && !args.local;
+  const bool lengthy = args.nnz >= (pieces ? 64 : 200) * args.count;
+  return lengthy && args.nnz >= 16 * args.cols && args.dense.columns <= rows_narrow_columns;
+}
+
+/// Whether rows reach so far in B that what they use does not wait in the last cache until later rows use it again, in
+/// tiles of so many bytes of a row of B: in a cache of 60 MB, planes of 17 MB waited and of 19 MB did not. Of matrices
+/// whose long rows were cut, popular rows of B wait; and rows that share columns find them nearer.
+inline bool rows_reach_far(const SpmmRowsArgs& args, std::int64_t bytes) {
+  const bool known = args.table == nullptr && !args.local && args.cache_bytes > 0;
+  return known && 32 * args.reach * bytes > 9 * args.cache_bytes;
+}
+/// Whether narrower tiles may help: all of B does not wait either, and there are not too many of them.
+inline bool rows_reach_beyond(const SpmmRowsArgs& args, std::int64_t bytes) {
+  const bool all = 16 * args.cols * bytes <= 9 * args.cache_bytes;
+  return rows_reach_far(args, bytes) && !all && args.dense.columns <= rows_narrow_columns;
+}
+
+/// The walk for a product (perf_test/NOTES.md, "Rows"). lanes: of the whole device.
+template <class B>
+RowsWalk rows_walk(const SpmmRowsArgs& args, int wave, std::int64_t lanes) {
+  if (rows_in_narrow_tiles(args)) return RowsWalk::Shared;
+  const std::int64_t vectors = (args.dense.columns + B::columns - 1) / B::columns;
+  int shift = 0;
+  while ((1 << shift) < wave && (1 << shift) < vectors) ++shift;
+  const std::int64_t teams = wave >> shift, count = args.count, nnz = args.nnz;
+  if (teams > 1 && (nnz >= 200 * count || (3 * (count << shift) < 2 * lanes && nnz >= 4 * teams * count))) {
+    return RowsWalk::Shared;
+  }
+  const bool cut = args.table != nullptr, fills = count * vectors >= 3 * lanes, wide = B::columns <= 4;
+  const bool brief = cut ? nnz <= 6 * count && wide && vectors >= 8 : nnz <= 7 * count;
+  if (brief) return fills ? RowsWalk::Pairs : cut ? RowsWalk::Octets : RowsWalk::Quads;
+  // Where rows of B are long, reading A half as often is worth more than eight rows of B under way.
+  const bool near = !rows_reach_far(args, std::min<std::int64_t>(B::bytes(args.dense.columns), 512));
+  const bool some = !cut && !args.local && wide && vectors >= 16 && 2 * nnz >= 17 * count && nnz <= 32 * count;
+  const bool many = (!cut || args.local) && vectors >= (wide ? 32 : 64) && nnz <= 128 * count;
+  return fills && near && (some || many) ? RowsWalk::Pairs : RowsWalk::Octets;
+}
+
+/// log2 of a team's lanes: as many as the columns of B need, at most 32 (512 bytes of a row of B, or 1,024 in pairs).
+/// Rows that reach too far for that: 8, if they are long enough to pay for reading A more often, else as many as let
+/// planes of a mesh wait, if any do.
+template <class Kernel>
+int rows_shift(const SpmmRowsArgs& args) {
+  const auto beyond = [&](int shift) {
+    const std::int64_t tile = (Kernel::vectors * Kernel::vector) << shift;
+    return rows_reach_beyond(args, Kernel::B::bytes(std::min(tile, args.dense.columns)));
+  };
+  int most = 5;
+  if (Kernel::shared && rows_in_narrow_tiles(args)) most = 3;
+  if (Kernel::batch == 8 && Kernel::B::narrows && beyond(5)) most = 3;
+  if (Kernel::vectors == 2 && !beyond(3)) {
+    while (beyond(most)) --most;
+  }
+  int shift = 0;
+  while (shift < most && (1 << shift) < Kernel::Wave::lanes &&
+         (std::int64_t{Kernel::vectors * Kernel::vector} << shift) < args.dense.columns) {
+    ++shift;
+  }
+  return shift;
+}
+
+/// Calls run(kernel, args with the shift set) with the kernel for a product.
+/// narrow: entries are counted in 32 bits.
+template <class Types, class Wave, class Run>
+void rows_dispatch(SpmmRowsArgs args, std::int64_t lanes, bool narrow, const Run& run) {
+  const auto with = [&](auto kernel) {
+    using Kernel = decltype(kernel);
+    args.shift = rows_shift<Kernel>(args);
+    run(kernel, args);
+  };
+  if (!narrow) return with(RowsKernel<Types, Wave, std::int64_t, RowsWalk::Quads>{});
+  switch (rows_walk<typename Types::B>(args, Wave::lanes, lanes)) {
+    case RowsWalk::Pairs:
+      return with(RowsKernel<Types, Wave, std::int32_t, RowsWalk::Pairs>{});
+    case RowsWalk::Quads:
+      return with(RowsKernel<Types, Wave, std::int32_t, RowsWalk::Quads>{});
+    case RowsWalk::Octets:
+      return with(RowsKernel<Types, Wave, std::int32_t, RowsWalk::Octets>{});
+    case RowsWalk::Shared:
+      return with(RowsKernel<Types, Wave, std::int32_t, RowsWalk::Shared>{});
+  }
+}
+
+}  // namespace Tessera
+
+#endif

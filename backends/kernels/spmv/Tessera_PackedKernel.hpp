@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_MATRIX_UNIT_PACKED_KERNEL_HPP
+#define TESSERA_MATRIX_UNIT_PACKED_KERNEL_HPP
+
+#include <cstdint>
+#include <type_traits>
+
+#include "backends/interface/Tessera_Half.hpp"
+#include "backends/interface/Tessera_PackedLayout.hpp"
+#include "backends/interface/Tessera_StoreResult.hpp"
+#include "backends/units/Tessera_Wave.hpp"
+
+/// \file
+/// y := alpha A x + beta y in packed slices (Tessera_PackedLayout.hpp), one slice a wave. The same text on devices and
+/// on hosts. Everything up to the sum of a lane is straight-line code with predicated loads: all loads of a batch are
+/// issued before the first of them is needed, and indices stay packed until their gather. A branch or an early
+/// unpacking would make each load wait for the one before (perf_test/NOTES.md).
+///
+/// Bytes a launch must move: the packets, 16 a slice, x and y once. No matrix instruction: an entry costs one gather of
+/// x, and that, not the multiplication, is what there is too little of.
+
+namespace Tessera {
+
+/// N elements as they were loaded.
+template <class T, int N>
+struct Packed {
+  static constexpr int bytes = N * static_cast<int>(sizeof(T));
+  std::uint32_t w[(bytes + 3) / 4];
+
+  TESSERA_FUNCTION T get(int n) const {
+    T value;
+    if constexpr (sizeof(T) == 8) {
+      const std::uint64_t bits = w[2 * n] | static_cast<std::uint64_t>(w[2 * n + 1]) << 32;
+      __builtin_memcpy(&value, &bits, 8);
+    } else if constexpr (sizeof(T) == 4) {
+      __builtin_memcpy(&value, &w[n], 4);
+    } else if constexpr (sizeof(T) == 2) {
+      const auto bits = static_cast<std::uint16_t>(w[n / 2] >> (16 * (n & 1)));
+      __builtin_memcpy(&value, &bits, 2);
+    } else {
+      const auto bits = static_cast<std::uint8_t>(w[n / 4] >> (8 * (n & 3)));
+      __builtin_memcpy(&value, &bits, 1);
+    }
+    return value;
+  }
+};
+
+/// Element n of x, and of y in the high half: one permutation of bytes, where compilers make three instructions of two
+/// extracted halves.
+template <class T, int N>
+TESSERA_FUNCTION std::uint32_t pair_of(const Packed<T, N>& x, const Packed<T, N>& y, int n) {
+  static_assert(sizeof(T) == 2, "two to a word");
+#if defined(__CUDA_ARCH__)
+  return __byte_perm(x.w[n / 2], y.w[n / 2], n & 1 ? 0x7632 : 0x5410);
+#else
+  const int shift = 16 * (n & 1);
+  return (x.w[n / 2] >> shift & 0xffffu) | y.w[n / 2] >> shift << 16;
+#endif
+}
+
+// Policies of reading x; `make` fills them from the arguments of a product.
+
+/// x in memory; Strides: whether it has any stride but 1.
+template <class Value, class Wave, bool Strides>
+struct GatherPlain {
+  const Value* x;
+  std::int64_t stride, column_stride;  // read with Strides and for several vectors only
+
+  TESSERA_FUNCTION static GatherPlain make(const SpmvPackedArgs& args) {
+    return {static_cast<const Value*>(args.x), args.x_stride, args.x_column_stride};
+  }
+  TESSERA_FUNCTION Value operator()(std::int64_t column, int vector, bool on) const {
+    return Wave::gather_if(x + (Strides ? column * stride + vector * column_stride : column), on);
+  }
+};
+
+/// x in memory, but the columns below `hubs` in a table close to the wave (shared memory).
+template <class Value, class Wave>
+struct GatherHubs {
+  const Value* x;
+  const Value* table;
+  std::int64_t hubs;
+
+  TESSERA_FUNCTION Value operator()(std::int64_t column, int, bool on) const {
+    const bool hub = column < hubs;
+    Value value = Wave::gather_if(x + (column - hubs), on && !hub);
+    if (on && hub) value = table[column];
+    return value;
+  }
+};
+
+/// The same with a table in memory, small enough for the first-level cache.
+template <class Value, class Wave>
+struct GatherCopied {
+  const Value* x;
+  const Value* table;
+  std::int64_t hubs;
+
+  TESSERA_FUNCTION static GatherCopied make(const SpmvPackedArgs& args) {
+    return {static_cast<const Value*>(args.x), static_cast<const Value*>(args.hub_copy), args.hubs};
+  }
+  TESSERA_FUNCTION Value operator()(std::int64_t column, int, bool on) const {
+    return Wave::gather_if(column < hubs ? table + column : x + (column - hubs), on);
+  }
+};
+
+/// The same numbering of columns without a table: for strides and several vectors.
+template <class Value, class Wave>
+struct GatherRenumbered {
+  GatherPlain<Value, Wave, true> plain;
+  const std::uint32_t* hub_columns;
+  std::int64_t hubs;
+
+  TESSERA_FUNCTION static GatherRenumbered make(const SpmvPackedArgs& args) {
+    return {GatherPlain<Value, Wave, true>::make(args), args.hub_columns, args.hubs};
+  }
+  TESSERA_FUNCTION Value operator()(std::int64_t column, int vector, bool on) const {
+    std::int64_t place = column - hubs;
+    if (on && column < hubs) place = hub_columns[column];
+    return plain(place, vector, on);
+  }
+};
+
+/// x at the columns of a column block, from `first` on, in a table close to the wave; no other column is asked for.
+template <class Value, class Wave>
+struct GatherBlock {
+  const Value* table;
+  std::int64_t first;
+
+  TESSERA_FUNCTION Value operator()(std::int64_t column, int, bool on) const {
+    Value value{};
+    if (on) value = table[column - first];
+    return value;
+  }
+};
+
+/// Batch: chunks a lane has in flight. Stream: matrix loads pass the first-level cache by. Columns: vectors, the last
+/// of which may be absent. Groups: whether there are slices of grouped rows (their sums need registers).
+template <class Types, class Wave, class Gather, int Batch, bool Stream, int Columns, bool Groups = true>
+class PackedKernel {
+ public:
+  using Value = typename Types::Value;
+  using Stored = typename Types::Stored;
+  using Sum = typename Types::Sum;
+
+  TESSERA_FUNCTION static PackedSlice load_slice(const SpmvPackedArgs& args, std::uint32_t index) {
+    const Word word = Wave::template load<Stream>(reinterpret_cast<const Word*>(args.slices) + index);
+    PackedSlice slice;
+    __builtin_memcpy(&slice, &word, sizeof(slice));
+    return slice;
+  }
+
+  TESSERA_FUNCTION static void run(const Wave& w, const SpmvPackedArgs& args, const Gather& gather,
+                                   const PackedSlice& s) {
+    const PackedKernel kernel(w, args, gather, s);
+    // Few slices differ in this from their neighbours; the branches are uniform over the wave.
+    if constexpr (Groups) {
+      if (s.group() == 2) return kernel.template grouped<2>();
+      if (s.group() == 3) return kernel.template grouped<3>();
+    }
+    if (s.index() == PackedIndexFree) return kernel.template slice<1, PackedIndexFree>();
+    kernel.template grouped<1>();
+  }
+
+ private:
+  static constexpr int lanes = Wave::lanes, value_bytes = Types::value_bytes;
+  static constexpr int chunk = value_bytes == 8 ? 2 : 4;
+  static constexpr bool stored = value_bytes > 0;
+
+  template <class T>
+  using Varying = typename Wave::template Varying<T>;
+  template <int Index>
+  using Low = std::conditional_t<
+      Index == PackedIndex8, std::uint8_t,
+      std::conditional_t<Index == PackedIndex16 || Index == PackedIndex24, std::uint16_t, std::uint32_t>>;
+
+  template <int N, int Group, int Index>
+  struct Chunk {
+    Packed<std::conditional_t<stored, Stored, std::uint8_t>, N> value[stored ? Group : 1];
+    Packed<Low<Index>, N> low;
+    Packed<std::uint8_t, N> high;  // 24-bit indices only
+    Value x[N][Columns];
+  };
+  template <int Group>
+  struct Sums {
+    Sum sum[Group][Columns];
+  };
+
+  /// What a lane needs to address its entries.
+  struct Lane {
+    const unsigned char *values, *low, *high;
+    std::int64_t column;  // what its indices count from
+    std::uint32_t mask;   // index-free: steps in which the row has an entry
+    int lane;
+  };
+
+  TESSERA_FUNCTION PackedKernel(const Wave& w, const SpmvPackedArgs& args, const Gather& gather, const PackedSlice& s)
+      : w_(w), p_(args), gather_(gather), s_(s) {}
+
+  template <int Group>
+  TESSERA_FUNCTION void grouped() const {
+    switch (s_.index()) {
+      case PackedIndex8:
+        return slice<Group, PackedIndex8>();
+      case PackedIndex16:
+        return slice<Group, PackedIndex16>();
+      case PackedIndex24:
+        return slice<Group, PackedIndex24>();
+      default:
+        return slice<Group, PackedIndex32>();
+    }
+  }
+
+  template <int Group, int Index>
+  TESSERA_FUNCTION void slice() const {
+    const int log_lanes = s_.log_lanes();
+    const PackedPacket packet(lanes, value_bytes);
+    const unsigned char* const base = p_.packets + static_cast<std::size_t>(s_.packet) * packed_unit;
+    Varying<std::int32_t> row;
+    Varying<Sums<Group>> sums;
+    w_.each([&](int lane) {
+      // The row first: asked for now, needed last.
+      const int q = lane >> log_lanes;
+      row(lane) = s_.row + q * Group;
+      std::uint32_t id[1];
+      if (Index != PackedIndexFree && s_.has_ids()) {
+        Wave::template load_if<Stream, 2>(base + packet.row_ids(s_) + 2 * q, q < s_.rows(), 0u, id);
+        row(lane) = s_.row + static_cast<std::int32_t>(id[0] & 0xffffu);
+      }
+      Lane at;
+      at.lane = lane;
+      at.values = base;
+      at.low = base + packet.indices(s_);
+      at.high = base + packet.high(s_);
+      at.column = Index == PackedIndexFree ? row(lane) : static_cast<std::int64_t>(s_.column);
+      at.mask = 0;
+      if (Index == PackedIndexFree) {
+        std::uint32_t mask[1] = {lane < s_.rows() ? ~0u : 0u};
+        if (s_.masked()) Wave::template load_if<Stream, 4>(at.high + 4 * lane, true, 0u, mask);
+        at.mask = mask[0];
+      }
+      lane_sums<Group, Index>(at, sums(lane));
+    });
+    for (int distance = 1; distance < (1 << log_lanes); distance *= 2) {
+      TESSERA_UNROLL
+      for (int r = 0; r < Group; ++r) {
+        TESSERA_UNROLL
+        for (int j = 0; j < Columns; ++j) {
+          Varying<Sum> own, other;
+          w_.each([&](int lane) { own(lane) = sums(lane).sum[r][j]; });
+          w_.shuffle(other, own, [=](int lane) { return lane ^ distance; });
+          w_.each([&](int lane) { sums(lane).sum[r][j] += other(lane); });
+        }
+      }
+    }
+    if (Group == 1 && Index != PackedIndexFree && s_.part()) return finish_part(sums);
+    w_.each([&](int lane) {
+      if ((lane & ((1 << log_lanes) - 1)) != 0 || (lane >> log_lanes) >= s_.rows()) return;
+      TESSERA_UNROLL
+      for (int r = 0; r < Group; ++r) store(row(lane) + r, sums(lane).sum[r]);
+    });
+  }
+
+  /// The last part of a row to arrive adds the sums of all, in their order.
+  template <int Group>
+  TESSERA_FUNCTION void finish_part(Varying<Sums<Group>>& sums) const {
+    PackedPart part;
+    const Word word = Wave::template load<Stream>(reinterpret_cast<const Word*>(p_.parts) + s_.row);
+    __builtin_memcpy(&part, &word, sizeof(part));
+    Sum* const partials = static_cast<Sum*>(p_.partials) + static_cast<std::size_t>(part.first) * Columns;
+    TESSERA_UNROLL
+    for (int j = 0; j < Columns; ++j) {
+      Varying<Sum> own;  // after the reduction every lane holds the part's sum
+      w_.each([&](int lane) { own(lane) = sums(lane).sum[0][j]; });
+      w_.publish(partials + part.which * Columns + j, w_.first(own));
+    }
+    if (!w_.last_to_arrive(p_.arrivals + part.first, part.count)) return;
+    Sum whole[Columns];
+    TESSERA_UNROLL
+    for (int j = 0; j < Columns; ++j) {
+      Varying<Sum> sum;
+      w_.each([&](int lane) {
+        sum(lane) = Sum(0);
+        for (std::uint32_t i = static_cast<std::uint32_t>(lane); i < part.count; i += lanes) {
+          sum(lane) += Wave::read_published(partials + i * Columns + j);
+        }
+      });
+      whole[j] = w_.sum(sum);
+    }
+    w_.each([&](int lane) {
+      if (lane == 0) store(part.row, whole);
+    });
+  }
+
+  // ---- a lane's entries
+
+  template <int Group, int Index>
+  TESSERA_FUNCTION void lane_sums(const Lane& at, Sums<Group>& sums) const {
+    const int steps = s_.steps(), whole = steps / chunk, rest = steps % chunk, tail = whole * chunk;
+    TESSERA_UNROLL
+    for (int r = 0; r < Group; ++r) {
+      TESSERA_UNROLL
+      for (int j = 0; j < Columns; ++j) sums.sum[r][j] = Sum(0);
+    }
+    Chunk<chunk / 2, Group, Index> half;
+    Chunk<1, Group, Index> last;
+    const bool has_half = (rest & (chunk / 2)) != 0, has_last = chunk == 4 && (rest & 1) != 0;
+    const int half_steps = has_half ? chunk / 2 : 0;
+    load(at, tail, has_half, half);
+    if constexpr (chunk == 4) load(at, tail + half_steps, has_last, last);
+    constexpr int batch = Group == 1 ? Batch : Batch / 2 > 0 ? Batch / 2 : 1;  // groups hold more values a step
+    Chunk<chunk, Group, Index> c[batch];
+    TESSERA_UNROLL
+    for (int u = 0; u < batch; ++u) load(at, u * chunk, u < whole, c[u]);
+    gather<Index>(at, tail, half);
+    if constexpr (chunk == 4) gather<Index>(at, tail + half_steps, last);
+    TESSERA_UNROLL
+    for (int u = 0; u < batch; ++u) gather<Index>(at, u * chunk, c[u]);
+    TESSERA_UNROLL
+    for (int u = 0; u < batch; ++u) add(c[u], sums);
+    for (int first = batch; first < whole; first += batch) {
+      TESSERA_UNROLL
+      for (int u = 0; u < batch; ++u) load(at, (first + u) * chunk, first + u < whole, c[u]);
+      TESSERA_UNROLL
+      for (int u = 0; u < batch; ++u) gather<Index>(at, (first + u) * chunk, c[u]);
+      TESSERA_UNROLL
+      for (int u = 0; u < batch; ++u) add(c[u], sums);
+    }
+    add(half, sums);
+    if constexpr (chunk == 4) add(last, sums);
+  }
+
+  template <int N, int Group, int Index>
+  TESSERA_FUNCTION static void load(const Lane& at, int step, bool on, Chunk<N, Group, Index>& c) {
+    constexpr int low_bytes = static_cast<int>(sizeof(Low<Index>));
+    // An index-free slice has one offset a step, which all lanes read.
+    const std::size_t low = Index == PackedIndexFree
+                                ? static_cast<std::size_t>(step) * 4
+                                : (static_cast<std::size_t>(step) * lanes + at.lane * N) * low_bytes;
+    Wave::template load_if<Stream, N * low_bytes>(at.low + low, on, ~0u, c.low.w);
+    if constexpr (Index == PackedIndex24) {
+      Wave::template load_if<Stream, N>(at.high + static_cast<std::size_t>(step) * lanes + at.lane * N, on, ~0u,
+                                        c.high.w);
+    }
+    if constexpr (stored) {
+      const unsigned char* const v =
+          at.values + (static_cast<std::size_t>(step) * Group * lanes + at.lane * N) * value_bytes;
+      TESSERA_UNROLL
+      for (int r = 0; r < Group; ++r) {
+        Wave::template load_if<Stream, N * value_bytes>(v + r * (N * lanes * value_bytes), on, 0u, c.value[r].w);
+      }
+    }
+  }
+
+  template <int Index, int N, int Group>
+  TESSERA_FUNCTION void gather(const Lane& at, int step, Chunk<N, Group, Index>& c) const {
+    TESSERA_UNROLL
+    for (int n = 0; n < N; ++n) {
+      std::uint32_t index = c.low.get(n);
+      if constexpr (Index == PackedIndex24) index |= static_cast<std::uint32_t>(c.high.get(n)) << 16;
+      constexpr std::uint32_t padding = Index == PackedIndex8    ? 0xffu
+                                        : Index == PackedIndex16 ? 0xffffu
+                                        : Index == PackedIndex24 ? 0xffffffu
+                                                                 : 0xffffffffu;
+      bool on = index != padding;
+      std::int64_t column = at.column;
+      if constexpr (Index == PackedIndexFree) {
+        on = on && (at.mask >> ((step + n) & 31) & 1u) != 0;
+        column += static_cast<std::int32_t>(index ^ 0x80000000u);
+      } else {
+        column += index;
+      }
+      TESSERA_UNROLL
+      for (int j = 0; j < Columns; ++j) {
+        c.x[n][j] = gather_(column, j, on && (Columns == 1 || j < p_.columns));
+      }
+    }
+  }
+
+  template <int N, int Group, int Index>
+  TESSERA_FUNCTION void add(const Chunk<N, Group, Index>& c, Sums<Group>& sums) const {
+    TESSERA_UNROLL
+    for (int n = 0; n < N; ++n) {
+      TESSERA_UNROLL
+      for (int r = 0; r < Group; ++r) {
+        Sum value;
+        if constexpr (Types::storage == PackedStorage::Constant) {
+          value = static_cast<Sum>(*static_cast<const Value*>(p_.dictionary));
+        } else if constexpr (Types::storage == PackedStorage::Dictionary) {
+          value = static_cast<Sum>(static_cast<const Value*>(p_.dictionary)[c.value[r].get(n)]);
+        } else {
+          value = static_cast<Sum>(c.value[r].get(n));
+        }
+        TESSERA_UNROLL
+        for (int j = 0; j < Columns; ++j) sums.sum[r][j] += value * static_cast<Sum>(c.x[n][j]);
+      }
+    }
+  }
+
+  TESSERA_FUNCTION void store(std::int64_t row, const Sum (&sum)[Columns]) const {
+    TESSERA_UNROLL
+    for (int j = 0; j < Columns; ++j) {
+      if (Columns > 1 && j >= p_.columns) break;
+      store_result<Value>(p_, row * p_.y_stride + j * p_.y_column_stride, sum[j]);
+    }
+  }
+
+  const Wave& w_;
+  const SpmvPackedArgs& p_;
+  const Gather& gather_;
+  const PackedSlice& s_;
+};
+
+}  // namespace Tessera
+
+#endif

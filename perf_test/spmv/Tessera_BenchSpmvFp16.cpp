@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#include "spmv/Tessera_BenchSpmvCase.hpp"
+
+void Tessera::Bench::bench_spmv_fp16(const SpmvJob& job) {
+  if (job.options.y_as_operand) {
+    bench_spmv_types<half_t, half_t>(job, Precision::FP16);
+  } else {
+    bench_spmv_types<half_t, float>(job, Precision::FP16);
+  }
+}

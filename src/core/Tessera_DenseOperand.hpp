@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_IMPL_SPMM_DENSE_HPP
+#define TESSERA_IMPL_SPMM_DENSE_HPP
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "Tessera_CsrView.hpp"
+#include "spmv/Tessera_CsrSpmv.hpp"
+
+/// \file
+/// The dense operands of C := alpha op(A) B + beta C: what apply requires of them (one message at compile time,
+/// exceptions with every extent at run time), the one form in which kernels get them, whatever Views they came from,
+/// and the copies that change their layout.
+
+namespace Tessera {
+namespace Impl {
+
+template <class Csr, class B, class C>
+constexpr void check_dense() {
+  static_assert(Compat::is_view_v<B> && Compat::is_view_v<C>, "Tessera::spmm: B and C must be Kokkos Views");
+  static_assert(Compat::view_rank<B> == 2 && Compat::view_rank<C> == 2, "Tessera::spmm: B and C must have rank 2");
+  static_assert(ScalarTraits<typename B::non_const_value_type>::supported &&
+                    ScalarTraits<typename C::non_const_value_type>::supported,
+                "Tessera::spmm: B and C must hold double, float, Tessera::half_t or Tessera::bhalf_t");
+  static_assert(!std::is_const_v<typename C::value_type>,
+                "Tessera::spmm: C is written, its elements must not be const");
+  static_assert(Kokkos::SpaceAccessibility<typename Csr::execution_space, typename B::memory_space>::accessible &&
+                    Kokkos::SpaceAccessibility<typename Csr::execution_space, typename C::memory_space>::accessible,
+                "Tessera::spmm: B and C must be accessible from the matrix's execution space");
+}
+
+/// A dense matrix as kernels get it: a kernel is compiled once a pair of element types, not once a layout. Strides that
+/// no element needs are set to what a packed row-major matrix has.
+template <class T>
+struct Dense {
+  using Element = std::remove_const_t<T>;
+  T* data = nullptr;
+  std::int64_t rows = 0, columns = 0;
+  std::int64_t row_stride = 0, column_stride = 1;
+
+  KOKKOS_INLINE_FUNCTION T* at(std::int64_t i, std::int64_t j) const {
+    return data + i * row_stride + j * column_stride;
+  }
+  /// Elements of a row, rounded up to 16 bytes.
+  static constexpr std::int64_t padded(std::int64_t n) {
+    constexpr std::int64_t unit = 16 / static_cast<std::int64_t>(sizeof(T));
+    return (n + unit - 1) / unit * unit;
+  }
+  /// Whether rows are contiguous and start at multiples of 16 bytes.
+  bool aligned() const {
+    return column_stride == 1 && reinterpret_cast<std::uintptr_t>(data) % 16 == 0 &&
+           row_stride * static_cast<std::int64_t>(sizeof(T)) % 16 == 0;
+  }
+};
+
+/// Elements from the first to one past the last.
+template <class T>
+std::int64_t span_of(const Dense<T>& d) {
+  if (d.rows == 0 || d.columns == 0) return 0;
+  return (d.rows - 1) * d.row_stride + (d.columns - 1) * d.column_stride + 1;
+}
+
+template <class V>
+Dense<typename V::value_type> dense_of(const V& v) {
+  using D = Dense<typename V::value_type>;
+  D d;
+  d.data = v.data();
+  d.rows = static_cast<std::int64_t>(v.extent(0));
+  d.columns = static_cast<std::int64_t>(v.extent(1));
+  d.column_stride = d.columns > 1 ? static_cast<std::int64_t>(v.stride(1)) : 1;
+  d.row_stride = d.rows > 1 ? static_cast<std::int64_t>(v.stride(0)) : D::padded(d.columns);
+  return d;
+}
+
+/// Whether two matrices of one kind are interleaved without sharing an element: columns or rows of one parent.
+template <class T, class U>
+bool interleaved(const Dense<T>& b, const Dense<U>& c) {
+  if (sizeof(T) != sizeof(U)) return false;
+  const auto distance = reinterpret_cast<std::intptr_t>(c.data) - reinterpret_cast<std::intptr_t>(b.data);
+  const auto size = static_cast<std::intptr_t>(sizeof(T));
+  if (distance % size != 0) return false;
+  // [0, width) of each outer step of the parent belongs to the one, [shift, shift + width) to the other.
+  const auto apart = [&](std::int64_t outer_b, std::int64_t outer_c, std::int64_t inner_b, std::int64_t inner_c) {
+    if (outer_b != outer_c || outer_b <= 0) return false;
+    const std::int64_t shift = ((distance / size) % outer_b + outer_b) % outer_b;
+    return shift >= inner_b && shift + inner_c <= outer_b;
+  };
+  const auto width = [](std::int64_t n, std::int64_t stride) { return (n - 1) * stride + 1; };
+  return apart(b.row_stride, c.row_stride, width(b.columns, b.column_stride), width(c.columns, c.column_stride)) ||
+         apart(b.column_stride, c.column_stride, width(b.rows, b.row_stride), width(c.rows, c.row_stride));
+}
+
+/// rows, cols: of op(A). @throw DimensionMismatch, InvalidArgument
+template <class T, class U>
+void check_dense_extents(std::int64_t rows, std::int64_t cols, const Dense<T>& b, const Dense<U>& c) {
+  require<DimensionMismatch>(b.rows == cols && c.rows == rows && b.columns == c.columns, [&] {
+    const auto size = [](std::int64_t m, std::int64_t n) { return std::to_string(m) + " x " + std::to_string(n); };
+    return "spmm: op(A) is " + size(rows, cols) + ", B is " + size(b.rows, b.columns) + ", C is " +
+           size(c.rows, c.columns);
+  });
+  if (span_of(b) == 0 || span_of(c) == 0) return;
+  const auto begin_b = reinterpret_cast<std::uintptr_t>(b.data), begin_c = reinterpret_cast<std::uintptr_t>(c.data);
+  const auto end_b = begin_b + static_cast<std::uintptr_t>(span_of(b)) * sizeof(T);
+  const auto end_c = begin_c + static_cast<std::uintptr_t>(span_of(c)) * sizeof(U);
+  require<InvalidArgument>(end_b <= begin_c || end_c <= begin_b || interleaved(b, c),
+                           [] { return std::string("spmm: B and C must not overlap"); });
+}
+
+/// Whether the kernels of the backends take these elements.
+template <class BT, class CT>
+constexpr bool dense_fits_backend(Precision precision) {
+  constexpr Precision b = ScalarTraits<BT>::precision;
+  if (precision == Precision::TF32) return b == Precision::FP32 && std::is_same_v<BT, CT>;
+  if (precision == Precision::FP64 || precision == Precision::FP32) return b == precision && std::is_same_v<BT, CT>;
+  return b == precision && (std::is_same_v<CT, float> || std::is_same_v<BT, CT>);
+}
+
+template <class BT, class CT>
+void check_dense_types(const char* algorithm, Precision precision) {
+  require<NotSupported>(dense_fits_backend<BT, CT>(precision), [&] {
+    const bool narrow = precision == Precision::FP16 || precision == Precision::BF16;
+    const std::string operand = precision == Precision::FP64   ? "double"
+                                : precision == Precision::FP16 ? "half_t"
+                                : precision == Precision::BF16 ? "bhalf_t"
+                                                               : "float";
+    return "spmm[" + std::string(algorithm) + "] in " + to_string(precision) + " takes B of " + operand + " and C of " +
+           (narrow ? "float or " + operand : operand) + ", not B of " + to_string(ScalarTraits<BT>::element) +
+           " and C of " + to_string(ScalarTraits<CT>::element) +
+           "; SpmmAlgorithm::GeSpmm in the matrix's own precision takes every combination";
+  });
+}
+
+/// Whether a backend may read B where it lies: SpmmDense's rules.
+template <class T>
+bool serves_in_place(const Dense<T>& b, std::size_t span_of_view) {
+  const std::int64_t padded = Dense<T>::padded(b.columns);
+  return b.aligned() && b.row_stride >= padded &&
+         (padded == b.columns || static_cast<std::int64_t>(span_of_view) >= (b.rows - 1) * b.row_stride + padded);
+}
+
+/// `to` := `from` (beta == 0), or from + beta to, in another layout, by tiles that pass through fast memory, so that
+/// both sides are read and written along their own contiguous direction. Columns of `to` beyond those of `from` become
+/// 0.
+template <class Exec, class From, class To, class Sum>
+struct LayoutCopy {
+  using Element = std::remove_const_t<From>;
+  static constexpr int edge = 32;
+  Dense<const Element> from;
+  Dense<To> to;
+  Sum beta;
+  std::int64_t column_tiles;
+
+  static constexpr int scratch_bytes = static_cast<int>(sizeof(Element)) * edge * (edge + 1);
+
+  struct Tile {
+    std::int64_t row, column;
+    int rows, columns;
+  };
+  KOKKOS_INLINE_FUNCTION Tile tile_of(std::int64_t t) const {
+    Tile tile{t / column_tiles * edge, t % column_tiles * edge, 0, 0};
+    tile.rows = static_cast<int>(to.rows - tile.row < edge ? to.rows - tile.row : edge);
+    tile.columns = static_cast<int>(to.columns - tile.column < edge ? to.columns - tile.column : edge);
+    return tile;
+  }
+  /// Element n of a tile of 32 x 32, consecutive along the side with the smaller stride.
+  KOKKOS_INLINE_FUNCTION void load(const Tile& tile, Element* block, int n, bool along_rows) const {
+    const int i = along_rows ? n % edge : n / edge, j = along_rows ? n / edge : n % edge;
+    if (i >= tile.rows || j >= tile.columns) return;
+    const bool there = tile.column + j < from.columns;
+    block[i * (edge + 1) + j] = there ? *from.at(tile.row + i, tile.column + j) : Element(0.0f);
+  }
+  KOKKOS_INLINE_FUNCTION void store(const Tile& tile, const Element* block, int n, bool along_rows) const {
+    const int i = along_rows ? n % edge : n / edge, j = along_rows ? n / edge : n % edge;
+    if (i >= tile.rows || j >= tile.columns) return;
+    To* const target = to.at(tile.row + i, tile.column + j);
+    const Element value = block[i * (edge + 1) + j];
+    if constexpr (std::is_same_v<Element, To>) {
+      *target = beta == Sum(0) ? value : To(widen<Sum>(value) + beta * widen<Sum>(*target));
+    } else {
+      *target = To(beta == Sum(0) ? widen<Sum>(value) : widen<Sum>(value) + beta * widen<Sum>(*target));
+    }
+  }
+  /// Devices: a team a tile.
+  KOKKOS_INLINE_FUNCTION void operator()(const typename Kokkos::TeamPolicy<Exec>::member_type& team) const {
+    const Tile tile = tile_of(team.league_rank());
+    const int bytes = scratch_bytes;  // a value, since the member has no address on devices
+    Element* const block = static_cast<Element*>(team.team_shmem().get_shmem(bytes));
+    const bool from_rows = from.row_stride < from.column_stride, to_rows = to.row_stride < to.column_stride;
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, edge * edge),
+                         [&](const int n) { load(tile, block, n, from_rows); });
+    team.team_barrier();
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, edge * edge),
+                         [&](const int n) { store(tile, block, n, to_rows); });
+  }
+  /// Hosts: a thread a tile. The tile of `to` stays in the first cache while columns or rows of `from` go by.
+  void operator()(const std::int64_t t) const {
+    const Tile tile = tile_of(t);
+    const std::int64_t there = from.columns - tile.column;
+    const int columns = there < tile.columns ? static_cast<int>(there > 0 ? there : 0) : tile.columns;
+    const auto add = [&](int i, int j) {
+      const Element value = *from.at(tile.row + i, tile.column + j);
+      To* const target = to.at(tile.row + i, tile.column + j);
+      if constexpr (std::is_same_v<Element, To>) {
+        *target = beta == Sum(0) ? value : To(widen<Sum>(value) + beta * widen<Sum>(*target));
+      } else {
+        *target = To(beta == Sum(0) ? widen<Sum>(value) : widen<Sum>(value) + beta * widen<Sum>(*target));
+      }
+    };
+    if (from.row_stride < from.column_stride) {
+      for (int j = 0; j < columns; ++j) {
+        for (int i = 0; i < tile.rows; ++i) add(i, j);
+      }
+    } else {
+      for (int i = 0; i < tile.rows; ++i) {
+        for (int j = 0; j < columns; ++j) add(i, j);
+      }
+    }
+    for (int i = 0; i < tile.rows; ++i) {
+      for (int j = columns; j < tile.columns; ++j) *to.at(tile.row + i, tile.column + j) = To(0.0f);
+    }
+  }
+};
+
+/// to := from + beta to, element by element; to.columns >= from.columns. One launch.
+template <class Sum, class Exec, class From, class To>
+void copy_layout(const Exec& space, const char* label, const Dense<From>& from, Sum beta, const Dense<To>& to) {
+  if (to.rows == 0 || to.columns == 0) return;
+  using Copy = LayoutCopy<Exec, From, To, Sum>;
+  Copy copy{{from.data, from.rows, from.columns, from.row_stride, from.column_stride}, to, beta, 0};
+  copy.column_tiles = (to.columns + Copy::edge - 1) / Copy::edge;
+  const std::int64_t tiles = (to.rows + Copy::edge - 1) / Copy::edge * copy.column_tiles;
+  if constexpr (Compat::is_host_v<Exec>) {
+    Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, tiles), copy);
+  } else {
+    Kokkos::parallel_for(label,
+                         Kokkos::TeamPolicy<Exec>(space, static_cast<int>(tiles), 256)
+                             .set_scratch_size(0, Kokkos::PerTeam(Copy::scratch_bytes)),
+                         copy);
+  }
+}
+
+/// C := beta C without reading C for beta == 0 (alpha == 0, or no entries).
+template <class T, class Sum>
+struct ScaleDense {
+  Dense<T> c;
+  Sum beta;
+  bool along_rows;
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t n) const {
+    const std::int64_t inner = along_rows ? c.rows : c.columns, slow = n / inner, fast = n - slow * inner;
+    T* const target = along_rows ? c.at(fast, slow) : c.at(slow, fast);
+    *target = T(beta == Sum(0) ? Sum(0) : beta * widen<Sum>(*target));
+  }
+};
+template <class Sum, class Exec, class T>
+void scale_dense(const Exec& space, double beta, const Dense<T>& c) {
+  if (beta == 1 || c.rows == 0 || c.columns == 0) return;
+  Kokkos::parallel_for("Tessera::spmm[scale]",
+                       Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, c.rows * c.columns),
+                       ScaleDense<T, Sum>{c, static_cast<Sum>(beta), c.row_stride < c.column_stride});
+}
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_CONVERT_PACKED_BLOCKS_HPP
+#define TESSERA_CONVERT_PACKED_BLOCKS_HPP
+
+#include <cstdint>
+
+#include "formats/packed/Tessera_PackedOrder.hpp"
+
+/// \file
+/// Column blocks: a matrix whose long rows use all of x is multiplied block of columns by block of columns, so that a
+/// block of x fits into shared memory. Nothing is sorted: columns ascend inside rows, so that a row's entries in a
+/// block are consecutive, and the blocks are a matter of the row map alone.
+
+namespace Tessera {
+namespace Impl {
+
+/// descending(0) = 1 if the columns of some row do not ascend.
+template <class Csr>
+struct AscendingFunctor : PackedTypesOf<Csr> {
+  using member = typename PackedTypesOf<Csr>::member;
+  typename Csr::row_map_type row_map;
+  typename PackedTypesOf<Csr>::Columns columns;
+  typename PackedTypesOf<Csr>::template View<std::uint32_t> descending;
+
+  KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
+    const std::int64_t row = std::int64_t{team.league_rank()} * team.team_size() + team.team_rank();
+    if (row + 1 >= static_cast<std::int64_t>(row_map.extent(0))) return;
+    const auto begin = row_map(row);
+    const auto pairs = static_cast<std::int64_t>(row_map(row + 1) - begin) - 1;
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, pairs > 0 ? pairs : 0), [&](const std::int64_t k) {
+      if (columns(begin + k) > columns(begin + k + 1)) descending(0) = 1;
+    });
+  }
+};
+
+/// begin(block * rows + row): the row's first entry at or beyond the block's first column.
+template <class Csr>
+struct RowMapFunctor : PackedTypesOf<Csr> {
+  typename Csr::row_map_type row_map;
+  typename PackedTypesOf<Csr>::Columns columns;
+  typename PackedTypesOf<Csr>::template View<std::int64_t> begin;
+  std::int64_t rows, block_columns;  // rows: 0 without column blocks
+
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
+    if (rows == 0) {
+      begin(i) = static_cast<std::int64_t>(row_map(i));
+      return;
+    }
+    const std::int64_t first = i / rows * block_columns;
+    std::int64_t low = static_cast<std::int64_t>(row_map(i % rows));
+    std::int64_t high = static_cast<std::int64_t>(row_map(i % rows + 1));
+    while (low < high) {
+      const std::int64_t middle = low + (high - low) / 2;
+      if (static_cast<std::int64_t>(columns(middle)) < first) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    begin(i) = low;
+  }
+};
+
+/// Divides the blocks of threads among the column blocks, by bytes; one thread does it all.
+template <class Csr>
+struct PackedShareFunctor : PackedTypesOf<Csr> {
+  template <class T>
+  using View = typename PackedTypesOf<Csr>::template View<T>;
+  PackedShape shape;
+  View<PackedWindow> window;
+  View<PackedSlice> slices;
+  View<PackedShare> shares;
+  std::int64_t all_parts, units, cols, block_columns;
+
+  KOKKOS_INLINE_FUNCTION std::int64_t packet(std::int64_t slice) const {
+    return slice < static_cast<std::int64_t>(slices.extent(0)) ? std::int64_t{slices(slice).packet} : units;
+  }
+  KOKKOS_INLINE_FUNCTION PackedShare share_of(int block) const {
+    const std::int64_t w = block * shape.windows;
+    const bool last = block + 1 == shape.blocks;
+    PackedShare s{};
+    s.column = static_cast<std::uint32_t>(block * block_columns);
+    s.columns = static_cast<std::uint32_t>(last ? cols - block * block_columns : block_columns);
+    s.part_first = static_cast<std::uint32_t>(window(w).parts);
+    s.part_last = static_cast<std::uint32_t>(last ? all_parts : window(w + shape.windows).parts);
+    s.first = static_cast<std::uint32_t>(all_parts + window(w).slices);
+    s.last = static_cast<std::uint32_t>(last ? slices.extent(0) : all_parts + window(w + shape.windows).slices);
+    return s;
+  }
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t) const {
+    double work[packed_max_blocks];
+    int count[packed_max_blocks];
+    for (int b = 0; b < shape.blocks; ++b) {
+      const PackedShare s = share_of(b);
+      work[b] = static_cast<double>(packet(s.last) - packet(s.first) + packet(s.part_last) - packet(s.part_first));
+      count[b] = 1;
+    }
+    // One more for the block whose shares are largest, again and again.
+    for (std::int64_t given = shape.blocks; given < static_cast<std::int64_t>(shares.extent(0)); ++given) {
+      int most = 0;
+      for (int b = 1; b < shape.blocks; ++b) {
+        if (work[b] * count[most] > work[most] * count[b]) most = b;
+      }
+      ++count[most];
+    }
+    std::int64_t at = 0;
+    for (int b = 0; b < shape.blocks; ++b) {
+      PackedShare s = share_of(b);
+      s.ranks = static_cast<std::uint32_t>(count[b]);
+      for (s.rank = 0; s.rank < s.ranks; ++s.rank) shares(at++) = s;
+    }
+  }
+};
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_CONVERT_PACKED_FILL_HPP
+#define TESSERA_CONVERT_PACKED_FILL_HPP
+
+#include <cstdint>
+#include <type_traits>
+
+#include "formats/packed/Tessera_PackedOrder.hpp"
+
+/// \file
+/// Second part of the conversion to packed slices: how each slice names its columns, where its packet lies, and what
+/// the packet holds. Indices and values are written by kernels of their own: update_values runs the second alone.
+
+namespace Tessera {
+namespace Impl {
+
+/// Rows of a slice and the entries of each, before there are packets with row ids.
+template <class Csr>
+struct PackedRows : PackedTypesOf<Csr> {
+  template <class T>
+  using View = typename PackedTypesOf<Csr>::template View<T>;
+  PackedShape shape;
+  View<PackedSlice> slices;
+  View<PackedPart> parts;
+  View<std::uint32_t> order, slot;
+
+  /// First row of unit q.
+  KOKKOS_INLINE_FUNCTION std::int64_t row(std::int64_t index, const PackedSlice& s, int q) const {
+    if (s.part()) return parts(s.row).row;
+    if (s.contiguous()) return std::int64_t{s.row} + q * s.group();
+    return std::int64_t{s.row} + (order(slot(index) + q) & (PackedShape::window_keys - 1));
+  }
+};
+
+/// Places of a slice's entries in the matrix: entry (step, lane) of unit row.
+struct PackedEntries {
+  std::int64_t begin, length;  // of the row, from the slice's first entry on
+  KOKKOS_INLINE_FUNCTION PackedEntries(const PackedSlice& s, const PackedPart* parts, std::int64_t part_length,
+                                       std::int64_t row_begin, std::int64_t row_length)
+      : begin(row_begin), length(row_length) {
+    if (!s.part()) return;
+    const std::int64_t skip = parts[s.row].which * part_length;
+    begin += skip;
+    length = row_length - skip < part_length ? row_length - skip : part_length;
+  }
+};
+
+/// Chooses the index of each slice, by what its columns need; one thread with `lanes` vector lanes a slice.
+template <class Csr>
+struct PackedSpanFunctor : PackedRows<Csr> {
+  using member = typename PackedTypesOf<Csr>::member;
+  template <class T>
+  using View = typename PackedTypesOf<Csr>::template View<T>;
+
+  typename PackedTypesOf<Csr>::Columns columns;
+  typename PackedTypesOf<Csr>::Map map;
+  bool index_free, narrow;  // switches
+  double index_free_padding;
+  std::int64_t hubs, cols;
+  View<std::uint32_t> hub_place;
+  View<std::uint8_t> pattern;  // index-free slices: the unit whose columns are the slice's
+
+  KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
+    const std::int64_t i = std::int64_t{team.league_rank()} * team.team_size() + team.team_rank();
+    if (i >= static_cast<std::int64_t>(this->slices.extent(0))) return;
+    PackedSlice s = this->slices(i);
+    const int log = s.log_lanes(), steps = s.steps();
+    int index = hubs > 0 && hubs + cols < 0xffffff ? PackedIndex24 : PackedIndex32;
+    bool masked = false;
+    std::uint32_t column = 0;
+    if (hubs == 0) {
+      if (index_free && s.contiguous() && s.group() == 1 && log == 0 && steps > 0 && steps <= 32) {
+        free_of_indices(team, i, s, index, masked);
+      }
+      if (narrow && index != PackedIndexFree) index = narrowest(team, i, s, column);
+    }
+    s.column = column;
+    s.packed = PackedSlice::pack(steps, log, index, s.contiguous(), s.part(), masked, s.group(), s.rows());
+    if constexpr (Compat::is_host_v<typename PackedTypesOf<Csr>::exec>) s.set_full_steps(full_steps(i, s));
+    Kokkos::single(Kokkos::PerThread(team), [&]() { this->slices(i) = s; });
+  }
+
+  /// The fewest bytes for the distances of a slice's columns from the lowest, all ones left for padding.
+  KOKKOS_INLINE_FUNCTION int narrowest(const member& team, std::int64_t i, const PackedSlice& s,
+                                       std::uint32_t& column) const {
+    Kokkos::MinMaxScalar<std::uint32_t> range;
+    Kokkos::parallel_reduce(
+        Kokkos::ThreadVectorRange(team, this->shape.lanes),
+        [&](const int lane, Kokkos::MinMaxScalar<std::uint32_t>& r) {
+          each_column(i, s, lane, [&](std::uint32_t c) {
+            r.min_val = c < r.min_val ? c : r.min_val;
+            r.max_val = c > r.max_val ? c : r.max_val;
+          });
+        },
+        Kokkos::MinMax<std::uint32_t>(range));
+    const bool empty = range.min_val > range.max_val;
+    column = empty ? 0 : range.min_val;
+    const std::uint32_t span = empty ? 0 : range.max_val - range.min_val;
+    return span < 0xffu       ? PackedIndex8
+           : span < 0xffffu   ? PackedIndex16
+           : span < 0xffffffu ? PackedIndex24
+                              : PackedIndex32;
+  }
+
+  /// Steps in which all lanes have an entry: hosts need not look for padding in these.
+  KOKKOS_INLINE_FUNCTION int full_steps(std::int64_t i, const PackedSlice& s) const {
+    const int log = s.log_lanes();
+    if (s.rows() << log < this->shape.lanes || s.masked()) return 0;  // rows of masked slices have gaps anywhere
+    std::int64_t least = s.steps();
+    for (int q = 0; q < s.rows(); ++q) {
+      const std::int64_t row = this->row(i, s, q);
+      const PackedEntries e(s, this->parts.data(), this->shape.part_length(), map.begin(row), map.length(row));
+      least = e.length >> log < least ? e.length >> log : least;
+    }
+    return static_cast<int>(least);
+  }
+
+  template <class F>
+  KOKKOS_INLINE_FUNCTION void each_column(std::int64_t i, const PackedSlice& s, int lane, F&& f) const {
+    const int log = s.log_lanes(), q = lane >> log, t = lane & ((1 << log) - 1);
+    if (q >= s.rows()) return;
+    const std::int64_t row = this->row(i, s, q);
+    const PackedEntries e(s, this->parts.data(), this->shape.part_length(), map.begin(row), map.length(row));
+    for (std::int64_t k = t; k < e.length; k += 1 << log) f(static_cast<std::uint32_t>(columns(e.begin + k)));
+  }
+
+  /// Index-free if all rows take their columns, relative to themselves, from those of the longest row (the first of
+  /// these), in ascending order, and few places stay empty.
+  KOKKOS_INLINE_FUNCTION void free_of_indices(const member& team, std::int64_t i, const PackedSlice& s, int& index,
+                                              bool& masked) const {
+    const int rows = s.rows(), steps = s.steps();
+    const std::int64_t first = s.row;
+    int unit = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::ThreadVectorRange(team, rows),
+        [&](const int q, int& least) {
+          if (map.length(first + q) == steps && q < least) least = q;
+        },
+        Kokkos::Min<int>(unit));
+    int misfits = 0, entries = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::ThreadVectorRange(team, rows),
+        [&](const int q, int& n) { n += static_cast<int>(map.length(first + q)); }, entries);
+    Kokkos::parallel_reduce(
+        Kokkos::ThreadVectorRange(team, rows),
+        [&](const int q, int& n) {
+          std::uint32_t mask = 0;
+          n += !mask_of(first + q, first + unit, steps, mask);
+        },
+        misfits);
+    if (misfits > 0) return;
+    if (steps * rows > index_free_padding * entries) return;
+    index = PackedIndexFree;
+    masked = entries < steps * rows;
+    Kokkos::single(Kokkos::PerThread(team), [&]() { pattern(i) = static_cast<std::uint8_t>(unit); });
+  }
+
+  /// Which of the pattern's columns the row has; false if it has others, or not in ascending order.
+  KOKKOS_INLINE_FUNCTION bool mask_of(std::int64_t row, std::int64_t unit, int steps, std::uint32_t& mask) const {
+    const std::int64_t begin = map.begin(row), length = map.length(row);
+    const std::int64_t pattern_begin = map.begin(unit), shift = row - unit;
+    std::int64_t k = 0;
+    mask = 0;
+    for (int step = 0; step < steps && k < length; ++step) {
+      const auto wanted = static_cast<std::int64_t>(columns(pattern_begin + step)) + shift;
+      if (static_cast<std::int64_t>(columns(begin + k)) != wanted) continue;
+      mask |= 1u << step;
+      ++k;
+    }
+    return k == length;
+  }
+};
+
+/// What the packets of some slices add up to; the last members of PackedSummary.
+struct PackedSizes {
+  std::int64_t units, steps, stored, short_slices, index_slots[5], grouped_slots, id_rows;
+
+  template <class A, class B>
+  KOKKOS_INLINE_FUNCTION static void add(A& a, const B& b) {
+    a.units = a.units + b.units, a.steps = a.steps + b.steps, a.stored = a.stored + b.stored;
+    a.short_slices = a.short_slices + b.short_slices;
+    for (int i = 0; i < 5; ++i) a.index_slots[i] = a.index_slots[i] + b.index_slots[i];
+    a.grouped_slots = a.grouped_slots + b.grouped_slots, a.id_rows = a.id_rows + b.id_rows;
+  }
+};
+
+/// Packets one after another; the sums of all go to `total`.
+template <class Csr>
+struct PackedPacketScan : PackedTypesOf<Csr> {
+  using value_type = PackedSizes;
+  template <class T>
+  using View = typename PackedTypesOf<Csr>::template View<T>;
+  View<PackedSlice> slices;
+  View<PackedSizes> total;
+  int lanes, value_bytes;
+
+  KOKKOS_INLINE_FUNCTION void init(PackedSizes& s) const { s = PackedSizes{}; }
+  KOKKOS_INLINE_FUNCTION void join(PackedSizes& a, const PackedSizes& b) const { PackedSizes::add(a, b); }
+  KOKKOS_INLINE_FUNCTION void join(volatile PackedSizes& a, const volatile PackedSizes& b) const {
+    PackedSizes::add(a, b);
+  }
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i, PackedSizes& sum, const bool final) const {
+    const PackedPacket packet(lanes, value_bytes);
+    const PackedSlice s = slices(i);
+    if (final) slices(i).packet = static_cast<std::uint32_t>(sum.units);
+    const std::int64_t slots = std::int64_t{s.steps()} * lanes * s.group();
+    sum.units += static_cast<std::int64_t>(packet.bytes(s) / packed_unit);
+    sum.steps += s.steps();
+    sum.stored += slots;
+    sum.short_slices += s.steps() <= 5;
+    sum.index_slots[s.index()] += slots;
+    sum.grouped_slots += s.group() > 1 ? slots : 0;
+    sum.id_rows += s.has_ids() ? s.rows() : 0;
+    if (final && i + 1 == static_cast<std::int64_t>(slices.extent(0))) total(0) = sum;
+  }
+};
+
+/// Writes row ids, indices, offsets and masks; one thread a lane of a slice.
+template <class Csr>
+struct PackedIndexFunctor : PackedRows<Csr> {
+  template <class T>
+  using View = typename PackedTypesOf<Csr>::template View<T>;
+  PackedSpanFunctor<Csr> span;
+  unsigned char* packets;
+  int value_bytes;
+
+  KOKKOS_INLINE_FUNCTION PackedIndexFunctor(const PackedSpanFunctor<Csr>& s, unsigned char* p, int bytes)
+      : PackedRows<Csr>(s), span(s), packets(p), value_bytes(bytes) {}
+
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
+    const int lanes = this->shape.lanes;
+    const std::int64_t index = i / lanes;
+    const int lane = static_cast<int>(i % lanes);
+    const PackedSlice s = this->slices(index);
+    const PackedPacket packet(lanes, value_bytes);
+    unsigned char* const base = packets + static_cast<std::size_t>(s.packet) * packed_unit;
+    const int log = s.log_lanes(), q = lane >> log, t = lane & ((1 << log) - 1);
+    if (s.index() == PackedIndexFree) return offsets(index, lane, s, packet, base);
+    std::int64_t row = 0, begin = 0, length = 0;
+    if (q < s.rows()) {
+      row = this->row(index, s, q);
+      begin = span.map.begin(row);
+      length = span.map.length(row);
+    }
+    const PackedEntries e(s, this->parts.data(), this->shape.part_length(), begin, length);
+    if (s.has_ids() && q < s.rows() && t == 0) {
+      reinterpret_cast<std::uint16_t*>(base + packet.row_ids(s))[q] = static_cast<std::uint16_t>(row - s.row);
+    }
+    unsigned char* const low = base + packet.indices(s);
+    unsigned char* const high = base + packet.high(s);
+    for (int step = 0; step < s.steps(); ++step) {
+      const std::int64_t k = (std::int64_t{step} << log) + t;
+      std::uint32_t column = ~0u;
+      if (k < e.length) {
+        column = static_cast<std::uint32_t>(span.columns(e.begin + k));
+        column = span.hubs > 0 ? span.hub_place(column) : column - s.column;
+      }
+      const std::size_t at = packet.element(s.steps(), step, lane, 0, 1);
+      switch (s.index()) {
+        case PackedIndex8:
+          low[at] = static_cast<std::uint8_t>(column);
+          break;
+        case PackedIndex16:
+          reinterpret_cast<std::uint16_t*>(low)[at] = static_cast<std::uint16_t>(column);
+          break;
+        case PackedIndex24:
+          reinterpret_cast<std::uint16_t*>(low)[at] = static_cast<std::uint16_t>(column);
+          high[at] = static_cast<std::uint8_t>(column >> 16);
+          break;
+        default:
+          reinterpret_cast<std::uint32_t*>(low)[at] = column;
+      }
+    }
+  }
+
+  KOKKOS_INLINE_FUNCTION void offsets(std::int64_t index, int lane, const PackedSlice& s, const PackedPacket& packet,
+                                      unsigned char* base) const {
+    const std::int64_t unit = std::int64_t{s.row} + span.pattern(index), begin = span.map.begin(unit);
+    const int stride = this->shape.lanes;
+    for (int step = lane; step < s.steps(); step += stride) {
+      const auto offset = static_cast<std::int32_t>(static_cast<std::int64_t>(span.columns(begin + step)) - unit);
+      reinterpret_cast<std::uint32_t*>(base + packet.indices(s))[step] =
+          static_cast<std::uint32_t>(offset) ^ 0x80000000u;
+    }
+    if (!s.masked()) return;
+    std::uint32_t mask = 0;
+    if (lane < s.rows()) span.mask_of(std::int64_t{s.row} + lane, unit, s.steps(), mask);
+    reinterpret_cast<std::uint32_t*>(base + packet.high(s))[lane] = mask;
+  }
+};
+
+/// Turns numbers of the matrix into what a packet stores.
+template <class Types, class Input>
+struct PackedEncoder {
+  using Value = typename Types::Value;
+  using Stored = typename Types::Stored;
+  const Value* dictionary;  // sorted by bits
+  int words;
+
+  KOKKOS_INLINE_FUNCTION Stored operator()(const Input& input) const {
+    const Value value = static_cast<Value>(input);
+    if constexpr (Types::storage == PackedStorage::Dictionary) {
+      int low = 0, high = words - 1;
+      while (low < high) {
+        const int middle = (low + high) / 2;
+        if (bits_of(dictionary[middle]) < bits_of(value)) {
+          low = middle + 1;
+        } else {
+          high = middle;
+        }
+      }
+      return static_cast<Stored>(low);
+    } else if constexpr (Types::storage == PackedStorage::Integer) {
+      return static_cast<Stored>(static_cast<int>(static_cast<typename Types::Sum>(value)));
+    } else {
+      return static_cast<Stored>(value);
+    }
+  }
+  KOKKOS_INLINE_FUNCTION static std::uint64_t bits_of(const Value& value) {
+    if constexpr (sizeof(Value) == 8) {
+      std::uint64_t bits;
+      memcpy(&bits, &value, 8);
+      return bits;
+    } else if constexpr (sizeof(Value) == 4) {
+      std::uint32_t bits;
+      memcpy(&bits, &value, 4);
+      return bits;
+    } else {
+      std::uint16_t bits;
+      memcpy(&bits, &value, 2);
+      return bits;
+    }
+  }
+};
+
+/// Writes the values of all slots; one thread a lane of a slice, a chunk at a time.
+template <class Csr, class Types>
+struct PackedValueFunctor : PackedTypesOf<Csr> {
+  template <class T>
+  using View = typename PackedTypesOf<Csr>::template View<T>;
+  using Stored = typename Types::Stored;
+
+  typename Csr::values_type values;
+  typename PackedTypesOf<Csr>::Map map;
+  View<PackedSlice> slices;
+  View<PackedPart> parts;
+  unsigned char* packets;
+  PackedEncoder<Types, typename Csr::value_type> encode;
+  int lanes;
+  std::int64_t part_length;
+
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
+    const PackedSlice s = slices(i / lanes);
+    const int lane = static_cast<int>(i % lanes), log = s.log_lanes(), q = lane >> log, t = lane & ((1 << log) - 1);
+    const PackedPacket packet(lanes, Types::value_bytes);
+    unsigned char* const base = packets + static_cast<std::size_t>(s.packet) * packed_unit;
+    Stored* const out = reinterpret_cast<Stored*>(base);
+    const bool valid = q < s.rows();
+    std::int64_t row = 0;
+    if (valid) {
+      row = s.part() ? parts(s.row).row : std::int64_t{s.row} + q * s.group();
+      if (s.has_ids()) row = s.row + reinterpret_cast<const std::uint16_t*>(base + packet.row_ids(s))[q];
+    }
+    std::uint32_t mask = ~0u;
+    if (s.masked()) mask = reinterpret_cast<const std::uint32_t*>(base + packet.high(s))[lane];
+    for (int plane = 0; plane < s.group(); ++plane) {
+      std::int64_t begin = 0, length = 0;
+      if (valid) {
+        begin = map.begin(row + plane);
+        length = map.length(row + plane);
+      }
+      const PackedEntries e(s, parts.data(), part_length, begin, length);
+      std::int64_t next = 0;  // masked slices: entries so far
+      for (int first = 0; first < s.steps();) {
+        int chunk_first, size;
+        packet.find_chunk(s.steps(), first, chunk_first, size);
+        Stored chunk[4];
+        for (int n = 0; n < size; ++n) {
+          std::int64_t k = (std::int64_t{first + n} << log) + t;
+          bool has = valid && k < e.length;
+          if (s.masked()) {
+            has = valid && (mask >> (first + n) & 1u) != 0;
+            k = next;
+            next += has;
+          }
+          chunk[n] = has ? encode(values(e.begin + k)) : Stored{};
+        }
+        Stored* const to = out + packet.element(s.steps(), first, lane, plane, s.group());
+        for (int n = 0; n < size; ++n) to[n] = chunk[n];
+        first += size;
+      }
+    }
+  }
+};
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

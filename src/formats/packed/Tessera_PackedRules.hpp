@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_SELECT_PACKED_RULES_HPP
+#define TESSERA_SELECT_PACKED_RULES_HPP
+
+#include <algorithm>
+#include <cstdint>
+
+#include "Tessera_Options.hpp"
+#include "features/Tessera_SpmvFeatures.hpp"
+#include "formats/packed/Tessera_PackedOrder.hpp"
+
+/// \file
+/// The rules that shape packed slices, where the options leave it open. Every number here is measured
+/// (perf_test/NOTES.md, "Packed slices").
+
+namespace Tessera {
+namespace Impl {
+
+/// Neighbouring rows share x, so that keeping them together matters less than even lengths.
+inline bool packed_is_local(const SpmvFeatures& f) { return f.sectors < 0.15; }
+
+/// Neighbouring rows share next to nothing of x, in a matrix far larger than the caches.
+inline bool packed_is_scattered(const SpmvFeatures& f) { return f.nnz >= 20000000 && f.sectors >= 0.4; }
+
+/// Bytes of shared memory that a table of x may take.
+inline std::int64_t packed_table_bytes(const DeviceFacts& device) {
+  return static_cast<std::int64_t>(device.shared_bytes) - 32768;
+}
+
+/// Column blocks worth having: x far from the first level, and enough entries of a row in each block for the sums of
+/// the blocks to cost little. 1: none.
+inline int packed_blocks(const PackedOptions& o, const SpmvFeatures& f, const DeviceFacts& device, int value_bytes) {
+  const std::int64_t most = std::min<std::int64_t>(packed_max_blocks, std::max<std::int64_t>(f.cols, 1));
+  if (o.column_blocks >= 0) return static_cast<int>(std::min<std::int64_t>(std::max(o.column_blocks, 1), most));
+  if (!packed_is_scattered(f) || device.shared_bytes < 131072) return 1;
+  // A block's columns are told apart by 16 bits.
+  const std::int64_t columns = std::min<std::int64_t>(packed_table_bytes(device) / value_bytes, 65535);
+  const std::int64_t blocks = (f.cols + columns - 1) / columns;
+  return blocks >= 2 && blocks <= most && f.mean >= 16.0 * static_cast<double>(blocks) ? static_cast<int>(blocks) : 1;
+}
+
+/// Hub columns worth having: skewed, large, and x not local.
+inline std::int64_t packed_hubs(const PackedOptions& o, const SpmvFeatures& f, const DeviceFacts& device,
+                                int value_bytes) {
+  if (o.hubs >= 0) return o.hubs;
+  if (f.nnz < 5000000 || f.cv < 1 || f.narrow > 0.5 || f.sectors < 0.5 || device.shared_bytes < 65536) return 0;
+  const bool large = f.nnz >= 16000000;
+  const std::int64_t wanted = value_bytes == 8 ? (large ? 20480 : 8192) : value_bytes == 4 && large ? 32768 : 16384;
+  return std::min(wanted, packed_table_bytes(device) / value_bytes);
+}
+
+/// Steps of a slice: enough work for a wave to cover its start, few enough for the device to have waves to choose from.
+inline void packed_steps(PackedShape& s, const SpmvFeatures& f, int value_bytes, bool stencil, bool hubs) {
+  s.max_steps = s.split_steps = 16;
+  if (s.blocks > 1) {
+    s.max_steps = value_bytes == 2 ? 63 : 32;
+    s.split_steps = 63;
+  } else if (stencil) {
+    s.max_steps = s.split_steps = 32;  // one lane a row, whatever its length
+  } else if (hubs) {
+    s.max_steps = s.split_steps = f.nnz < 16000000 ? 16 : value_bytes == 2 ? 48 : 24;
+  } else if (f.mean >= 300) {
+    s.max_steps = s.split_steps = f.nnz < 1000000 ? 24 : f.nnz < 10000000 ? 32 : 63;
+  } else if (s.group > 1 && (s.group == 3 ? f.same3 : f.same2) > 0.9) {  // a step of a group has two or three values
+    s.max_steps = f.nnz < 2500000 ? 8 : f.nnz < 4000000 ? 12 : f.nnz < 10000000 ? 16 : value_bytes == 2 ? 32 : 12;
+    s.split_steps = std::max(16, s.max_steps);
+  } else if (f.nnz >= 10000000 && f.mean >= 80) {
+    s.max_steps = s.split_steps = f.mean >= 150 ? 63 : 48;
+  } else if (f.nnz < 1000000 || (f.nnz < 4000000 && f.mean < 40 && !packed_is_local(f))) {
+    s.max_steps = 8;
+  } else if (f.nnz < 10000000 && packed_is_local(f)) {
+    s.max_steps = s.split_steps = 24;
+  }
+}
+
+/// The shape of slices.
+inline PackedShape packed_shape(const PackedOptions& o, const SpmvFeatures& f, int lanes, int value_bytes, int blocks,
+                                bool hubs) {
+  PackedShape s;
+  s.lanes = lanes;
+  s.blocks = blocks;
+  for (s.log_wave = 0; (1 << s.log_wave) < lanes;) ++s.log_wave;
+  // Sharing saves bytes and gathers but leaves fewer waves, which small matrices lack.
+  if (o.shared_patterns && !hubs && blocks == 1 && f.mean >= 8 && f.nnz >= o.least_shared) {
+    s.group = f.same3 >= 0.5 ? 3 : f.same2 >= 0.5 ? 2 : 1;
+  }
+  packed_steps(s, f, value_bytes, o.index_free && f.shift >= 0.5, hubs);
+  if (o.max_steps > 0) s.max_steps = o.max_steps;
+  s.split_steps = std::max(o.split_steps > 0 ? o.split_steps : s.split_steps, s.max_steps);
+  // Small windows keep rows that share x together; of very short rows a small window leaves uneven slices.
+  if (hubs) {
+    s.window = 2052;
+  } else if (blocks > 1) {
+    s.window = 4092;  // x is close whatever the order
+  } else if (f.nnz < 4000000 && f.mean < 40 && !packed_is_local(f)) {
+    s.window = f.mean < 4 ? 1020 : 252;
+  } else if (packed_is_scattered(f)) {
+    s.window = 516;
+  }
+  if (o.window > 0) s.window = o.window / 12 * 12;
+  s.natural_padding = o.natural_padding;
+  s.rows = f.rows;
+  s.windows = (f.rows + s.window - 1) / s.window;
+  return s;
+}
+
+/// How a launch divides the device.
+template <class MemorySpace>
+PackedVariant packed_variant(const PackedSlices<MemorySpace>& p, const SpmvFeatures& f) {
+  const PackedSummary& s = p.summary;
+  if (s.grouped_slots > 0 || p.hub_columns.extent(0) > 0) return PackedVariant::General;
+  const bool free = s.index_slots[PackedIndexFree] * 2 > s.stored, brief = s.short_slices * 4 > s.slices * 3;
+  if (brief && (free || (s.steps <= 3 * s.slices && f.nnz >= 1000000))) return PackedVariant::ShortSlices;
+  if (free && s.steps <= 8 * s.slices) return PackedVariant::IndexFree;
+  const bool small = f.nnz < 1000000 && p.value_bytes() < 8;
+  return packed_is_scattered(f) || small ? PackedVariant::WideBlocks : PackedVariant::General;
+}
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_FORMATS_PACKED_SLICES_HPP
+#define TESSERA_FORMATS_PACKED_SLICES_HPP
+
+#include <cstdint>
+#include <memory>
+
+#include "Tessera_Compat.hpp"
+#include "backends/interface/Tessera_PackedLayout.hpp"
+
+/// \file
+/// The packed-slices format as plain Views; what lies where: backends/interface/Tessera_PackedLayout.hpp.
+
+namespace Tessera {
+
+/// What the host must know of the conversion; filled on the device.
+struct PackedSummary {
+  std::int64_t slices = 0, parts = 0, split_rows = 0;  ///< parts are slices, too
+  std::int64_t units = 0;                              ///< of packets, in packed_unit bytes
+  std::int64_t steps = 0, stored = 0;                  ///< slots of values, padding included
+  std::int64_t short_slices = 0;                       ///< of at most five steps
+  std::int64_t index_slots[5] = {};                    ///< value slots by PackedIndex
+  std::int64_t grouped_slots = 0;                      ///< value slots in slices of grouped rows
+  std::int64_t id_rows = 0;                            ///< rows that need a row id
+};
+
+template <class MemorySpace>
+struct PackedSlices {
+  template <class T>
+  using View = Kokkos::View<T*, Kokkos::LayoutLeft, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using Storage = std::shared_ptr<void>;
+
+  Storage map_storage, structure_storage, packet_storage, hub_storage;
+
+  int lanes = 32;
+  Precision precision = Precision::FP64;
+  PackedStorage storage = PackedStorage::Full;
+
+  View<PackedSlice> slices;  ///< parts of long rows first: they start first
+  View<std::uint64_t> packets;
+  View<PackedPart> parts;
+  View<std::int64_t> row_map;  ///< for update_values: where rows begin (of each column block); empty if not updatable
+  View<std::uint64_t> dictionary;  ///< raw storage of up to 256 numbers in the precision's type
+  View<std::uint32_t> hub_columns;
+  View<PackedShare> shares;  ///< of column blocks; one for each block of threads
+
+  std::int64_t rows = 0, cols = 0, nnz = 0;
+  PackedSummary summary;
+  int max_steps = 16;    ///< rows get the fewest lanes with which they take no more steps than this
+  int split_steps = 16;  ///< rows of more steps with a whole wave are cut
+  int group = 1;         ///< rows that may share indices
+  int blocks = 1;        ///< of columns; each but the last has block_columns
+  std::int64_t block_columns = 0;
+  double hub_share = 0;  ///< entries in hub columns
+  int dictionary_words = 0;
+  PackedVariant variant = PackedVariant::General;
+  bool updatable = false;
+  /// x at the hub columns is copied before each product, for the first-level cache to hold; else it is kept in shared
+  /// memory, which is better for what the cache cannot hold (more than 64 kB) and shared memory can.
+  bool copies_hubs = false;
+
+  int value_bytes() const {
+    if (storage == PackedStorage::Constant) return 0;
+    if (storage == PackedStorage::Integer || storage == PackedStorage::Dictionary) return 1;
+    if (storage == PackedStorage::Float || precision == Precision::FP32) return 4;
+    return precision == Precision::FP64 ? 8 : 2;
+  }
+  std::size_t format_bytes() const {
+    return sizeof(PackedSlice) * slices.extent(0) + 8 * packets.extent(0) + sizeof(PackedPart) * parts.extent(0) +
+           8 * dictionary.extent(0) + 4 * hub_columns.extent(0) + sizeof(PackedShare) * shares.extent(0);
+  }
+  /// What update_values needs besides.
+  std::size_t map_bytes() const { return 8 * row_map.extent(0); }
+  std::size_t hub_bytes() const { return hub_columns.extent(0) * static_cast<std::size_t>(value_bytes()); }
+  std::size_t hub_copy_bytes() const { return copies_hubs ? hub_bytes() : 0; }
+  std::size_t partial_bytes() const { return 8 * packed_max_columns * parts.extent(0); }
+  std::size_t arrival_bytes() const { return (4 * parts.extent(0) + 15) / 16 * 16; }
+  std::size_t block_sum_bytes() const {
+    return blocks > 1 ? static_cast<std::size_t>(blocks * rows) * (precision == Precision::FP64 ? 8 : 4) : 0;
+  }
+  std::size_t workspace_bytes() const {
+    return partial_bytes() + arrival_bytes() + hub_copy_bytes() + block_sum_bytes();
+  }
+  /// Kernels an apply to one vector takes.
+  int launches() const { return copies_hubs && hub_bytes() > 0 ? 2 : blocks > 1 ? 2 : 1; }
+
+  /// The kernel's arguments, vectors and scratch left open.
+  SpmvPackedArgs arguments() const {
+    SpmvPackedArgs a;
+    a.precision = precision;
+    a.storage = storage;
+    a.slices = slices.data();
+    a.slice_count = static_cast<std::uint32_t>(slices.extent(0));
+    a.packets = reinterpret_cast<const unsigned char*>(packets.data());
+    a.parts = parts.data();
+    a.dictionary = dictionary.data();
+    a.hub_columns = hub_columns.data();
+    a.hubs = static_cast<std::uint32_t>(hub_columns.extent(0));
+    a.variant = variant;
+    a.blocks = blocks;
+    a.rows = rows;
+    a.block_columns = static_cast<std::uint32_t>(block_columns);
+    a.share_count = static_cast<std::uint32_t>(shares.extent(0));
+    a.shares = shares.data();
+    return a;
+  }
+};
+
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_CONVERT_PACKED_VALUES_HPP
+#define TESSERA_CONVERT_PACKED_VALUES_HPP
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "formats/packed/Tessera_PackedFill.hpp"
+
+/// \file
+/// Value classes: whether the numbers of a matrix fit into fewer bytes, bit for bit.
+
+namespace Tessera {
+namespace Impl {
+
+/// What the device finds out; every member only ever grows, so that threads need no order.
+struct PackedClassFound {
+  static constexpr int slots = 1024, most = 256;
+  std::uint32_t misfit[5];     // by PackedStorage; Full: a number is not finite
+  std::uint32_t distinct;      // numbers in the table
+  std::uint64_t table[slots];  // bits + 1 of distinct numbers, 0: free
+};
+
+/// Looks at all numbers, and stops early once nothing fits: for general numbers that is at once.
+template <class Csr>
+struct PackedClassFunctor : PackedTypesOf<Csr> {
+  using Value = typename Csr::value_type;
+  using Encoder = PackedEncoder<PackedTypes<Value, PackedStorage::Full>, Value>;
+  template <class T>
+  using View = typename PackedTypesOf<Csr>::template View<T>;
+  static constexpr int per_item = 32;
+
+  typename Csr::values_type values;
+  View<PackedClassFound> found;
+  std::int64_t items, count;
+
+  KOKKOS_INLINE_FUNCTION bool open(int storage) const {
+    return *static_cast<volatile const std::uint32_t*>(&found(0).misfit[storage]) == 0;
+  }
+  KOKKOS_INLINE_FUNCTION void misfit(PackedStorage storage) const { found(0).misfit[static_cast<int>(storage)] = 1; }
+
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t item) const {
+    std::uint64_t last = 0;
+    bool first = true;
+    const std::uint64_t zeroth = Encoder::bits_of(values(0));
+    for (int j = 0; j < per_item; ++j) {
+      const std::int64_t i = item + j * items;
+      if (i >= count) return;
+      if (j % 4 == 0 && (!open(0) || (!open(1) && !open(2) && !open(3) && !open(4)))) return;
+      const Value value = values(i);
+      const std::uint64_t bits = Encoder::bits_of(value);
+      if (!first && bits == last) continue;
+      first = false;
+      last = bits;
+      const auto number = static_cast<double>(value);
+      if (!(number - number == 0)) misfit(PackedStorage::Full);
+      if (bits != zeroth) misfit(PackedStorage::Constant);
+      if constexpr (sizeof(Value) == 8) {
+        if (static_cast<double>(static_cast<float>(number)) != number) misfit(PackedStorage::Float);
+      }
+      const bool small = number >= -128 && number <= 127;
+      const int whole = small ? static_cast<int>(number) : 0;
+      const bool negative_zero = number == 0 && bits != 0;
+      if (!small || static_cast<double>(whole) != number || negative_zero) misfit(PackedStorage::Integer);
+      if (open(static_cast<int>(PackedStorage::Dictionary))) insert(bits);
+    }
+  }
+
+  KOKKOS_INLINE_FUNCTION void insert(std::uint64_t bits) const {
+    const std::uint64_t entry = bits + 1;  // finite numbers are not all ones
+    std::uint64_t place = bits * 0x9e3779b97f4a7c15u >> 54;
+    for (int probe = 0; probe < PackedClassFound::slots; ++probe, ++place) {
+      std::uint64_t* const slot = &found(0).table[place % PackedClassFound::slots];
+      std::uint64_t there = *static_cast<volatile std::uint64_t*>(slot);
+      if (there == entry) return;
+      if (there == 0) {
+        there = Kokkos::atomic_compare_exchange(slot, std::uint64_t{0}, entry);
+        if (there == 0) {
+          if (Kokkos::atomic_fetch_add(&found(0).distinct, 1u) >= PackedClassFound::most) {
+            misfit(PackedStorage::Dictionary);
+          }
+          return;
+        }
+        if (there == entry) return;
+      }
+      if (!open(static_cast<int>(PackedStorage::Dictionary))) return;
+    }
+    misfit(PackedStorage::Dictionary);
+  }
+};
+
+/// The distinct numbers, as ascending bits.
+inline std::vector<std::uint64_t> dictionary_of(const PackedClassFound& found) {
+  std::vector<std::uint64_t> dictionary;
+  for (const std::uint64_t entry : found.table) {
+    if (entry != 0) dictionary.push_back(entry - 1);
+  }
+  std::sort(dictionary.begin(), dictionary.end());
+  return dictionary;
+}
+
+/// The narrowest class that all numbers fit, and the dictionary (bits, ascending) where the class has one.
+template <class Value>
+PackedStorage packed_class(const PackedClassFound& found, std::vector<std::uint64_t>& dictionary) {
+  dictionary.clear();
+  const auto fits = [&](PackedStorage s) { return found.misfit[static_cast<int>(s)] == 0; };
+  if (!fits(PackedStorage::Full)) return PackedStorage::Full;
+  const bool table = fits(PackedStorage::Dictionary);
+  const bool constant = fits(PackedStorage::Constant), integer = fits(PackedStorage::Integer);
+  if (constant || (table && !integer)) {
+    dictionary = dictionary_of(found);
+    return constant ? PackedStorage::Constant : PackedStorage::Dictionary;
+  }
+  if (integer) return PackedStorage::Integer;
+  return sizeof(Value) == 8 && fits(PackedStorage::Float) ? PackedStorage::Float : PackedStorage::Full;
+}
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

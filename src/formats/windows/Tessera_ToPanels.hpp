@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_CONVERT_TO_PANELS_HPP
+#define TESSERA_CONVERT_TO_PANELS_HPP
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "Tessera_Options.hpp"
+#include "formats/windows/Tessera_Panels.hpp"
+#include "formats/windows/Tessera_WindowUnion.hpp"
+
+namespace Tessera {
+namespace Impl {
+
+template <class Csr>
+struct PanelFunctors {
+  using Base = typename WindowFunctors<Csr>::Base;
+  template <class T>
+  using View = typename WindowFunctors<Csr>::template View<T>;
+
+  /// What all kernels share. Bit i * depth + k stands for row i and column k of a block; those of a row are in one
+  /// word.
+  struct Slots : Base {
+    View<std::uint32_t> packets;
+    int packet_words, bitmap_at, prefix_at, begin_at, count_at, unit;
+    Slots(const Base& b, const PanelGeometry& g, const View<std::uint32_t>& packets_)
+        : Base(b),
+          packets(packets_),
+          packet_words(g.packet_words()),
+          bitmap_at(g.bitmap_at()),
+          prefix_at(g.prefix_at()),
+          begin_at(g.begin_at()),
+          count_at(g.count_at()),
+          unit(static_cast<int>(g.stored_values(1))) {}
+
+    /// Where the packet of the entry's block is, the entry's row in the window, and its bit.
+    KOKKOS_INLINE_FUNCTION std::int64_t packet_of(std::int64_t p, int& row, int& bit) const {
+      const std::uint32_t vector = this->vector(this->leader(p)), block = vector / this->depth;
+      row = static_cast<int>(static_cast<std::uint32_t>(this->row(p)) % this->height);
+      bit = row * static_cast<int>(this->depth) + static_cast<int>(vector - block * this->depth);
+      return std::int64_t{block} * packet_words;
+    }
+    /// The bits of a row; its first one is bit 0.
+    KOKKOS_INLINE_FUNCTION std::uint32_t row_bits(std::int64_t packet, int row) const {
+      const int bit = row * static_cast<int>(this->depth);
+      const std::uint32_t all = this->depth == 32 ? ~std::uint32_t{0} : (std::uint32_t{1} << this->depth) - 1;
+      return packets(packet + bitmap_at + bit / 32) >> bit % 32 & all;
+    }
+  };
+
+  /// No columns, no entries.
+  struct Clear : Slots {
+    explicit Clear(const Slots& s) : Slots(s) {}
+    KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
+      this->packets(i) = i % this->packet_words < std::int64_t{this->depth} ? ~std::uint32_t{0} : std::uint32_t{0};
+    }
+  };
+
+  /// The order in which bits are set does not matter, and no slot has two entries.
+  struct Bits : Slots {
+    explicit Bits(const Slots& s) : Slots(s) {}
+    KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t p) const {
+      int row = 0, bit = 0;
+      const std::int64_t packet = this->packet_of(p, row, bit);
+      Kokkos::atomic_fetch_or(&this->packets(packet + this->bitmap_at + bit / 32), std::uint32_t{1} << bit % 32);
+    }
+  };
+
+  /// How many entries stand before each row of a block, where its values begin, and how many there are.
+  struct Begins : Slots {
+    using value_type = std::uint32_t;
+    explicit Begins(const Slots& s) : Slots(s) {}
+    KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t block, std::uint32_t& sum, const bool final) const {
+      const std::int64_t packet = block * this->packet_words;
+      const int rows = static_cast<int>(this->height);
+      std::uint32_t count = 0, prefix = 0;
+      for (int row = 0; row < rows; ++row) {
+        prefix |= count << row % 4 * 8;
+        count += bit_count(this->row_bits(packet, row));
+        if (row % 4 != 3) continue;
+        if (final) this->packets(packet + this->prefix_at + row / 4) = prefix;
+        prefix = 0;
+      }
+      if (final) {
+        this->packets(packet + this->begin_at) = sum;
+        this->packets(packet + this->count_at) = count;
+      }
+      const auto width = static_cast<std::uint32_t>(this->unit);
+      sum += (count + width - 1) / width * width;
+    }
+  };
+
+  /// Values in the order of bits.
+  struct Fill : Slots {
+    typename Csr::values_type from;
+    View<typename Csr::size_type> origin;  ///< empty: the same
+    View<std::uint32_t> entry_slot;        ///< empty: not wanted
+    SpmmValueStore store;
+    explicit Fill(const Slots& s) : Slots(s) {}
+    KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t p) const {
+      int row = 0, bit = 0;
+      const std::int64_t packet = this->packet_of(p, row, bit);
+      const int k = bit - row * static_cast<int>(this->depth);
+      const std::uint32_t slot = this->packets(packet + this->begin_at) +
+                                 (this->packets(packet + this->prefix_at + row / 4) >> row % 4 * 8 & 0xffu) +
+                                 bit_count(this->row_bits(packet, row) & ((std::uint32_t{1} << k) - 1));
+      const auto entry = origin.extent(0) > 0 ? static_cast<std::int64_t>(origin(p)) : p;
+      store(static_cast<std::int64_t>(slot), from(entry));
+      if (entry_slot.extent(0) > 0) entry_slot(entry) = slot;
+    }
+  };
+};
+
+/// A geometry must be one, and for values of this precision.
+inline void check_panel_geometry(const PanelGeometry& g, Precision precision) {
+  // Bits of a row lie in one word, and numbers of entries before a row in a byte.
+  constexpr int most = 256;
+  const bool good = (g.depth == 8 || g.depth == 16 || g.depth == 32) && g.rows > 0 && g.rows % 4 == 0 &&
+                    g.rows <= most && g.rows * g.depth <= most;
+  require<InvalidArgument>(good, [&] {
+    return "panel geometry '" + std::string(g.atom) + "': " + std::to_string(g.rows) + " x " + std::to_string(g.depth) +
+           " slots; rows must be a multiple of 4, columns 8, 16 or 32, slots at most " + std::to_string(most);
+  });
+  require<InvalidArgument>(g.value_bytes == spmm_value_bytes(precision), [&] {
+    return "panel geometry '" + std::string(g.atom) + "': values of " + std::to_string(g.value_bytes) +
+           " bytes for precision " + to_string(precision);
+  });
+}
+
+}  // namespace Impl
+
+/// Converts A, which is not changed and not kept, to panels. Columns of rows may be unsorted and may repeat; vectors
+/// ascend by column in each window, copies of a column in the order in which rows repeat it (the m-th entry of a column
+/// in a row stands in the m-th copy).
+///
+/// Bytes: see Panels; map of an updatable format: 4 nnz. Work O(nnz geometry.rows log(longest row)), a thread an entry;
+/// 12.25 nnz bytes of temporary memory, 28 nnz more where rows are unsorted or reordered; one wait, further ones for
+/// unsorted rows. Deterministic. A is trusted: run validate() on matrices from outside first. The last kernels may
+/// still be in flight on `space`.
+/// @param geometry  KernelTable::panel_geometry
+/// @param precision  of stored values, each rounded once; TF32: floats, which the kernel rounds
+/// @param updatable  keep the map that update_panels needs
+/// @param backend  whose memory pool to use, and for whose device windows are split; may be null
+/// @param row_order  row at each place in the windows: a permutation (trusted); empty: natural order
+/// @throw InvalidArgument  options out of range, a geometry that is none or does not fit the precision
+/// @throw DimensionMismatch  an order of another length
+/// @throw NotSupported  2^32 - 1 entries or more, more than 2^31 - 1 vectors, or more than 2^32 - 1 with the padding of
+///        blocks or values with theirs
+/// @throw DeviceError  out of device memory
+template <class Csr, class Exec>
+Panels<typename Csr::memory_space> to_panels(
+    const Exec& space, const Csr& A, const PanelGeometry& geometry, Precision precision,
+    const PanelOptions& options = {}, bool updatable = true, const KernelTable* backend = nullptr,
+    const typename Impl::WindowFunctors<Csr>::Order& row_order = typename Impl::WindowFunctors<Csr>::Order()) {
+  using Memory = typename Csr::memory_space;
+  using F = Impl::WindowFunctors<Csr>;
+  using P = Impl::PanelFunctors<Csr>;
+  using Arena = Impl::Arena<Memory>;
+  using Union = Impl::WindowUnion<Csr>;
+  const Compat::ScopedRegion region("Tessera::convert[panels]");
+  Impl::check_panel_geometry(geometry, precision);
+  Impl::require<InvalidArgument>(options.max_blocks >= 0, [&] {
+    return "PanelOptions::max_blocks must not be negative, is " + std::to_string(options.max_blocks);
+  });
+  Impl::spmm_check_sizes(A, row_order, "panels");
+
+  Panels<Memory> f;
+  f.geometry = geometry;
+  f.precision = precision;
+  f.rows = static_cast<std::int64_t>(A.rows());
+  f.cols = static_cast<std::int64_t>(A.cols());
+  f.nnz = static_cast<std::int64_t>(A.nnz());
+  f.windows = (f.rows + geometry.rows - 1) / geometry.rows;
+  const auto windows = static_cast<std::size_t>(f.windows);
+
+  const auto copy_order = [&] {
+    if (f.row_order.extent(0) == 0) return;
+    Kokkos::parallel_for("Tessera::convert[panels] order", Union::range(space, f.rows),
+                         typename F::CopyOrder{row_order, f.row_order});
+  };
+  if (f.nnz == 0) {
+    f.structure_storage = Arena::make(space, backend, "Tessera::panels", Impl::Lifetime::Plan, [&](Arena& arena) {
+      f.block_ptr = arena.template take<std::uint32_t>(windows + 1);
+      f.row_order = arena.template take<std::int32_t>(row_order.extent(0));
+    });
+    Kokkos::deep_copy(space, f.block_ptr, 0u);
+    copy_order();
+    return f;
+  }
+
+  const Union u(space, A, geometry.rows, geometry.depth, true, options.max_blocks, row_order, backend);
+  f.vectors = u.vectors();
+  f.blocks = u.blocks();
+  f.partial_count = u.sizes.split.parts();
+  const std::int64_t padded = f.blocks * geometry.depth;
+  // How much padding the values of blocks get is known when their bits are; room for the most saves a wait.
+  const std::int64_t unit = geometry.stored_values(1), stored = (f.nnz + f.blocks * (unit - 1)) / unit * unit;
+  constexpr std::int64_t words = std::numeric_limits<std::uint32_t>::max();
+  Impl::require<NotSupported>(
+      f.vectors <= std::numeric_limits<std::int32_t>::max() && padded <= words && stored <= words, [&] {
+        return "panels: at most 2^31 - 1 distinct columns of windows, 2^32 - 1 in whole blocks and 2^32 - 1 stored " +
+               std::string("values are supported, this matrix needs ") + std::to_string(f.vectors) + ", " +
+               std::to_string(padded) + " and " + std::to_string(stored) + "; split it by rows, or use GeSpmm or Csr";
+      });
+  const std::size_t packet_words =
+      static_cast<std::size_t>(f.blocks) * static_cast<std::size_t>(geometry.packet_words());
+  f.structure_storage = Arena::make(space, backend, "Tessera::panels", Impl::Lifetime::Plan, [&](Arena& arena) {
+    f.block_ptr = arena.template take<std::uint32_t>(windows + 1);
+    f.packets = arena.template take<std::uint32_t>(packet_words);
+    f.row_order = arena.template take<std::int32_t>(row_order.extent(0));
+    f.parts = arena.template take<SpmmPart>(u.parts());
+    f.splits = arena.template take<SpmmSplit>(u.splits());
+    f.entry_slot = arena.template take<std::uint32_t>(updatable ? A.nnz() : 0);
+  });
+  f.value_storage = Arena::make(space, backend, "Tessera::panels::values", Impl::Lifetime::Plan, [&](Arena& arena) {
+    f.values = arena.template take<std::uint64_t>(static_cast<std::size_t>(stored / unit) * 2);
+  });
+  copy_order();
+  const typename P::Slots slots(u.base, geometry, f.packets);
+  Kokkos::parallel_for("Tessera::convert[panels] clear", Union::range(space, static_cast<std::int64_t>(packet_words)),
+                       typename P::Clear(slots));
+  Kokkos::deep_copy(space, f.values, std::uint64_t{0});
+  Kokkos::parallel_for("Tessera::convert[panels] block_ptr", Union::range(space, f.windows + 1),
+                       typename F::FirstBlocks{u.base.first_block, f.block_ptr});
+  using Columns = typename P::template View<std::int32_t>;
+  u.write_columns(space, Columns(reinterpret_cast<std::int32_t*>(f.packets.data()), packet_words),
+                  geometry.packet_words());
+  u.write_parts(space, false, f.parts, f.splits);
+  Kokkos::parallel_for("Tessera::convert[panels] bits", Union::range(space, f.nnz), typename P::Bits(slots));
+  Kokkos::parallel_scan("Tessera::convert[panels] begins", Union::range(space, f.blocks), typename P::Begins(slots));
+  typename P::Fill fill(slots);
+  fill.from = A.values();
+  fill.origin = u.origin;
+  fill.entry_slot = f.entry_slot;
+  fill.store = {f.values.data(), precision};
+  Kokkos::parallel_for("Tessera::convert[panels] fill", Union::range(space, f.nnz), fill);
+  return f;
+}
+
+/// New numbers for the same pattern. One kernel, nnz (4 + source + v) bytes, no allocation, no wait.
+/// @param A  the matrix that was converted, or one of the same pattern: only its sizes are looked at
+/// @param values  nnz numbers in CSR order
+/// @throw DimensionMismatch  other sizes
+/// @throw NotSupported  the format was built without its map
+template <class Exec, class Memory, class Csr, class Values>
+void update_panels(const Exec& space, const Panels<Memory>& f, const Csr& A, const Values& values) {
+  Impl::spmm_update(space, f, A, values, "update_panels");
+}
+
+}  // namespace Tessera
+
+#endif

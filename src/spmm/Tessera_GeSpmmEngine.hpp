@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_IMPL_GE_SPMM_ENGINE_HPP
+#define TESSERA_IMPL_GE_SPMM_ENGINE_HPP
+
+#include <algorithm>
+#include <type_traits>
+
+#include "Tessera_Statistics.hpp"
+#include "backends/interface/Tessera_CompactB.hpp"
+#include "spmm/Tessera_GeSpmm.hpp"
+#include "spmm/Tessera_SpmmScratch.hpp"
+
+namespace Tessera {
+namespace Impl {
+
+/// How rows are cut: into pieces of `most` entries, if some row has more than `tolerated`.
+struct PieceBounds {
+  std::int64_t most, tolerated;
+};
+/// Devices: a row is the work of a few lanes, which wait for memory once every four entries; a wave waits for its
+/// longest row (perf_test/NOTES.md, "SpMM: rows"). Hosts: only rows that would keep a thread busy when all others are
+/// done.
+inline PieceBounds ge_spmm_piece(const GeSpmmOptions& options, bool host, std::int64_t rows, std::int64_t nnz,
+                                 std::int64_t threads) {
+  if (options.max_piece > 0) return {options.max_piece, options.max_piece};
+  if (host) {
+    const std::int64_t most = threads <= 1 ? nnz : std::max<std::int64_t>(nnz / (4 * threads), 4096);
+    return {most, most};
+  }
+  const std::int64_t enough = std::max<std::int64_t>(128, nnz / 8192);  // pieces to occupy a device
+  const std::int64_t most = std::clamp<std::int64_t>(rows > 0 ? 3 * nnz / rows : 0, 64, enough);
+  return {most, 2 * most};
+}
+
+/// Whether B is copied into rows first: every entry of A reads a row of B, which costs most where its elements lie
+/// apart. The copy reads and writes B once.
+template <class T>
+bool ge_spmm_packs(const Dense<T>& b, bool host, std::int64_t nnz) {
+  if (b.columns < 2 || nnz < (b.columns < 8 ? 4 : 1) * b.rows) return false;
+  return host ? b.column_stride != 1 : !b.aligned();
+}
+
+/// What a backend's rows are told about A (SpmmFeatures).
+struct GeSpmmPattern {
+  std::int64_t compact_from = 0;  ///< columns from which on B is copied in TF32 (CompactB); 0: never
+  double reach = 0;               ///< rows of B from the first to the last that a row of A uses, mean; 0: unknown
+  bool local = false;             ///< whether neighbouring rows share columns
+};
+
+/// A as it is, long rows cut. A matrix that is to be multiplied in a narrower precision than its own is rounded once,
+/// into values of its own type.
+template <class Csr>
+class GeSpmmEngine {
+ public:
+  using Exec = typename Csr::execution_space;
+  using Memory = typename Csr::memory_space;
+  using Value = typename Csr::value_type;
+
+  struct Round {
+    typename Csr::values_type from;
+    Kokkos::View<Value*, Kokkos::LayoutLeft, typename Csr::device_type> to;
+    Precision precision;
+    KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
+      const auto wide_value = widen<std::conditional_t<std::is_same_v<Value, double>, double, float>>(from(i));
+      if (precision == Precision::FP16) {
+        to(i) = Value(static_cast<float>(half_t(wide_value)));
+      } else if (precision == Precision::BF16) {
+        to(i) = Value(static_cast<float>(bhalf_t(wide_value)));
+      } else {
+        to(i) = Value(static_cast<float>(wide_value));
+      }
+    }
+  };
+
+  /// set_up == false (SpmmAlgorithm::Csr, one-shot products): rows are not looked at and B is read where it lies.
+  /// TF32 (a matrix of floats): products in FP32; from pattern.compact_from columns on, unless that is 0, the backend
+  /// multiplies a copy of B in TF32.
+  GeSpmmEngine(const Exec& space, const Csr& A, Precision precision, const SpmmOptions& options, bool set_up,
+               const KernelTable* backend, const GeSpmmPattern& pattern)
+      : csr_(A),
+        precision_(precision == Precision::TF32 ? Precision::FP32 : precision),
+        set_up_(set_up),
+        backend_(set_up ? backend : nullptr),
+        pattern_(backend_ != nullptr && backend_->spmm_rows != nullptr ? pattern : GeSpmmPattern{}),
+        cache_bytes_(last_cache(backend_)) {
+    require<InvalidArgument>(options.gespmm.max_piece >= 0 && options.gespmm.max_piece <= RowPiece::most_entries, [&] {
+      return "GeSpmmOptions::max_piece must be in [0, " + std::to_string(RowPiece::most_entries) + "], not " +
+             std::to_string(options.gespmm.max_piece);
+    });
+    scratch_.set_up(backend, options.workspace);
+    if (precision_ != ScalarTraits<Value>::precision) {
+      rounded_ = Kokkos::View<Value*, Kokkos::LayoutLeft, typename Csr::device_type>(
+          Kokkos::view_alloc(Kokkos::WithoutInitializing, "Tessera::spmm::rounded values"), A.nnz());
+      update(space, A.values());
+    }
+    if (!set_up_) return;
+    const auto nnz = static_cast<std::int64_t>(A.nnz());
+    const bool host = Compat::is_host_v<Exec>;
+    PieceBounds bounds = ge_spmm_piece(options.gespmm, host, static_cast<std::int64_t>(A.rows()), nnz,
+                                       static_cast<std::int64_t>(space.concurrency()));
+    bounds.most = std::min(bounds.most, RowPiece::most_entries);
+    bounds.tolerated = std::min(bounds.tolerated, RowPiece::most_entries);
+    if (bounds.tolerated < nnz) {
+      table_ = cut_rows(space, A, bounds.most, bounds.tolerated, backend, caches_b(options));
+    }
+  }
+
+  std::size_t format_bytes() const { return table_.bytes() + sizeof(Value) * rounded_.extent(0); }
+  /// Sums of split rows, at most (where an operand is double), and a copy of B in the matrix's type.
+  std::size_t workspace_bytes(std::int64_t columns) const {
+    std::size_t bytes =
+        ScratchLayout::rounded(static_cast<std::size_t>(table_.partial_count * partial_ld(columns)) * 8);
+    if (set_up_) {
+      bytes += ScratchLayout::rounded(
+          static_cast<std::size_t>(static_cast<std::int64_t>(csr_.cols()) * Dense<Value>::padded(columns)) *
+          sizeof(Value));
+    }
+    if (compacts(columns)) bytes += ScratchLayout::rounded(compact_bytes(columns));
+    return bytes;
+  }
+
+  /// alpha != 0, and there are entries. span: elements of B that may be read.
+  template <class BT, class CT>
+  void apply(const Exec& space, double alpha, Dense<const BT> b, std::size_t span, double beta,
+             const Dense<CT>& c) const {
+    if (precision_ != ScalarTraits<Value>::precision) check_dense_types<BT, CT>("gespmm", precision_);
+    if (b.columns == 0) return;
+    using Sum = AccumulatorOf<Value, BT, CT>;
+    RowPieces<Sum> pieces;
+    pieces.count = static_cast<std::int64_t>(csr_.rows());
+    if (table_.partial_count > 0) {
+      pieces.table = table_.pieces.data();
+      pieces.count = static_cast<std::int64_t>(table_.pieces.extent(0));
+      pieces.splits = table_.splits.data();
+      pieces.split_count = static_cast<std::int64_t>(table_.splits.extent(0));
+      pieces.partial_ld = partial_ld(b.columns);
+    }
+    const std::int64_t sums = table_.partial_count * partial_ld(b.columns), ld = Dense<BT>::padded(b.columns);
+    const std::size_t sum_bytes = ScratchLayout::rounded(static_cast<std::size_t>(sums) * sizeof(Sum));
+    const std::size_t pack_bytes = ScratchLayout::rounded(static_cast<std::size_t>(b.rows * ld) * sizeof(BT));
+    // A caller's workspace that has no room for the copy is no error: B is then read where it lies.
+    const bool pack = set_up_ && ge_spmm_packs(b, Compat::is_host_v<Exec>, static_cast<std::int64_t>(csr_.nnz())) &&
+                      scratch_.offers(sum_bytes + pack_bytes);
+    std::size_t bytes = sum_bytes + (pack ? pack_bytes : 0);
+    const std::size_t more = ScratchLayout::rounded(compact_bytes(b.columns));
+    const bool compact = std::is_same_v<BT, float> && std::is_same_v<CT, float> && compacts(b.columns) &&
+                         scratch_.offers(bytes + more);  // as above
+    if (compact) bytes += more;
+    ScratchLayout scratch(scratch_.reserve(space, bytes));
+    pieces.partials = scratch.take<Sum>(sums);
+    if (pack) {
+      const Dense<BT> packed{scratch.take<BT>(b.rows * ld), b.rows, ld, ld, 1};
+      copy_layout(space, "Tessera::spmm[pack B]", b, Sum(0), packed);
+      b = {packed.data, b.rows, b.columns, ld, 1};
+      span = static_cast<std::size_t>(b.rows * ld);
+    }
+    void* const room = compact ? scratch.take<char>(static_cast<std::int64_t>(more)) : nullptr;
+    if (on_backend(space, alpha, b, span, beta, c, pieces, room)) return;
+    ge_spmm(space, alpha, matrix(), b, beta, c, pieces);
+  }
+
+  void update(const Exec& space, const typename Csr::values_type& values) {
+    csr_ = Csr(csr_.rows(), csr_.cols(), csr_.row_map(), csr_.entries(), values);
+    if (rounded_.extent(0) == 0) return;
+    Kokkos::parallel_for("Tessera::spmm[gespmm] round values",
+                         Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(
+                             space, 0, static_cast<std::int64_t>(rounded_.extent(0))),
+                         Round{values, rounded_, precision_});
+  }
+
+  void describe(Statistics& s) const {
+    s.stored = s.nnz;
+    s.format_bytes = s.csr_bytes + table_.bytes();
+    s.map_bytes = 0;
+    s.row_max = table_.longest;
+    s.launches = (table_.partial_count > 0 ? 2 : 1) + (pattern_.compact_from > 0 ? 1 : 0);
+    if (pattern_.compact_from > 0) s.why += "; B is copied in TF32 first";
+    if (table_.partial_count > 0) {
+      s.classes = {{"split rows", static_cast<long long>(table_.splits.extent(0)), 0}};
+    }
+  }
+
+ private:
+  static std::int64_t last_cache(const KernelTable* backend) {
+    DeviceFacts facts;
+    const bool known = backend != nullptr && backend->device_facts != nullptr && backend->device_facts(facts).ok();
+    return known ? static_cast<std::int64_t>(facts.cache_bytes) : 0;
+  }
+  /// Whether B takes at most half of the device's last cache. (Of large ones, half lies at the other end of the chip.)
+  bool caches_b(const SpmmOptions& options) const {
+    const double b =
+        static_cast<double>(csr_.cols()) * static_cast<double>(options.num_columns_hint) * double{sizeof(Value)};
+    return options.num_columns_hint > 0 && 2 * b <= static_cast<double>(cache_bytes_);
+  }
+  static std::int64_t partial_ld(std::int64_t columns) { return (columns + 3) / 4 * 4; }
+  bool compacts(std::int64_t columns) const {
+    return pattern_.compact_from > 0 && columns >= pattern_.compact_from &&
+           CompactB::fits(static_cast<std::int64_t>(csr_.cols()), columns);
+  }
+  std::size_t compact_bytes(std::int64_t columns) const {
+    return static_cast<std::size_t>(CompactB::bytes(static_cast<std::int64_t>(csr_.cols()), columns));
+  }
+
+  /// false where the backend has no such kernel, or none for these operands. compact: room for a compact B, or null.
+  template <class BT, class CT, class Sum>
+  bool on_backend(const Exec& space, double alpha, const Dense<const BT>& b, std::size_t span, double beta,
+                  const Dense<CT>& c, const RowPieces<Sum>& pieces, void* compact) const {
+    const bool natural = precision_ == ScalarTraits<Value>::precision && dense_fits_backend<BT, CT>(precision_);
+    if (backend_ == nullptr || backend_->spmm_rows == nullptr || !natural || c.column_stride != 1 ||
+        !serves_in_place(b, span) || sizeof(typename Csr::ordinal_type) != 4) {
+      return false;
+    }
+    SpmmRowsArgs args;
+    args.precision = compact != nullptr ? Precision::TF32 : precision_;
+    args.compact = compact;
+    args.rows = c.rows;
+    args.cols = static_cast<std::int64_t>(csr_.cols());
+    args.nnz = static_cast<std::int64_t>(csr_.nnz());
+    args.row_map = csr_.row_map().data();
+    args.offset_bytes = static_cast<int>(sizeof(typename Csr::size_type));
+    args.cache_bytes = cache_bytes_;
+    args.reach = static_cast<std::int64_t>(pattern_.reach);
+    args.local = pattern_.local;
+    args.columns = reinterpret_cast<const std::int32_t*>(csr_.entries().data());
+    args.values = csr_.values().data();
+    args.table = pieces.table;
+    args.count = pieces.count;
+    args.splits = pieces.splits;
+    args.split_count = pieces.split_count;
+    args.most_pieces = table_.most_pieces;
+    args.partials = pieces.partials;
+    args.partial_ld = pieces.partial_ld;
+    args.dense.b = b.data;
+    args.dense.ldb = b.row_stride;
+    args.dense.c = c.data;
+    args.dense.ldc = c.row_stride;
+    args.dense.columns = c.columns;
+    args.dense.c_type = ScalarTraits<CT>::element;
+    args.dense.alpha = alpha;
+    args.dense.beta = beta;
+    if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::spmm emulated");
+    const Status status = backend_->spmm_rows(args, Compat::native_stream(space));
+    if (!status.ok()) throw DeviceError(std::string("spmm[gespmm]: ") + status.message);
+    return true;
+  }
+  Csr matrix() const {
+    return rounded_.extent(0) == 0 ? csr_
+                                   : Csr(csr_.rows(), csr_.cols(), csr_.row_map(), csr_.entries(),
+                                         typename Csr::values_type(rounded_.data(), rounded_.extent(0)));
+  }
+
+  Csr csr_;
+  Precision precision_;
+  bool set_up_;
+  const KernelTable* backend_;  ///< whose kernel for compressed rows is used, if it has one and takes the operands
+  GeSpmmPattern pattern_;
+  std::int64_t cache_bytes_;  ///< of the device's last cache, 0 if unknown
+  PieceTable<Memory> table_;
+  Kokkos::View<Value*, Kokkos::LayoutLeft, typename Csr::device_type> rounded_;
+  SpmmScratch<Exec, Memory> scratch_;
+};
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

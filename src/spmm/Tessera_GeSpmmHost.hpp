@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_KOKKOS_GE_SPMM_HOST_HPP
+#define TESSERA_KOKKOS_GE_SPMM_HOST_HPP
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "core/Tessera_DenseOperand.hpp"
+#include "spmm/Tessera_SpmmPieces.hpp"
+
+/// \file
+/// C := alpha A B + beta C on CPUs: for each row, the sums of a tile of columns stay in registers while the row's
+/// entries go by.
+
+namespace Tessera {
+namespace Impl {
+
+// GCC's and Clang's vector types keep sums in registers for sure, where arrays of plain numbers may be kept in memory.
+// nvcc and hipcc do not know them. On x86 each width is compiled for the instructions it needs, whatever the flags of
+// the application, and chosen at run time.
+#if defined(__GNUC__) && !defined(__CUDACC__) && !defined(__HIPCC__)
+#define TESSERA_HOST_VECTORS 1
+#if defined(__x86_64__)
+#define TESSERA_HOST_TARGET(names) __attribute__((target(names)))
+#define TESSERA_HOST_HAS_TARGETS 1
+#endif
+#endif
+
+/// Widest vectors, in bytes, that the CPU has registers for.
+inline int host_vector_bytes() {
+#ifdef TESSERA_HOST_HAS_TARGETS
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq")) {
+    return 64;
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 32;
+#endif
+  return 16;
+}
+
+/// As many sums as fit a vector of so many bytes.
+template <class Sum, int Bytes>
+struct HostLanes {
+  static constexpr int count = Bytes / static_cast<int>(sizeof(Sum));
+#ifdef TESSERA_HOST_VECTORS
+  typedef Sum type __attribute__((vector_size(Bytes)));
+  template <class BT>
+  static KOKKOS_FORCEINLINE_FUNCTION void add(type& sum, Sum a, const BT* x) {
+    type v;
+    if constexpr (std::is_same_v<BT, Sum>) {
+      std::memcpy(&v, x, sizeof(v));
+    } else {
+      Sum numbers[count];
+      for (int j = 0; j < count; ++j) numbers[j] = widen<Sum>(x[j]);
+      std::memcpy(&v, numbers, sizeof(v));
+    }
+    sum += a * v;
+  }
+#else
+  struct type {
+    Sum e[count];
+  };
+  template <class BT>
+  static KOKKOS_FORCEINLINE_FUNCTION void add(type& sum, Sum a, const BT* x) {
+    for (int j = 0; j < count; ++j) sum.e[j] += a * widen<Sum>(x[j]);
+  }
+#endif
+};
+
+template <class Csr, class BT, class CT>
+struct GeSpmmHostFunctor {
+  using Sum = AccumulatorOf<typename Csr::value_type, BT, CT>;
+  using offset = typename Csr::size_type;
+  using Range = typename RowPieces<Sum>::template Range<offset>;
+  static constexpr int most_vectors = 8;
+  static constexpr int few_columns = 8;  ///< at once where rows of B are not contiguous
+  static constexpr int most_rows = 32;   ///< of a tile: if rows of C are not contiguous, whole lines are written
+
+  Csr A;
+  Dense<const BT> b;
+  Dense<CT> c;
+  Sum alpha, beta;
+  RowPieces<Sum> pieces;
+  std::int64_t shares;
+  int vector_bytes;  ///< 16, 32 or 64
+
+  /// Shares have equal work: the entries, and one more a row.
+  std::int64_t begin_of(std::int64_t share) const {
+    const std::int64_t count = pieces.count;
+    if (share == shares) return count;
+    if (pieces.table != nullptr) return count / shares * share + count % shares * share / shares;
+    const std::int64_t work = static_cast<std::int64_t>(A.nnz()) + count;
+    const std::int64_t until = work / shares * share + work % shares * share / shares;
+    std::int64_t low = 0, high = count;
+    while (low < high) {
+      const std::int64_t middle = low + (high - low) / 2;
+      if (static_cast<std::int64_t>(A.row_map()(middle)) + middle < until) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+
+  /// Columns [column, column + width) of C, of which the first `known` are stored already.
+  struct Tile {
+    std::int64_t column;
+    int width, known;
+  };
+  /// n: numbers of a vector.
+  KOKKOS_FORCEINLINE_FUNCTION Tile tile_at(std::int64_t column, int n) const {
+    const std::int64_t left = b.columns - column;
+    if (b.column_stride == 1 && b.columns >= n) {
+      if (left >= n) return {column, static_cast<int>(std::min<std::int64_t>(left, most_vectors * n)), 0};
+      return {b.columns - n, n, static_cast<int>(n - left)};  // the last whole vector again
+    }
+    int width = few_columns;
+    while (width > left) width /= 2;
+    return {column, width, 0};
+  }
+
+  /// Sums of a tile of a vector's width or more in `Count` vectors; where the tile's width is no multiple of theirs,
+  /// the last ones overlap.
+  template <int Bytes, int Count>
+  struct Vectors {
+    using Lanes = HostLanes<Sum, Bytes>;
+    using Vector = typename Lanes::type;
+    static constexpr int most_columns = most_vectors * Lanes::count;
+    const GeSpmmHostFunctor& f;
+    const BT* from;
+    int at[most_vectors];
+    KOKKOS_FORCEINLINE_FUNCTION Vectors(const GeSpmmHostFunctor& functor, const Tile& tile)
+        : f(functor), from(f.b.data + tile.column) {
+      constexpr int n = Lanes::count;
+      for (int k = 0; k < Count; ++k) at[k] = std::min(k * n, tile.width - n);
+    }
+    KOKKOS_FORCEINLINE_FUNCTION void operator()(const Range& r, Sum* out) const {
+      const auto* const values = f.A.values().data();
+      const auto* const entries = f.A.entries().data();
+      const std::int64_t stride = f.b.row_stride;
+      Vector s0{}, s1{}, s2{}, s3{}, s4{}, s5{}, s6{}, s7{};
+      for (offset i = r.first; i < r.last; ++i) {
+        const Sum a = widen<Sum>(values[i]);
+        const BT* const x = from + static_cast<std::int64_t>(entries[i]) * stride;
+        Lanes::add(s0, a, x);
+        if constexpr (Count > 1) Lanes::add(s1, a, x + at[1]);
+        if constexpr (Count > 2) Lanes::add(s2, a, x + at[2]);
+        if constexpr (Count > 3) Lanes::add(s3, a, x + at[3]);
+        if constexpr (Count > 4) {
+          Lanes::add(s4, a, x + at[4]);
+          Lanes::add(s5, a, x + at[5]);
+        }
+        if constexpr (Count > 6) {
+          Lanes::add(s6, a, x + at[6]);
+          Lanes::add(s7, a, x + at[7]);
+        }
+      }
+      std::memcpy(out, &s0, sizeof(Vector));
+      if constexpr (Count > 1) std::memcpy(out + at[1], &s1, sizeof(Vector));
+      if constexpr (Count > 2) std::memcpy(out + at[2], &s2, sizeof(Vector));
+      if constexpr (Count > 3) std::memcpy(out + at[3], &s3, sizeof(Vector));
+      if constexpr (Count > 4) {
+        std::memcpy(out + at[4], &s4, sizeof(Vector));
+        std::memcpy(out + at[5], &s5, sizeof(Vector));
+      }
+      if constexpr (Count > 6) {
+        std::memcpy(out + at[6], &s6, sizeof(Vector));
+        std::memcpy(out + at[7], &s7, sizeof(Vector));
+      }
+    }
+  };
+  /// Sums of `Count` single columns of B, whatever its strides.
+  template <int Count>
+  struct Singles {
+    static constexpr int most_columns = few_columns;
+    const GeSpmmHostFunctor& f;
+    const BT* from;
+    KOKKOS_FORCEINLINE_FUNCTION Singles(const GeSpmmHostFunctor& functor, const Tile& tile)
+        : f(functor), from(f.b.data + tile.column * f.b.column_stride) {}
+    KOKKOS_FORCEINLINE_FUNCTION void operator()(const Range& r, Sum* out) const {
+      const auto* const values = f.A.values().data();
+      const auto* const entries = f.A.entries().data();
+      const std::int64_t stride = f.b.column_stride, row_stride = f.b.row_stride;
+      Sum s0(0), s1(0), s2(0), s3(0), s4(0), s5(0), s6(0), s7(0);
+      for (offset i = r.first; i < r.last; ++i) {
+        const Sum a = widen<Sum>(values[i]);
+        const BT* const x = from + static_cast<std::int64_t>(entries[i]) * row_stride;
+        s0 += a * widen<Sum>(x[0]);
+        if constexpr (Count > 1) s1 += a * widen<Sum>(x[stride]);
+        if constexpr (Count > 2) {
+          s2 += a * widen<Sum>(x[2 * stride]);
+          s3 += a * widen<Sum>(x[3 * stride]);
+        }
+        if constexpr (Count > 4) {
+          s4 += a * widen<Sum>(x[4 * stride]);
+          s5 += a * widen<Sum>(x[5 * stride]);
+          s6 += a * widen<Sum>(x[6 * stride]);
+          s7 += a * widen<Sum>(x[7 * stride]);
+        }
+      }
+      const Sum all[8] = {s0, s1, s2, s3, s4, s5, s6, s7};
+      for (int k = 0; k < Count; ++k) out[k] = all[k];
+    }
+  };
+
+  KOKKOS_FORCEINLINE_FUNCTION CT result(Sum sum, const CT* old) const {
+    return CT(beta == Sum(0) ? alpha * sum : alpha * sum + beta * widen<Sum>(*old));
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void store_row(const Range& r, const Tile& tile, const Sum* sum) const {
+    const std::int64_t column = tile.column + tile.known;
+    const int width = tile.width - tile.known;
+    sum += tile.known;
+    if (r.partial >= 0) {
+      std::copy(sum, sum + width, pieces.partials + r.partial * pieces.partial_ld + column);
+      return;
+    }
+    CT* const to = c.at(r.row, column);
+    const std::int64_t stride = c.column_stride;
+    if (stride != 1) {
+      for (int j = 0; j < width; ++j) to[j * stride] = result(sum[j], to + j * stride);
+    } else if (beta == Sum(0)) {
+      for (int j = 0; j < width; ++j) to[j] = CT(alpha * sum[j]);
+    } else {
+      for (int j = 0; j < width; ++j) to[j] = CT(alpha * sum[j] + beta * widen<Sum>(to[j]));
+    }
+  }
+
+  /// A tile of pieces [first, first + count).
+  template <class Sums>
+  KOKKOS_FORCEINLINE_FUNCTION void block(std::int64_t first, int count, const Tile& tile) const {
+    const Sums sums(*this, tile);
+    if (c.column_stride == 1 || pieces.table != nullptr) {
+      Sum sum[Sums::most_columns] = {};
+      for (int k = 0; k < count; ++k) {
+        const Range r = pieces.range(A, first + k);
+        sums(r, sum);
+        store_row(r, tile, sum);
+      }
+      return;
+    }
+    Sum sum[most_rows][Sums::most_columns] = {};
+    for (int k = 0; k < count; ++k) sums(pieces.range(A, first + k), sum[k]);
+    for (int j = tile.known; j < tile.width; ++j) {
+      CT* to = c.at(first, tile.column + j);
+      for (int k = 0; k < count; ++k, to += c.row_stride) *to = result(sum[k][j], to);
+    }
+  }
+  template <int Bytes>
+  KOKKOS_FORCEINLINE_FUNCTION void run(const std::int64_t share) const {
+    constexpr int n = HostLanes<Sum, Bytes>::count;
+    const std::int64_t end = begin_of(share + 1);
+    const bool whole = b.column_stride == 1 && b.columns >= n;
+    // Tiles of a row one after the other, so that a row of B is read at once; rows of a tile where that is the same, or
+    // where C wants it.
+    const int rows = c.column_stride == 1 && b.columns > most_vectors * n ? 1 : most_rows;
+    for (std::int64_t p = begin_of(share); p < end; p += rows) {
+      const int count = static_cast<int>(std::min<std::int64_t>(rows, end - p));
+      for (std::int64_t column = 0; column < b.columns;) {
+        const Tile tile = tile_at(column, n);
+        const int wide = (tile.width + n - 1) / n;
+        if (!whole) {
+          singles(p, count, tile);
+        } else if (wide > 6) {
+          block<Vectors<Bytes, 8>>(p, count, tile);
+        } else if (wide > 4) {
+          block<Vectors<Bytes, 6>>(p, count, tile);
+        } else if (wide > 2) {
+          block<Vectors<Bytes, 4>>(p, count, tile);
+        } else if (wide == 2) {
+          block<Vectors<Bytes, 2>>(p, count, tile);
+        } else {
+          block<Vectors<Bytes, 1>>(p, count, tile);
+        }
+        column = tile.column + tile.width;
+      }
+    }
+  }
+  void singles(std::int64_t first, int count, const Tile& tile) const {
+    if (tile.width == 8) {
+      block<Singles<8>>(first, count, tile);
+    } else if (tile.width == 4) {
+      block<Singles<4>>(first, count, tile);
+    } else if (tile.width == 2) {
+      block<Singles<2>>(first, count, tile);
+    } else {
+      block<Singles<1>>(first, count, tile);
+    }
+  }
+
+#ifdef TESSERA_HOST_HAS_TARGETS
+  TESSERA_HOST_TARGET("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma") void run64(const std::int64_t share) const {
+    run<64>(share);
+  }
+  TESSERA_HOST_TARGET("avx2,fma") void run32(const std::int64_t share) const { run<32>(share); }
+#endif
+  void operator()(const std::int64_t share) const {
+#ifdef TESSERA_HOST_HAS_TARGETS
+    if (vector_bytes == 64) return run64(share);
+    if (vector_bytes == 32) return run32(share);
+#endif
+    run<16>(share);
+  }
+};
+
+#undef TESSERA_HOST_TARGET
+#undef TESSERA_HOST_HAS_TARGETS
+#undef TESSERA_HOST_VECTORS
+
+template <class Exec, class Csr, class BT, class CT, class Sum>
+void ge_spmm_host(const Exec& space, double alpha, const Csr& A, const Dense<const BT>& b, double beta,
+                  const Dense<CT>& c, const RowPieces<Sum>& pieces) {
+  // A share a thread where the matrix stays in the caches between products, more and smaller ones for large matrices
+  // (as in csr_spmv).
+  const std::int64_t threads = std::max(1, static_cast<int>(space.concurrency()));
+  const std::int64_t work = static_cast<std::int64_t>(A.nnz()) + pieces.count;
+  const std::int64_t each = std::min<std::int64_t>(1 + work / (threads * 20000), 32);
+  const std::int64_t shares = std::min({threads * each, 1 + work / 64, std::max<std::int64_t>(pieces.count, 1)});
+  // No wider than a row, since a part of a vector is multiplied number by number.
+  int bytes = host_vector_bytes();
+  while (bytes > 16 && b.columns * static_cast<std::int64_t>(sizeof(Sum)) < bytes) bytes /= 2;
+  const GeSpmmHostFunctor<Csr, BT, CT> host{A,      b,      c,    static_cast<Sum>(alpha), static_cast<Sum>(beta),
+                                            pieces, shares, bytes};
+  if (each == 1) {
+    Kokkos::parallel_for("Tessera::spmm[gespmm]",
+                         Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Static>>(space, 0, shares), host);
+  } else {
+    Kokkos::parallel_for(
+        "Tessera::spmm[gespmm]",
+        Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Dynamic>>(space, 0, shares, Kokkos::ChunkSize(1)), host);
+  }
+}
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

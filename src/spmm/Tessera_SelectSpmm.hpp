@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_SELECT_SPMM_HPP
+#define TESSERA_SELECT_SPMM_HPP
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "spmm/Tessera_FlashEngine.hpp"
+#include "spmm/Tessera_GeSpmmEngine.hpp"
+#include "spmm/Tessera_PanelEngine.hpp"
+#include "spmv/Tessera_SelectSpmv.hpp"
+
+/// \file
+/// Which algorithm and backend an SpmmPlan takes, and the sentence that says why. Strongest first: the options, then
+/// TESSERA_FORCE_BACKEND / TESSERA_FORCE_SPMM_ALGORITHM, then the rules below. No rule ever changes the precision.
+
+namespace Tessera {
+namespace Impl {
+
+/// An algorithm that could be taken, and the time an apply is predicted to take, in any unit.
+struct SpmmCandidate {
+  SpmmAlgorithm algorithm;
+  double cost;
+};
+
+struct SpmmChoice {
+  SpmmAlgorithm algorithm = SpmmAlgorithm::Csr;
+  Backend backend = Backend::Kokkos;
+  Precision precision = Precision::FP64;
+  bool fallback = false;
+  bool predict = false;   ///< the matrix decides: see Tessera_SpmmRules.hpp
+  GeSpmmPattern pattern;  ///< for GeSpmm, where `looks`
+  std::vector<SpmmCandidate> candidates;
+  std::string why, device;
+
+  /// Whether features of the matrix are wanted: also for a backend's rows, which walk by them.
+  bool looks() const { return predict || (algorithm == SpmmAlgorithm::GeSpmm && backend != Backend::Kokkos); }
+};
+
+/// Whether a backend multiplies by this algorithm in this precision.
+inline bool offers_spmm(const KernelTable& table, SpmmAlgorithm algorithm, Precision precision,
+                        const SpmmOptions& options) {
+  if (algorithm == SpmmAlgorithm::Panels) return panel_shape(table, precision, options.num_columns_hint) != nullptr;
+  return algorithm == SpmmAlgorithm::FlashSparse &&
+         flash_shape(table, precision, options.flash.vector_length).depth > 0;
+}
+
+/// @throw InvalidArgument
+inline void check(const SpmmOptions& o) {
+  require<InvalidArgument>(o.num_columns_hint >= 0, [&] {
+    return "SpmmOptions::num_columns_hint must not be negative, is " + std::to_string(o.num_columns_hint);
+  });
+}
+
+/// The choices that need no look at the matrix.
+template <class Csr>
+class SpmmSelection {
+ public:
+  using Exec = typename Csr::execution_space;
+
+  explicit SpmmSelection(const SpmmOptions& options)
+      : options_(options), natural_(ScalarTraits<typename Csr::value_type>::precision) {
+    check(options);
+    choice_.precision = precision_of(options.compute, natural_);
+    choice_.device = Exec::name();
+    forced_ = options.backend != Backend::Auto ? options.backend : forced_backend();
+    asked_ = options.algorithm != SpmmAlgorithm::Auto ? options.algorithm : forced_spmm_algorithm();
+    emulated_ = forced_ == Backend::EmulatedNvidia || forced_ == Backend::EmulatedAmd;
+    device_ = forced_ == Backend::Cuda || forced_ == Backend::Hip;
+  }
+
+  /// @throw NotSupported  a combination that exists nowhere; NotCompiled  an explicitly chosen backend that is not
+  /// built
+  SpmmChoice choose() {
+    const std::string place = Exec::name();
+    if (device_) kernel_table(forced_);  // throws NotCompiled or NotSupported
+    require<NotSupported>(!device_ || natural_backend<Exec>() == forced_, [&] {
+      return "backend '" + std::string(to_string(forced_)) +
+             "' needs Views in its device's memory; this matrix lives on " + place;
+    });
+    require<NotSupported>(!(emulated_ || forced_ == Backend::Reference) || Compat::is_host_v<Exec>, [&] {
+      return "backend '" + std::string(to_string(forced_)) + "' runs on host execution spaces; this matrix lives on " +
+             place;
+    });
+    if (forced_ == Backend::Reference) {
+      const bool other = asked_ != SpmmAlgorithm::Csr && asked_ != SpmmAlgorithm::Auto;
+      return rows(SpmmAlgorithm::Csr, "plain loops were asked for", other);
+    }
+    if (asked_ == SpmmAlgorithm::Csr) return rows(asked_, "the CSR kernel was asked for", false);
+    if (asked_ == SpmmAlgorithm::GeSpmm) return rows(asked_, "GeSpmm was asked for", false);
+    if (asked_ != SpmmAlgorithm::Auto) return windows_asked_for();
+    return automatic();
+  }
+
+ private:
+  /// Straight from CSR on the execution space.
+  SpmmChoice rows(SpmmAlgorithm algorithm, std::string why, bool fallback) {
+    require<NotSupported>(!fallback || options_.fallback, [&] { return why + " (fallback = false)"; });
+    const Precision precision = choice_.precision;
+    // A backend's own kernel for compressed rows, and its memory pool.
+    const bool own =
+        algorithm == SpmmAlgorithm::GeSpmm && (emulated_ || !Compat::is_host_v<Exec>)&&forced_ != Backend::Kokkos &&
+        forced_ != Backend::Reference && why_not(backend()).empty() && kernel_table(backend()).spmm_rows != nullptr;
+    const bool tf32 = precision == Precision::TF32;
+    require<NotSupported>(!tf32 || (own && natural_ == Precision::FP32), [&] {
+      return why + "; and " +
+             (own ? "rows in tf32 are for matrices of float" : "plain CSR, CPUs and the Kokkos backend have no tf32") +
+             ": use ComputeType::FP32, or Panels or FlashSparse where a backend has matrix units";
+    });
+    require<NotSupported>(algorithm != SpmmAlgorithm::Csr || precision == natural_, [&] {
+      return why + "; and the CSR kernels do not round a matrix of " + to_string(natural_) + " to " +
+             to_string(precision) + ": use SpmmAlgorithm::GeSpmm";
+    });
+    choice_.algorithm = algorithm;
+    choice_.backend = forced_ == Backend::Reference ? Backend::Reference : Backend::Kokkos;
+    if (own && (tf32 || precision == natural_)) choice_.backend = backend();
+    choice_.fallback = fallback;
+    choice_.why = std::move(why);
+    return choice_;
+  }
+  SpmmChoice on_backend(SpmmAlgorithm algorithm, std::string why) {
+    choice_.algorithm = algorithm;
+    choice_.backend = backend();
+    const KernelTable& table = kernel_table(choice_.backend);
+    choice_.device = table.name;
+    DeviceFacts facts;
+    if (table.device_facts(facts).ok()) choice_.device = facts.name;
+    choice_.why = std::move(why);
+    return choice_;
+  }
+  Backend backend() const { return emulated_ || device_ ? forced_ : natural_backend<Exec>(); }
+  /// Empty if the matrix-unit backend can be used.
+  static std::string why_not(Backend backend) {
+    for (const BackendInfo& info : available_backends()) {
+      if (info.backend == backend)
+        return info.usable ? "" : "backend '" + info.name + "' cannot be used: " + info.reason;
+    }
+    return "no backend for " + std::string(Exec::name());
+  }
+  bool offers(SpmmAlgorithm algorithm) const {
+    return offers_spmm(kernel_table(backend()), algorithm, choice_.precision, options_);
+  }
+
+  SpmmChoice windows_asked_for() {
+    const std::string name = asked_ == SpmmAlgorithm::Panels ? "Panels" : "FlashSparse";
+    if (forced_ == Backend::Kokkos) {
+      return rows(SpmmAlgorithm::GeSpmm, name + " needs a matrix-unit backend, Kokkos was asked for; GeSpmm instead",
+                  true);
+    }
+    const std::string fault = why_not(backend());
+    if (!fault.empty()) return rows(SpmmAlgorithm::GeSpmm, fault + "; GeSpmm instead of " + name, true);
+    if (!offers(asked_)) {
+      return rows(SpmmAlgorithm::GeSpmm,
+                  name + " has no kernel for " + to_string(choice_.precision) + " on backend '" +
+                      kernel_table(backend()).name + "'; GeSpmm instead",
+                  true);
+    }
+    return on_backend(asked_, name + " was asked for");
+  }
+  SpmmChoice automatic() {
+    const bool tf32 = choice_.precision == Precision::TF32, host = Compat::is_host_v<Exec>;
+    if (options_.reuse == Reuse::Once && choice_.precision == natural_) {
+      return rows(SpmmAlgorithm::Csr, "set-up would not be amortised (Reuse::Once), CSR needs none", false);
+    }
+    if (forced_ == Backend::Kokkos) {
+      return rows(SpmmAlgorithm::GeSpmm, "the Kokkos backend was asked for, its SpMM is GeSpmm", false);
+    }
+    if (host && !emulated_ && !tf32) {
+      return rows(SpmmAlgorithm::GeSpmm, "hosts have no matrix units, rows are multiplied in vectors of columns",
+                  false);
+    }
+    const std::string fault = why_not(backend());
+    if (!fault.empty()) return rows(SpmmAlgorithm::GeSpmm, fault, true);
+    const bool panels = offers(SpmmAlgorithm::Panels), flash = offers(SpmmAlgorithm::FlashSparse);
+    if (!panels && !flash) {
+      return rows(SpmmAlgorithm::GeSpmm,
+                  "backend '" + std::string(kernel_table(backend()).name) + "' has no " + to_string(choice_.precision) +
+                      " matrix units for SpMM",
+                  false);
+    }
+    const SpmmAlgorithm first = panels ? SpmmAlgorithm::Panels : SpmmAlgorithm::FlashSparse;
+    on_backend(first, emulated_ ? "emulated matrix units were asked for"
+                                : "hosts have no tf32: emulated matrix units, slow, for comparisons");
+    choice_.predict = !host;
+    return choice_;
+  }
+
+  SpmmOptions options_;
+  Precision natural_;
+  SpmmChoice choice_;
+  Backend forced_ = Backend::Auto;
+  SpmmAlgorithm asked_ = SpmmAlgorithm::Auto;
+  bool emulated_ = false, device_ = false;
+};
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

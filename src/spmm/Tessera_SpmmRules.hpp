@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_SELECT_SPMM_RULES_HPP
+#define TESSERA_SELECT_SPMM_RULES_HPP
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "features/Tessera_SpmmFeatures.hpp"
+#include "spmm/Tessera_SelectSpmm.hpp"
+
+/// \file
+/// The rules of Auto on devices.
+
+namespace Tessera {
+namespace Impl {
+
+/// What decides, in one place: from so many entries a fetched row of B in windows of 8 rows on, panels were the faster
+/// on an H200 (perf_test/NOTES.md, "Auto"). A block of a panel costs about the same however many columns B has,
+/// so narrow B asks for denser windows; TF32 stands against rows in FP32, which carry no conversions; FP32 costs three
+/// products and the splitting of operands.
+inline double least_panel_density(std::int64_t columns, Precision precision) {
+  if (precision == Precision::TF32) return columns <= 128 ? 2.5 : 3.1;
+  if (precision == Precision::FP32) return columns <= 16 ? 4.2 : columns <= 128 ? 3.4 : 4.0;
+  if (precision == Precision::FP64) return columns <= 16 ? 3.5 : 2.1;
+  return columns <= 32 ? 2.5 : 2.3;
+}
+
+/// From how many columns on rows copy B in TF32 first (CompactB), 0 for never: it pays where a row of B is fetched
+/// often and neighbouring rows of A do not find it in the first-level cache anyway (perf_test/NOTES.md, "Rows").
+inline std::int64_t compact_b_from(const SpmmFeatures& f, Precision precision, const SpmmOptions& options) {
+  if (precision != Precision::TF32 || options.gespmm.tf32_copy == Tf32Copy::Never) return 0;
+  if (options.gespmm.tf32_copy == Tf32Copy::Always) return 1;
+  const double uses = options.num_columns_hint < 128 ? 28 : 15.5;
+  const bool often = static_cast<double>(f.nnz) >= uses * static_cast<double>(f.cols);
+  const bool apart = f.mean >= 200 || (f.mean >= 12 && f.g8 <= 1.5);
+  return options.num_columns_hint >= 64 && often && apart ? 48 : 0;
+}
+
+/// What rows walk by. Windows of eight rows share columns from 2.5 entries a fetched row of B on.
+inline GeSpmmPattern ge_spmm_pattern(const SpmmFeatures& f, Precision precision, const SpmmOptions& options) {
+  return {compact_b_from(f, precision, options), f.reach, f.g8 >= 2.5};
+}
+
+/// Predicted time of an apply to N columns in units of one gathered row of B of the precision's elements: rows that are
+/// gathered, and what a gather costs relative to GeSpmm's.
+inline double predicted_cost(SpmmAlgorithm algorithm, const SpmmFeatures& f, std::int64_t columns, Precision precision,
+                             bool compact) {
+  const double nnz = static_cast<double>(f.nnz);
+  // A few windows of very long rows leave a device idle even when they are split.
+  const double density = (f.g8 > 0 ? f.g8 : 1) / (f.rows < 512 && f.mean > 4096 ? 8 : 1);
+  switch (algorithm) {
+    case SpmmAlgorithm::Panels:
+      return least_panel_density(columns, precision) * nnz / density;
+    case SpmmAlgorithm::FlashSparse:
+      return 1.5 * least_panel_density(columns, precision) * nnz / density;
+    default:
+      return compact ? 0.8 * nnz : nnz;
+  }
+}
+
+/// Fills choice.candidates, best first, and decides. exact_rows: rows in FP32 may answer a request for TF32.
+inline void predict_spmm(SpmmChoice& c, const SpmmFeatures& f, const SpmmOptions& options, bool exact_rows) {
+  const std::int64_t columns = options.num_columns_hint;
+  const KernelTable& table = kernel_table(c.backend);
+  c.candidates.clear();
+  for (const SpmmAlgorithm a : {SpmmAlgorithm::Panels, SpmmAlgorithm::FlashSparse, SpmmAlgorithm::GeSpmm}) {
+    const bool possible = a == SpmmAlgorithm::GeSpmm ? c.precision != Precision::TF32 || exact_rows
+                                                     : offers_spmm(table, a, c.precision, options);
+    if (possible) c.candidates.push_back({a, predicted_cost(a, f, columns, c.precision, c.pattern.compact_from > 0)});
+  }
+  std::stable_sort(c.candidates.begin(), c.candidates.end(),
+                   [](const SpmmCandidate& a, const SpmmCandidate& b) { return a.cost < b.cost; });
+  c.algorithm = c.candidates[0].algorithm;
+  char text[320];
+  std::snprintf(text, sizeof(text),
+                "%s for %lld columns of %s: rows of %.1f (longest %lld); a fetched row of B serves %.2f, %.2f, %.2f, "
+                "%.2f entries in windows of 8, 16, 32, 64 rows, which reach across %.3g rows of B (Panels from %.2f)",
+                to_string(c.algorithm), static_cast<long long>(columns), to_string(c.precision), f.mean,
+                static_cast<long long>(f.longest), f.g8, f.g16, f.g32, f.g64, f.reach,
+                least_panel_density(columns, c.precision));
+  c.why = text;
+}
+
+inline std::string measured_why(const SpmmCandidate& a, double time_a, const SpmmCandidate& b, double time_b) {
+  char text[160];
+  std::snprintf(text, sizeof(text), "measured on this matrix: %s %.3g us, %s %.3g us", to_string(a.algorithm),
+                1e6 * time_a, to_string(b.algorithm), 1e6 * time_b);
+  return text;
+}
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_IMPL_DASP_ENGINE_HPP
+#define TESSERA_IMPL_DASP_ENGINE_HPP
+
+#include "Tessera_Statistics.hpp"
+#include "formats/dasp/Tessera_ToDasp.hpp"
+#include "spmv/Tessera_SpmvScratch.hpp"
+
+namespace Tessera {
+namespace Impl {
+
+/// A matrix in the DASP format, ready to multiply.
+template <class Csr>
+class DaspEngine {
+ public:
+  using Exec = typename Csr::execution_space;
+  using Memory = typename Csr::memory_space;
+
+  DaspEngine(const Exec& space, const Csr& A, Precision precision, const SpmvOptions& options, const KernelTable& table)
+      : table_(&table),
+        dasp_(to_dasp(space, A, *table.dasp_geometry(precision), precision, options.dasp, options.updatable, &table)) {
+    bypass_ = bypasses(options.dasp.bypass, dasp_.format_bytes(), table);
+    scratch_.set_up(space, &table, options.workspace, dasp_.partial_bytes(), dasp_.workspace_bytes());
+  }
+
+  const Dasp<Memory>& format() const { return dasp_; }
+  std::size_t format_bytes() const { return dasp_.format_bytes() + dasp_.map_bytes(); }
+  std::size_t workspace_bytes() const { return dasp_.workspace_bytes(); }
+
+  /// Rank-1 x and y.
+  template <class X, class Y>
+  void apply(const Exec& space, double alpha, const X& x, double beta, const Y& y) const {
+    check_backend_types<X, Y>("dasp", dasp_.precision);
+    SpmvDaspArgs args = dasp_.arguments();
+    args.stream = bypass_;
+    args.partials = scratch_.partials();
+    args.arrivals = scratch_.arrivals();
+    args.x = x.data();
+    args.y = y.data();
+    args.x_stride = static_cast<std::int64_t>(x.stride(0));
+    args.y_stride = static_cast<std::int64_t>(y.stride(0));
+    args.y_type = ScalarTraits<typename Y::non_const_value_type>::element;
+    args.alpha = alpha;
+    args.beta = beta;
+    scratch_.order_after_previous(space);
+    if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::spmv[dasp] emulated");
+    const Status status = table_->spmv_dasp(args, Compat::native_stream(space));
+    if (!status.ok()) throw DeviceError(status.message);
+  }
+
+  void update(const Exec& space, const typename Csr::values_type& values) {
+    dasp_fill<Csr>(space, dasp_, values, typename Csr::entries_type());
+  }
+
+  void describe(Statistics& s) const {
+    const Dasp<Memory>& d = dasp_;
+    s.atom = d.geometry.atom;
+    s.stored = d.stored();
+    s.matrix_unit_share = s.nnz > 0 ? 1 - static_cast<double>(d.irregular) / static_cast<double>(s.nnz) : 0;
+    s.row_max = d.max_length;
+    s.format_bytes = d.format_bytes();
+    s.map_bytes = d.map_bytes();
+    s.workspace_bytes = d.workspace_bytes();
+    const long long medium = d.class_rows[DaspMedium1] + d.class_rows[DaspMedium2] + d.class_rows[DaspMedium4];
+    s.classes = {{"long", d.class_rows[DaspLong], d.class_nnz[DaspLong]},
+                 {"medium", medium, d.class_nnz[DaspMedium4]},
+                 {"short 1&3", d.class_rows[DaspPairs13], d.class_nnz[DaspPairs13]},
+                 {"short 2&2", d.class_rows[DaspPairs22], d.class_nnz[DaspPairs22]},
+                 {"short 3", d.class_rows[DaspThree], d.class_nnz[DaspThree]},
+                 {"short 4", d.class_rows[DaspFour], d.class_nnz[DaspFour]},
+                 {"short 1", d.class_rows[DaspSingle], d.class_nnz[DaspSingle]},
+                 {"empty", d.class_rows[DaspEmpty], 0}};
+  }
+
+ private:
+  const KernelTable* table_;
+  Dasp<Memory> dasp_;
+  SpmvScratch<Exec, Memory> scratch_;
+  bool bypass_ = true;
+};
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

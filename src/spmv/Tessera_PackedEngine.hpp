@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_IMPL_PACKED_ENGINE_HPP
+#define TESSERA_IMPL_PACKED_ENGINE_HPP
+
+#include <algorithm>
+
+#include "Tessera_Statistics.hpp"
+#include "formats/packed/Tessera_PackedUpdate.hpp"
+#include "spmv/Tessera_PackedSpmv.hpp"
+#include "spmv/Tessera_SpmvRules.hpp"
+#include "spmv/Tessera_SpmvScratch.hpp"
+
+namespace Tessera {
+namespace Impl {
+
+/// A matrix in packed slices, ready to multiply: by a backend's wave kernel, or on hosts by the portable one.
+template <class Csr>
+class PackedEngine {
+ public:
+  using Exec = typename Csr::execution_space;
+  using Memory = typename Csr::memory_space;
+
+  /// @param table  null: the host kernel
+  PackedEngine(const Exec& space, const Csr& A, Precision precision, const SpmvFeatures& features,
+               const SpmvOptions& options, const KernelTable* table)
+      : table_(table) {
+    DeviceFacts facts;
+    if (table != nullptr) {
+      const Status status = table->device_facts(facts);
+      if (!status.ok()) throw DeviceError(status.message);
+    }
+    const PackedOptions shape = table != nullptr ? options.packed : packed_host_options(options.packed);
+    packed_ = to_packed(space, A, table != nullptr ? facts.wave : packed_host_lanes, precision, features, shape,
+                        options.updatable, table, facts);
+    const std::size_t vectors = (static_cast<std::size_t>(A.rows()) + A.cols()) * element_bytes(precision);
+    bypass_ = table == nullptr || bypasses(options.packed.bypass, packed_.format_bytes() + vectors, *table);
+    scratch_.set_up(space, table, options.workspace, packed_.partial_bytes(), packed_.workspace_bytes());
+    // The kernel may read the slices' records before earlier work of the stream is complete.
+    Compat::fence(space, "Tessera::spmv[packed] set-up");
+  }
+
+  const PackedSlices<Memory>& format() const { return packed_; }
+  std::size_t format_bytes() const { return packed_.format_bytes() + packed_.map_bytes(); }
+  std::size_t workspace_bytes() const { return packed_.workspace_bytes(); }
+
+  /// Rank-1 or rank-2 x and y; up to packed_max_columns columns a launch.
+  template <class X, class Y>
+  void apply(const Exec& space, double alpha, const X& x, double beta, const Y& y) const {
+    check_backend_types<X, Y>("packed", packed_.precision);
+    SpmvPackedArgs args = packed_.arguments();
+    args.stream = bypass_;
+    args.partials = scratch_.partials();
+    args.arrivals = scratch_.arrivals();
+    const std::size_t behind = packed_.partial_bytes() + packed_.arrival_bytes();
+    if (packed_.hub_copy_bytes() > 0) args.hub_copy = scratch_.at(behind);
+    if (packed_.blocks > 1) args.block_sums = scratch_.at(behind);
+    args.x_stride = static_cast<std::int64_t>(x.stride(0));
+    args.y_stride = static_cast<std::int64_t>(y.stride(0));
+    args.y_type = ScalarTraits<typename Y::non_const_value_type>::element;
+    args.alpha = alpha;
+    args.beta = beta;
+    std::size_t columns = 1;
+    if constexpr (Compat::view_rank<X> == 2) {
+      columns = x.extent(1);
+      args.x_column_stride = static_cast<std::int64_t>(x.stride(1));
+      args.y_column_stride = static_cast<std::int64_t>(y.stride(1));
+    }
+    scratch_.order_after_previous(space);
+    // One pass over the matrix serves several vectors if values are stored in full and x is read where it lies.
+    const bool plain = args.storage == PackedStorage::Full && args.hubs == 0 && args.blocks == 1;
+    const std::size_t most = plain ? packed_max_columns : 1;
+    for (std::size_t first = 0; first < columns; first += most) {
+      const auto skip = static_cast<std::int64_t>(first);
+      args.columns = static_cast<int>(std::min<std::size_t>(columns - first, most));
+      args.x = x.data() + skip * args.x_column_stride;
+      args.y = y.data() + skip * args.y_column_stride;
+      launch(space, args);
+    }
+  }
+
+  void update(const Exec& space, const typename Csr::values_type& values) {
+    packed_update<Csr>(space, packed_, values, table_);
+  }
+
+  void describe(Statistics& s) const {
+    static constexpr const char* widths[] = {"8-bit indices", "16-bit indices", "24-bit indices", "32-bit indices",
+                                             "index-free"};
+    static constexpr const char* storages[] = {"in full", "as float", "as 8-bit integers", "in a dictionary",
+                                               "as a constant"};
+    const PackedSummary& p = packed_.summary;
+    s.stored = p.stored;
+    s.format_bytes = packed_.format_bytes();
+    s.map_bytes = packed_.map_bytes();
+    s.workspace_bytes = packed_.workspace_bytes();
+    s.launches = packed_.launches();
+    s.classes.clear();
+    for (int i = 0; i < 5; ++i) {
+      if (p.index_slots[i] > 0) s.classes.push_back({widths[i], 0, p.index_slots[i]});
+    }
+    if (p.grouped_slots > 0) s.classes.push_back({"shared patterns", 0, p.grouped_slots});
+    if (p.parts > 0) s.classes.push_back({"split rows", p.split_rows, 0});
+    if (packed_.hub_columns.extent(0) > 0) {
+      s.classes.push_back({std::to_string(packed_.hub_columns.extent(0)) + " hub columns", 0,
+                           static_cast<long long>(packed_.hub_share * static_cast<double>(s.nnz))});
+    }
+    if (packed_.blocks > 1) s.classes.push_back({std::to_string(packed_.blocks) + " column blocks", s.rows, s.nnz});
+    s.classes.push_back({std::string("values ") + storages[static_cast<int>(packed_.storage)], s.rows, s.nnz});
+  }
+
+ private:
+  void launch(const Exec& space, const SpmvPackedArgs& args) const {
+    if (table_ == nullptr) {
+      if constexpr (Compat::is_host_v<Exec>) {
+        if (args.blocks > 1) return packed_spmv_host_blocks(space, args, packed_.lanes);
+        packed_spmv_host(space, args, packed_.lanes);
+      }
+      return;
+    }
+    if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::spmv[packed] emulated");
+    const Status status = table_->spmv_packed(args, Compat::native_stream(space));
+    if (!status.ok()) throw DeviceError(status.message);
+  }
+
+  const KernelTable* table_;
+  PackedSlices<Memory> packed_;
+  SpmvScratch<Exec, Memory> scratch_;
+  bool bypass_ = true;
+};
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

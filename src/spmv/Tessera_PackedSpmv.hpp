@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_KOKKOS_PACKED_SPMV_HPP
+#define TESSERA_KOKKOS_PACKED_SPMV_HPP
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "Tessera_Compat.hpp"
+#include "Tessera_Error.hpp"
+#include "Tessera_Options.hpp"
+#include "backends/host/Tessera_HostPacked.hpp"
+#include "backends/interface/Tessera_PackedCheck.hpp"
+#include "backends/interface/Tessera_StoreResult.hpp"
+
+/// \file
+/// y := alpha A x + beta y in packed slices on host execution spaces.
+///
+/// Bytes: the packets, 16 a slice, x and y once if they stay in cache, whatever the number of columns; one launch, a
+/// second one where rows have several parts. Deterministic and independent of the number of threads: a slice is one
+/// thread's, and the parts of a row are added in their order.
+
+namespace Tessera {
+namespace Impl {
+
+/// What a conversion for hosts takes. Few lanes need many steps: a row gets several lanes only beyond 63 entries, and
+/// several slices beyond 504. Larger windows pad less, but of a small matrix the threads then share windows, and with
+/// them lines of y. Sharing indices always pays: slices are short, and there is no device to fill with them. There is
+/// no shared memory for hub columns.
+inline PackedOptions packed_host_options(PackedOptions o) {
+  if (o.max_steps == 0) o.max_steps = 63;
+  if (o.split_steps == 0) o.split_steps = 63;
+  if (o.window == 0) o.window = 1020;
+  if (o.hubs < 0) o.hubs = 0;
+  if (o.column_blocks < 0) o.column_blocks = 0;
+  o.least_shared = 0;
+  o.value_classes = false;  // decoding costs a core more than the bytes it saves
+  return o;
+}
+
+/// First slice in [0, count) for which `beyond` holds; it holds for all that follow.
+template <class F>
+std::uint32_t packed_first_slice(std::uint32_t count, F&& beyond) {
+  std::uint32_t low = 0;
+  while (low < count) {
+    const std::uint32_t middle = low + (count - low) / 2;
+    if (beyond(middle)) {
+      count = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+/// One share of the slices. Shares have equal work: bytes of packets, and as much as 32 of these for a slice.
+struct PackedHostFunctor {
+  SpmvPackedArgs args;
+  PackedHostRun run;
+  std::uint64_t work;
+  std::int64_t shares;
+
+  static std::uint64_t work_before(const SpmvPackedArgs& a, std::uint32_t slice) {
+    return std::uint64_t{a.slices[slice].packet} + slice;
+  }
+  std::uint32_t begin_of(std::int64_t share) const {
+    if (share == shares) return args.slice_count;
+    const auto until = static_cast<std::uint64_t>(share) * work / static_cast<std::uint64_t>(shares);
+    return packed_first_slice(args.slice_count, [&](std::uint32_t s) { return work_before(args, s) >= until; });
+  }
+  void operator()(const std::int64_t share) const { run(args, begin_of(share), begin_of(share + 1)); }
+};
+
+/// Adds the parts of a row in their order; one index a part, of which the row's first does the work.
+template <class Value, class Sum>
+struct PackedHostParts {
+  SpmvPackedArgs args;
+
+  void operator()(const std::int64_t i) const {
+    const PackedPart part = args.parts[i];
+    if (part.which != 0) return;
+    const auto columns = static_cast<std::size_t>(args.columns);
+    const Sum* const sums = static_cast<const Sum*>(args.partials) + part.first * columns;
+    for (std::size_t j = 0; j < columns; ++j) {
+      Sum sum = 0;
+      for (std::size_t k = 0; k < part.count; ++k) sum += sums[k * columns + j];
+      store_result<Value>(args, part.row * args.y_stride + static_cast<std::int64_t>(j) * args.y_column_stride, sum);
+    }
+  }
+};
+
+/// Calls f with a number of the type that the operands have.
+template <class F>
+void packed_with_type(Precision precision, F&& f) {
+  if (precision == Precision::FP64) return f(double{});
+  if (precision == Precision::FP16) return f(half_t{});
+  if (precision == Precision::BF16) return f(bhalf_t{});
+  f(float{});
+}
+
+/// y := alpha A x + beta y.
+/// @param args  as a device kernel takes them; `arrivals` is not used
+/// @param lanes  those of the conversion
+/// @throw NotSupported  lanes is not packed_host_lanes, or check_packed refuses the call
+template <class Exec>
+void packed_spmv_host(const Exec& space, const SpmvPackedArgs& a, int lanes) {
+  static_assert(Compat::is_host_v<Exec>, "packed_spmv_host runs on host execution spaces");
+  require<NotSupported>(lanes == packed_host_lanes, [&] {
+    return "packed slices on a host take " + std::to_string(packed_host_lanes) + " lanes, not " + std::to_string(lanes);
+  });
+  const Status status = check_packed(a);
+  require<NotSupported>(status.ok(), [&] { return std::string(status.message); });
+  if (a.slice_count == 0) return;
+  const PackedHostRun run = a.precision == Precision::FP64   ? host_packed_fp64
+                            : a.precision == Precision::FP16 ? host_packed_fp16
+                            : a.precision == Precision::BF16 ? host_packed_bf16
+                                                             : host_packed_fp32;
+  const std::uint64_t work = PackedHostFunctor::work_before(a, a.slice_count - 1) + 1;
+  // A share a thread where the matrix stays in the caches between products: a thread then meets its own part again.
+  // More and smaller ones for large matrices, so that a thread which is held up delays the others less.
+  constexpr std::uint64_t small = 64, large = 1 << 15;  // units of 32 bytes
+  const auto threads = static_cast<std::uint64_t>(std::max(1, static_cast<int>(space.concurrency())));
+  const std::uint64_t each = std::min<std::uint64_t>(1 + work / (threads * large), 16);
+  const auto shares = static_cast<std::int64_t>(std::min(threads * each, 1 + work / small));
+  const PackedHostFunctor f{a, run, work, shares};
+  const char* const label = "Tessera::spmv[packed]";
+  if (each == 1) {
+    Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Static>>(space, 0, shares), f);
+  } else {
+    Kokkos::parallel_for(
+        label, Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Dynamic>>(space, 0, shares, Kokkos::ChunkSize(1)), f);
+  }
+  // Parts are the first slices.
+  const std::uint32_t parts = packed_first_slice(a.slice_count, [&](std::uint32_t s) { return !a.slices[s].part(); });
+  if (parts == 0) return;
+  packed_with_type(a.precision, [&](auto operand) {
+    using Value = decltype(operand);
+    using Sum = std::conditional_t<std::is_same_v<Value, double>, double, float>;
+    Kokkos::parallel_for("Tessera::spmv[packed] parts", Kokkos::RangePolicy<Exec>(space, 0, std::int64_t{parts}),
+                         PackedHostParts<Value, Sum>{a});
+  });
+}
+
+template <class Value>
+struct PackedHostBlocks {
+  SpmvPackedArgs args;
+  void operator()(const std::int64_t row) const { packed_add_blocks<Value>(args, row); }
+};
+
+/// The same for a matrix in column blocks.
+template <class Exec>
+void packed_spmv_host_blocks(const Exec& space, const SpmvPackedArgs& a, int lanes) {
+  packed_spmv_host(space, packed_block_args(a), lanes);
+  packed_with_type(a.precision, [&](auto operand) {
+    Kokkos::parallel_for("Tessera::spmv[packed] sums of column blocks", Kokkos::RangePolicy<Exec>(space, 0, a.rows),
+                         PackedHostBlocks<decltype(operand)>{a});
+  });
+}
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_SELECT_SPMV_RULES_HPP
+#define TESSERA_SELECT_SPMV_RULES_HPP
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "Tessera_Options.hpp"
+#include "features/Tessera_SpmvFeatures.hpp"
+#include "spmv/Tessera_SelectSpmv.hpp"
+
+/// \file
+/// The rules of Auto: bytes that each algorithm is predicted to move for the matrix at hand, the smallest first. Every
+/// number that does not follow from a format's definition is measured; perf_test/NOTES.md, "Auto", has the
+/// measurements.
+
+namespace Tessera {
+namespace Impl {
+
+/// Bytes of a value or of an element of x.
+inline int element_bytes(Precision p) { return p == Precision::FP64 ? 8 : p == Precision::FP32 ? 4 : 2; }
+
+/// What decides, in one place.
+struct SpmvRule {
+  // Bytes of an index in packed slices, by what the sample of blocks shows.
+  static constexpr double narrow_index = 2, wide_index = 3;
+  static constexpr double packed_padding = 1.06;  ///< slots an entry, mean over the matrices of the notes
+  static constexpr double dasp_padding = 1.02;
+  /// A gather that misses the first level moves a sector of this size, whatever the type.
+  static constexpr double sector = 32;
+  /// Matrix bytes and sectors come over the same path; DASP, CSR5 and CSR wait more often than packed slices do.
+  /// Factors are the geometric means of measured time over predicted bytes, packed slices = 1.
+  static constexpr double dasp_wait = 1.17, csr5_wait = 1.86, csr_wait = 4.32;
+  /// Hosts: 16-bit numbers are widened one by one, which costs more than their bytes; in matrices this small with rows
+  /// this short, threads share lines of y. Everything else was at least as fast in packed slices.
+  static constexpr std::int64_t host_least_entries = 8192;
+  static constexpr double host_least_mean = 8;
+};
+
+/// Predicted bytes of an apply: matrix, x (by the sampled sectors), y.
+inline double predicted_bytes(SpmvAlgorithm algorithm, const SpmvFeatures& f, int value_bytes) {
+  const double nnz = static_cast<double>(f.nnz), rows = static_cast<double>(f.rows);
+  const double vectors = nnz * f.sectors * SpmvRule::sector + rows * value_bytes;
+  switch (algorithm) {
+    case SpmvAlgorithm::PackedSlices: {
+      const double index = f.shift > 0.5 ? 0.1 : f.narrow > 0.5 ? SpmvRule::narrow_index : SpmvRule::wide_index;
+      const double shared = f.same3 >= 0.5 ? 3 : f.same2 >= 0.5 ? 2 : 1;
+      return SpmvRule::packed_padding * nnz * (value_bytes + index / shared) + rows * 2 + vectors / shared;
+    }
+    case SpmvAlgorithm::Dasp:
+      return SpmvRule::dasp_wait * (SpmvRule::dasp_padding * nnz * (value_bytes + 4) + rows * 4 + vectors);
+    case SpmvAlgorithm::Csr5:
+      return SpmvRule::csr5_wait * (nnz * (value_bytes + 4.2) + rows * 4 + vectors);
+    default:
+      return SpmvRule::csr_wait * (nnz * (value_bytes + 4) + rows * 4 + vectors);
+  }
+}
+
+/// Fills choice.candidates, best first, and decides.
+/// @param natural  the matrix holds the precision that is multiplied in
+inline void predict_spmv(SpmvChoice& c, const SpmvFeatures& f, bool host, bool natural) {
+  const int bytes = element_bytes(c.precision);
+  c.candidates.clear();
+  const auto add = [&](SpmvAlgorithm a) { c.candidates.push_back({a, predicted_bytes(a, f, bytes)}); };
+  add(SpmvAlgorithm::PackedSlices);
+  if (natural) add(SpmvAlgorithm::Csr);
+  if (natural && !host) add(SpmvAlgorithm::Csr5);
+  if (!host && on_matrix_units(c.precision)) add(SpmvAlgorithm::Dasp);
+  const bool tiny = f.nnz < SpmvRule::host_least_entries && f.mean < SpmvRule::host_least_mean;
+  const bool against_bytes = host && natural && (bytes == 2 || tiny);
+  if (against_bytes) {
+    std::swap(c.candidates[0], c.candidates[1]);
+  } else {
+    std::stable_sort(c.candidates.begin(), c.candidates.end(),
+                     [](const SpmvCandidate& a, const SpmvCandidate& b) { return a.bytes < b.bytes; });
+  }
+  c.algorithm = c.candidates[0].algorithm;
+  char text[320];
+  std::snprintf(
+      text, sizeof(text),
+      "%s is predicted to move %.3g MB, %s %.3g MB: rows of %.1f (cv %.2f, longest %lld), %.0f %% of blocks "
+      "within 2^16 columns, %.0f %% of entries in rows shifted by one, %.0f %% in equal rows, %.2f sectors of x "
+      "an entry",
+      to_string(c.candidates[0].algorithm), 1e-6 * c.candidates[0].bytes,
+      c.candidates.size() > 1 ? to_string(c.candidates[1].algorithm) : "no other algorithm",
+      c.candidates.size() > 1 ? 1e-6 * c.candidates[1].bytes : 0.0, f.mean, f.cv, static_cast<long long>(f.longest),
+      100 * f.narrow, 100 * f.shift, 100 * std::max(f.same2, f.same3), f.sectors);
+  c.why = text;
+  if (against_bytes) {
+    c.why += bytes == 2 ? "; taken all the same, since hosts widen 16-bit numbers one by one"
+                        : "; taken all the same, since threads of a host share lines of y in rows so few and short";
+  }
+}
+
+inline std::string measured_why(const SpmvCandidate& a, double time_a, const SpmvCandidate& b, double time_b) {
+  char text[160];
+  std::snprintf(text, sizeof(text), "measured on this matrix: %s %.3g us, %s %.3g us", to_string(a.algorithm),
+                1e6 * time_a, to_string(b.algorithm), 1e6 * time_b);
+  return text;
+}
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif
