@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-# Checks of the tracked files that need no build: format, length, size, licence lines, and where Kokkos versions are told
-# apart. Prints every finding and ends with 1 when there is one.
+# Checks of the tracked files that need no build: format, length, size, licence lines, floors (no include goes up), and
+# where Kokkos versions are told apart. Prints every finding and ends with 1 when there is one.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -58,6 +58,8 @@ done
 if [ ${#sources[@]} -gt 0 ]; then
   clang-format --dry-run -Werror "${sources[@]}" || finding "clang-format: see above; clang-format -i mends it"
 fi
+
+python3 cmake/check_floors.py || finding "includes that go up a floor: see above"
 
 if [ "$findings" -gt 0 ]; then
   die "$findings findings in ${#files[@]} files"

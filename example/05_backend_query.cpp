@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "Tessera.hpp"
+#include "core/Tessera_KernelTables.hpp"
 
 int main(int argc, char* argv[]) {
   Kokkos::initialize(argc, argv);

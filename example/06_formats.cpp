@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "Tessera.hpp"
+#include "core/Tessera_KernelTables.hpp"
 
 #ifndef TESSERA_EXAMPLE_DATA
 #define TESSERA_EXAMPLE_DATA "example/data"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "Tessera_Types.hpp"
-#include "backends/interface/Tessera_KernelTable.hpp"
+#include "backends/interface/Tessera_DeviceFacts.hpp"
 
 namespace Tessera {
 
@@ -25,13 +25,10 @@ struct BackendInfo {
 /// runtimes (microseconds after the first call); thread-safe.
 std::vector<BackendInfo> available_backends();
 
-/// The kernels of a matrix-unit backend.
+/// Facts of the device that `backend` would use.
 /// @throw NotCompiled  the backend is not part of this build
 /// @throw NotSupported  it is, but the current device cannot run it; the message says why
-/// @throw InvalidArgument  Auto, Kokkos and Reference have no table
-const KernelTable& kernel_table(Backend backend);
-
-/// Facts of the device that `backend` would use.
+/// @throw InvalidArgument  Auto, Kokkos and Reference have no device
 DeviceFacts device_facts(Backend backend);
 
 /// What the environment asks for, Auto if nothing: TESSERA_FORCE_BACKEND, TESSERA_FORCE_ALGORITHM (SpMV) and

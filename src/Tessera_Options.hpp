@@ -6,7 +6,6 @@
 #include <cstddef>
 
 #include "Tessera_Types.hpp"
-#include "backends/interface/Tessera_SpmmArgs.hpp"
 
 namespace Tessera {
 
@@ -82,6 +81,12 @@ struct SpmvOptions {
   DaspOptions dasp{};                             ///< where DASP is chosen
   PackedOptions packed{};                         ///< where packed slices are
   Csr5Options csr5{};                             ///< where CSR5 is
+};
+
+/// How lanes of FlashSparse read B [Shi et al., PPoPP'25, section 4.3].
+enum class FlashMapping {
+  Direct,    ///< lane group g reads columns g and g + 8 of 16
+  Coalesced  ///< ... columns 2g and 2g + 1: two neighbours in one load
 };
 
 /// Parameters of FlashSparse on ME-BCRS [Shi et al., PPoPP'25].

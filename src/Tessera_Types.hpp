@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include "Tessera_Error.hpp"
+#include "backends/interface/Tessera_ElementTypes.hpp"
 #include "backends/interface/Tessera_Half.hpp"
-#include "backends/interface/Tessera_KernelArgs.hpp"
 
 /// \file
 /// Enumerations of the interface, their names, and the element types that may stand at it.

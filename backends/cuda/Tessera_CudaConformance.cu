@@ -8,7 +8,7 @@
 #include "backends/cuda/Tessera_CudaAtoms.cuh"
 #include "backends/cuda/Tessera_CudaBackend.hpp"
 #include "backends/cuda/Tessera_CudaWave.cuh"
-#include "backends/interface/Tessera_Conformance.hpp"
+#include "backends/units/Tessera_Conformance.hpp"
 
 /// \file
 /// Single products of every NVIDIA atom, for the conformance test (Tessera_Conformance.hpp). The layouts under test are

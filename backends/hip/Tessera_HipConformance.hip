@@ -8,7 +8,7 @@
 #include "backends/hip/Tessera_HipAtoms.hpp"
 #include "backends/hip/Tessera_HipBackend.hpp"
 #include "backends/hip/Tessera_HipWave.hpp"
-#include "backends/interface/Tessera_Conformance.hpp"
+#include "backends/units/Tessera_Conformance.hpp"
 
 /// \file
 /// Single products of every AMD atom, for the conformance test (Tessera_Conformance.hpp). The layouts under test are

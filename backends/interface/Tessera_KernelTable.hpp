@@ -5,9 +5,10 @@
 
 #include <cstddef>
 
-#include "backends/interface/Tessera_KernelArgs.hpp"
+#include "backends/interface/Tessera_DeviceFacts.hpp"
 #include "backends/interface/Tessera_PackedLayout.hpp"
 #include "backends/interface/Tessera_SpmmArgs.hpp"
+#include "backends/interface/Tessera_SpmvArgs.hpp"
 
 /// \file
 /// What a backend offers: a struct of function pointers. Backends know neither Kokkos nor exceptions; they answer with
@@ -22,20 +23,6 @@ using Stream = void*;
 struct Status {
   const char* message = nullptr;
   bool ok() const noexcept { return message == nullptr; }
-};
-
-/// What a device is. Rates are measured or tabulated; zero means unknown.
-struct DeviceFacts {
-  char name[128] = {};
-  int index = -1;
-  int major = 0, minor = 0;  ///< compute capability or gfx version
-  int wave = 0;              ///< lanes
-  int compute_units = 0;
-  std::size_t shared_bytes = 0;  ///< per block, opt-in maximum
-  std::size_t cache_bytes = 0;   ///< last level
-  std::size_t memory_bytes = 0;
-  double bandwidth = 0;         ///< bytes a second, nominal
-  double fp64_matrix_rate = 0;  ///< flop a second of the FP64 matrix instruction, tabulated by device
 };
 
 struct KernelTable {

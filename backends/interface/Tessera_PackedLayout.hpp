@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "backends/interface/Tessera_KernelArgs.hpp"
 #include "backends/interface/Tessera_Macros.hpp"
+#include "backends/interface/Tessera_SpmvArgs.hpp"
 #include "backends/interface/Tessera_StoreResult.hpp"
 
 /// \file

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "backends/interface/Tessera_KernelArgs.hpp"
+#include "backends/interface/Tessera_ElementTypes.hpp"
 #include "backends/interface/Tessera_Macros.hpp"
 
 /// \file
@@ -54,12 +54,6 @@ struct SpmmParts {
   std::int64_t partial_ld = 0;  ///< a multiple of 4
 };
 
-/// How lanes of FlashSparse read B [Shi et al., PPoPP'25, section 4.3].
-enum class FlashMapping : int {
-  Direct,    ///< lane group g reads columns g and g + 8 of 16
-  Coalesced  ///< ... columns 2g and 2g + 1: two neighbours in one load
-};
-
 /// ME-BCRS (and padded SR-BCRS) [Shi et al., PPoPP'25, section 4.4]: windows of vector_length rows; the nonzero column
 /// vectors of window w are row_pointers[w] .. row_pointers[w+1]; blocks of `depth` vectors, each vector_length x width
 /// row-major, width = depth but for the last block of a window (stored unpadded); block j of window w starts at value
@@ -68,7 +62,7 @@ struct SpmmFlashArgs {
   Precision precision = Precision::FP16;
   int vector_length = 8;  ///< 8, or 16 for the paper's comparison
   int depth = 8;          ///< vectors of a block: the instruction's k
-  FlashMapping mapping = FlashMapping::Coalesced;
+  bool coalesced = true;  ///< lane group g reads columns 2g and 2g + 1 of B in one load, else g and g + 8 in two
   std::int64_t rows = 0, windows = 0;
   const std::int32_t* row_order = nullptr;       ///< row of A and C at each place in the windows; null: the same
   const std::int32_t* row_pointers = nullptr;    ///< windows + 1

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "backends/interface/Tessera_KernelArgs.hpp"
 #include "backends/interface/Tessera_Macros.hpp"
+#include "backends/interface/Tessera_SpmvArgs.hpp"
 
 namespace Tessera {
 

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "Tessera_CsrView.hpp"
-#include "spmv/Tessera_CsrSpmv.hpp"
+#include "core/Tessera_Accumulator.hpp"
 
 /// \file
 /// The dense operands of C := alpha op(A) B + beta C: what apply requires of them (one message at compile time,

@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 
+#include "core/Tessera_KernelTables.hpp"
+
 namespace Tessera {
 
 // Backends that are not built answer with null here, so that every build has every name.

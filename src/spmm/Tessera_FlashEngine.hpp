@@ -44,7 +44,7 @@ struct FlashMethod {
   }
   static Args arguments(const Format& format, const FlashOptions& options) {
     Args args = format.arguments();
-    args.mapping = options.mapping;
+    args.coalesced = options.mapping == FlashMapping::Coalesced;
     return args;
   }
   static Status launch(const KernelTable& table, const Args& args, Stream stream) {

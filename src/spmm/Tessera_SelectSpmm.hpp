@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/Tessera_Backends.hpp"
 #include "spmm/Tessera_FlashEngine.hpp"
 #include "spmm/Tessera_GeSpmmEngine.hpp"
 #include "spmm/Tessera_PanelEngine.hpp"
-#include "spmv/Tessera_SelectSpmv.hpp"
 
 /// \file
 /// Which algorithm and backend an SpmmPlan takes, and the sentence that says why. Strongest first: the options, then

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <string>
 
+#include "core/Tessera_Backends.hpp"
 #include "features/Tessera_SpmmFeatures.hpp"
 #include "spmm/Tessera_SelectSpmm.hpp"
 

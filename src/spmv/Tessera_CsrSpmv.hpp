@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "Tessera_CsrView.hpp"
+#include "core/Tessera_Accumulator.hpp"
 
 /// \file
 /// y := alpha A x + beta y straight from CSR, in Kokkos, on every back end. No set-up. A team takes a group of
@@ -19,22 +20,6 @@
 
 namespace Tessera {
 namespace Impl {
-
-/// double as soon as one operand is double, else float: float A with double x sums in double.
-template <class A, class X, class Y>
-using AccumulatorOf =
-    std::conditional_t<std::is_same_v<A, double> || std::is_same_v<X, double> || std::is_same_v<Y, double>, double,
-                       float>;
-
-/// Value of any supported element as the accumulator type.
-template <class Sum, class T>
-KOKKOS_INLINE_FUNCTION Sum widen(const T& v) {
-  if constexpr (std::is_same_v<T, half_t> || std::is_same_v<T, bhalf_t>) {
-    return static_cast<Sum>(static_cast<float>(v));
-  } else {
-    return static_cast<Sum>(v);
-  }
-}
 
 template <class Csr, class X, class Y>
 struct CsrSpmvFunctor {

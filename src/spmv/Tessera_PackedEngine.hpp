@@ -33,7 +33,7 @@ class PackedEngine {
     const PackedOptions shape = table != nullptr ? options.packed : packed_host_options(options.packed);
     packed_ = to_packed(space, A, table != nullptr ? facts.wave : packed_host_lanes, precision, features, shape,
                         options.updatable, table, facts);
-    const std::size_t vectors = (static_cast<std::size_t>(A.rows()) + A.cols()) * element_bytes(precision);
+    const std::size_t vectors = (static_cast<std::size_t>(A.rows()) + A.cols()) * bytes_of(precision);
     bypass_ = table == nullptr || bypasses(options.packed.bypass, packed_.format_bytes() + vectors, *table);
     scratch_.set_up(space, table, options.workspace, packed_.partial_bytes(), packed_.workspace_bytes());
     // The kernel may read the slices' records before earlier work of the stream is complete.

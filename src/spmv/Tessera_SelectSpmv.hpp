@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "Tessera_CsrView.hpp"
-#include "Tessera_Device.hpp"
 #include "Tessera_Options.hpp"
+#include "core/Tessera_Backends.hpp"
 
 /// \file
 /// Which algorithm and backend an SpmvPlan takes, and the sentence that says why. Strongest first: the options, then
@@ -33,36 +33,6 @@ struct SpmvChoice {
   std::vector<SpmvCandidate> candidates;
   std::string why, device;
 };
-
-inline Precision precision_of(ComputeType compute, Precision natural) {
-  switch (compute) {
-    case ComputeType::Auto:
-      return natural;
-    case ComputeType::FP64:
-      return Precision::FP64;
-    case ComputeType::FP32:
-      return Precision::FP32;
-    case ComputeType::TF32:
-      return Precision::TF32;
-    case ComputeType::FP16_FP32:
-      return Precision::FP16;
-    case ComputeType::BF16_FP32:
-      return Precision::BF16;
-  }
-  return natural;
-}
-
-inline bool on_matrix_units(Precision p) {
-  return p == Precision::FP64 || p == Precision::FP16 || p == Precision::BF16;
-}
-
-/// The matrix-unit backend of an execution space: its own device, or an emulated unit on hosts.
-template <class Exec>
-Backend natural_backend() {
-  if (Compat::is_cuda_v<Exec>) return Backend::Cuda;
-  if (Compat::is_hip_v<Exec>) return Backend::Hip;
-  return Backend::EmulatedNvidia;
-}
 
 /// @throw NotSupported  a combination that exists nowhere; NotCompiled  an explicitly chosen backend that is not built
 template <class Csr>

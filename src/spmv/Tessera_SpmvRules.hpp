@@ -19,9 +19,6 @@
 namespace Tessera {
 namespace Impl {
 
-/// Bytes of a value or of an element of x.
-inline int element_bytes(Precision p) { return p == Precision::FP64 ? 8 : p == Precision::FP32 ? 4 : 2; }
-
 /// What decides, in one place.
 struct SpmvRule {
   // Bytes of an index in packed slices, by what the sample of blocks shows.
@@ -61,7 +58,7 @@ inline double predicted_bytes(SpmvAlgorithm algorithm, const SpmvFeatures& f, in
 /// Fills choice.candidates, best first, and decides.
 /// @param natural  the matrix holds the precision that is multiplied in
 inline void predict_spmv(SpmvChoice& c, const SpmvFeatures& f, bool host, bool natural) {
-  const int bytes = element_bytes(c.precision);
+  const int bytes = bytes_of(c.precision);
   c.candidates.clear();
   const auto add = [&](SpmvAlgorithm a) { c.candidates.push_back({a, predicted_bytes(a, f, bytes)}); };
   add(SpmvAlgorithm::PackedSlices);

@@ -7,7 +7,7 @@
 #include <limits>
 #include <sstream>
 
-#include "backends/interface/Tessera_Conformance.hpp"
+#include "backends/units/Tessera_Conformance.hpp"
 #include "units/AtomFixture.hpp"
 
 /// \file

@@ -208,7 +208,7 @@ std::vector<C> check(Format<O>& format, const std::vector<Entry>& all, DenseB<ty
   }
 
   SpmmFlashArgs args = format.args;
-  args.mapping = mapping;
+  args.coalesced = mapping == FlashMapping::Coalesced;
   args.split.partial_ld = (n + 3) / 4 * 4;
   std::vector<float> partials(static_cast<std::size_t>(format.partials * O::length * args.split.partial_ld),
                               static_cast<float>(nan_value));
@@ -405,7 +405,7 @@ TYPED_TEST(FlashTileTest, InfinitiesReachTheWindowsThatHaveTheirColumn) {
   SpmmFlashArgs args = format.args;
   args.dense = {b.first, c.data(), b.ld, 4, 4, ElementType::Float, 1, 0};
   for (const FlashMapping mapping : mappings) {
-    args.mapping = mapping;
+    args.coalesced = mapping == FlashMapping::Coalesced;
     ASSERT_TRUE(O::table().spmm_flash(args, nullptr).ok());
     EXPECT_EQ(c[2], std::numeric_limits<float>::infinity());
     for (int i = 1; i < O::length; ++i) EXPECT_TRUE(std::isnan(c[static_cast<std::size_t>(i * 4 + 2)]));

@@ -85,7 +85,7 @@ struct FlashTile {
   }
 };
 
-/// Unit: the matrix unit. Coalesced: how lanes read B (FlashMapping). A wave makes 16 * Tiles columns of C.
+/// Unit: the matrix unit. Coalesced: how lanes read B (SpmmFlashArgs). A wave makes 16 * Tiles columns of C.
 template <class Unit, class Wave, bool Swap, bool Coalesced, int Tiles>
 class FlashSpmmKernel {
  public:
@@ -417,7 +417,7 @@ auto flash_with_tiles(int tiles, const Launch& launch) {
 }
 template <class Vendor, class Atom, class Launch>
 auto flash_with_mapping(const SpmmFlashArgs& args, int tiles, const Launch& launch) {
-  const bool coalesced = args.mapping == FlashMapping::Coalesced;
+  const bool coalesced = args.coalesced;
   if constexpr (Vendor::both_lengths) {
     if (args.vector_length == 16) {
       return coalesced ? flash_with_tiles<Atom, false, true>(tiles, launch)

@@ -9,7 +9,7 @@
 #include "backends/interface/Tessera_SpmmArgs.hpp"
 #include "backends/kernels/spmm/Tessera_SpmmRun.hpp"
 #include "backends/kernels/spmm/Tessera_SpmmStore.hpp"
-#include "backends/kernels/spmv/Tessera_PackedKernel.hpp"
+#include "backends/units/Tessera_RegisterWords.hpp"
 
 /// \file
 /// What the kernels over panels share: which blocks a wave takes, and how its sums reach C.

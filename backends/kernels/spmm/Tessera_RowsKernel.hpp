@@ -11,7 +11,7 @@
 #include "backends/interface/Tessera_KernelTable.hpp"
 #include "backends/kernels/spmm/Tessera_SpmmRun.hpp"
 #include "backends/kernels/spmm/Tessera_SpmmStore.hpp"
-#include "backends/kernels/spmv/Tessera_PackedKernel.hpp"
+#include "backends/units/Tessera_RegisterWords.hpp"
 #include "backends/units/Tessera_Wave.hpp"
 
 /// \file

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "backends/interface/Tessera_KernelArgs.hpp"
+#include "backends/interface/Tessera_SpmvArgs.hpp"
 #include "backends/interface/Tessera_StoreResult.hpp"
 #include "backends/kernels/spmv/Tessera_DaspTile.hpp"
 #include "backends/units/Tessera_Wave.hpp"

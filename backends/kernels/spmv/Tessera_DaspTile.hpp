@@ -3,7 +3,7 @@
 #ifndef TESSERA_MATRIX_UNIT_DASP_TILE_HPP
 #define TESSERA_MATRIX_UNIT_DASP_TILE_HPP
 
-#include "backends/interface/Tessera_KernelArgs.hpp"
+#include "backends/interface/Tessera_SpmvArgs.hpp"
 #include "backends/units/Tessera_AtomsAmd.hpp"
 #include "backends/units/Tessera_AtomsNvidia.hpp"
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "Tessera_CsrView.hpp"
+#include "core/Tessera_Arena.hpp"
 #include "formats/csr5/Tessera_Csr5.hpp"
-#include "formats/dasp/Tessera_ToDasp.hpp"
 
 /// \file
 /// CSR to CSR5 on the execution space of the matrix, with one wait for sizes. Bytes moved, ideally: CSR once, the

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "Tessera_Compat.hpp"
-#include "backends/interface/Tessera_KernelArgs.hpp"
+#include "backends/interface/Tessera_SpmvArgs.hpp"
 
 /// \file
 /// The DASP format [Lu & Liu, "DASP: Specific Dense Matrix Multiply-Accumulate Units Accelerated General Sparse

@@ -40,9 +40,7 @@ struct MeBcrs {
   View<SpmmPart> parts;            ///< empty: every window is one part
   View<SpmmSplit> splits;
 
-  int value_bytes() const {
-    return precision == Precision::FP64 ? 8 : precision == Precision::FP32 || precision == Precision::TF32 ? 4 : 2;
-  }
+  int value_bytes() const { return bytes_of(precision); }
   std::int64_t stored() const { return vectors * vector_length; }
   std::size_t format_bytes() const {
     return 4 * (row_pointers.extent(0) + column_indices.extent(0)) +

@@ -123,7 +123,7 @@ inline void check_panel_geometry(const PanelGeometry& g, Precision precision) {
     return "panel geometry '" + std::string(g.atom) + "': " + std::to_string(g.rows) + " x " + std::to_string(g.depth) +
            " slots; rows must be a multiple of 4, columns 8, 16 or 32, slots at most " + std::to_string(most);
   });
-  require<InvalidArgument>(g.value_bytes == spmm_value_bytes(precision), [&] {
+  require<InvalidArgument>(g.value_bytes == bytes_of(precision), [&] {
     return "panel geometry '" + std::string(g.atom) + "': values of " + std::to_string(g.value_bytes) +
            " bytes for precision " + to_string(precision);
   });

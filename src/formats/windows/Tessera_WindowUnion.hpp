@@ -465,11 +465,6 @@ struct SpmmValueStore {
   }
 };
 
-/// Bytes of a stored value.
-constexpr int spmm_value_bytes(Precision p) {
-  return p == Precision::FP64 ? 8 : p == Precision::FP32 || p == Precision::TF32 ? 4 : 2;
-}
-
 /// New numbers into known slots.
 template <class Values, class Slots>
 struct SpmmUpdateFunctor {

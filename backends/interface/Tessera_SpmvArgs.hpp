@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_BACKENDS_KERNEL_ARGS_HPP
-#define TESSERA_BACKENDS_KERNEL_ARGS_HPP
+#ifndef TESSERA_BACKENDS_SPMV_ARGS_HPP
+#define TESSERA_BACKENDS_SPMV_ARGS_HPP
 
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/interface/Tessera_ElementTypes.hpp"
+
 /// \file
-/// What crosses from the Kokkos side to a backend: plain structs of pointers and sizes.
+/// What crosses from the Kokkos side to a backend for y := alpha A x + beta y: plain structs of pointers and sizes.
 
 namespace Tessera {
-
-/// What is multiplied and accumulated: FP64, FP32, TF32 operands with FP32 sums, FP16 and BF16 operands with FP32 sums.
-enum class Precision : int { FP64, FP32, TF32, FP16, BF16 };
-
-/// Element types a vector can have at the boundary.
-enum class ElementType : int { Double, Float, Half, BHalf };
 
 /// The row classes of DASP [Lu & Liu, SC'23, section 3], in the order in which a launch handles them. A medium class
 /// is named by the row-blocks one wave takes at once.

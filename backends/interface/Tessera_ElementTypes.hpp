@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_BACKENDS_ELEMENT_TYPES_HPP
+#define TESSERA_BACKENDS_ELEMENT_TYPES_HPP
+
+/// \file
+/// Precisions and element types, as both sides of the interface name them.
+
+namespace Tessera {
+
+/// What is multiplied and accumulated: FP64, FP32, TF32 operands with FP32 sums, FP16 and BF16 operands with FP32 sums.
+enum class Precision : int { FP64, FP32, TF32, FP16, BF16 };
+
+/// Element types a vector can have at the boundary.
+enum class ElementType : int { Double, Float, Half, BHalf };
+
+/// Bytes of an operand in a precision: what a value of the matrix takes in a format. TF32 is kept as float.
+constexpr int bytes_of(Precision p) {
+  return p == Precision::FP64 ? 8 : p == Precision::FP32 || p == Precision::TF32 ? 4 : 2;
+}
+
+}  // namespace Tessera
+
+#endif
