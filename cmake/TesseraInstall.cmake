@@ -25,8 +25,14 @@ foreach(folder interface host units kernels emulated reference)
 endforeach()
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/CITATION.cff" DESTINATION "${CMAKE_INSTALL_DATADIR}/tessera")
 
+set(tessera_targets tessera)
+if(Tessera_ENABLE_COMPILED_PLANS)
+  set_target_properties(tessera PROPERTIES EXPORT_NAME core)
+  set_target_properties(tessera_plans PROPERTIES EXPORT_NAME tessera)
+  list(APPEND tessera_targets tessera_plans)
+endif()
 install(
-  TARGETS tessera
+  TARGETS ${tessera_targets}
   EXPORT TesseraTargets
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   INCLUDES

@@ -37,6 +37,7 @@ option(Tessera_ENABLE_TPETRA "Build tests, examples and the benchmark of the Tpe
 option(Tessera_ENABLE_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(Tessera_ENABLE_PERF_TESTS "Build the benchmark driver" ${PROJECT_IS_TOP_LEVEL})
 option(Tessera_ENABLE_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
+option(Tessera_ENABLE_COMPILED_PLANS "Compile the plans of the usual types once, for Tessera::tessera" ON)
 option(Tessera_ENABLE_INSTALL "Create the install rules" ON)
 option(Tessera_ENABLE_WERROR "Treat warnings in Tessera's own sources as errors (development)" OFF)
 option(Tessera_ENABLE_SANITIZERS "Build with the address and undefined-behaviour sanitizers (development)" OFF)

@@ -14,9 +14,12 @@
 
 namespace Tessera {
 
-/// Non-owning sparse matrix in compressed rows: three unmanaged const Views and two sizes. Row i holds entries
-/// row_map(i) ... row_map(i+1)-1. Columns inside a row may be unsorted and may repeat (repeated entries add up in every
-/// product). Copying copies three pointers.
+/// Sparse matrix in compressed rows: three const Views and two sizes. Row i holds entries row_map(i) ...
+/// row_map(i+1)-1. Columns inside a row may be unsorted and may repeat (repeated entries add up in every product).
+///
+/// As everywhere in Kokkos, a View that owns its memory keeps it alive: the arrays of managed Views live as long as the
+/// view, its copies and every plan made of it. What unmanaged Views point to is the caller's care, as long as these
+/// live.
 ///
 /// @tparam Scalar   double, float, half_t or bhalf_t.
 /// @tparam Ordinal  signed or unsigned integer; the number of columns must be below 2^31.
@@ -29,23 +32,21 @@ class CsrView {
                 "Tessera::CsrView: Scalar must be double, float, Tessera::half_t or Tessera::bhalf_t");
   static_assert(std::is_integral_v<Ordinal> && std::is_integral_v<Offset> && sizeof(Offset) >= 4,
                 "Tessera::CsrView: Ordinal and Offset must be integers, Offset of 32 bits or more");
-  using value_type = Scalar;                                  ///< of the entries
-  using ordinal_type = Ordinal;                               ///< of rows and columns
-  using size_type = Offset;                                   ///< of offsets
-  using device_type = Device;                                 ///< where the arrays lie
-  using execution_space = typename Device::execution_space;   ///< where plans run
-  using memory_space = typename Device::memory_space;         ///< where the arrays lie
-  using unmanaged = Kokkos::MemoryTraits<Kokkos::Unmanaged>;  ///< nothing is owned
+  using value_type = Scalar;                                 ///< of the entries
+  using ordinal_type = Ordinal;                              ///< of rows and columns
+  using size_type = Offset;                                  ///< of offsets
+  using device_type = Device;                                ///< where the arrays lie
+  using execution_space = typename Device::execution_space;  ///< where plans run
+  using memory_space = typename Device::memory_space;        ///< where the arrays lie
   /// rows + 1 offsets.
-  using row_map_type = Kokkos::View<const Offset*, Kokkos::LayoutLeft, Device, unmanaged>;
+  using row_map_type = Kokkos::View<const Offset*, Kokkos::LayoutLeft, Device>;
   /// The columns.
-  using entries_type = Kokkos::View<const Ordinal*, Kokkos::LayoutLeft, Device, unmanaged>;
+  using entries_type = Kokkos::View<const Ordinal*, Kokkos::LayoutLeft, Device>;
   /// The numbers.
-  using values_type = Kokkos::View<const Scalar*, Kokkos::LayoutLeft, Device, unmanaged>;
+  using values_type = Kokkos::View<const Scalar*, Kokkos::LayoutLeft, Device>;
 
   CsrView() = default;
 
-  /// The arrays must outlive the view and every plan that keeps it (Csr algorithm, Reuse::Once).
   /// @throw InvalidArgument  negative or too large sizes
   /// @throw DimensionMismatch  row_map must have rows + 1 elements (or none, if rows is 0), values as many as entries
   CsrView(Ordinal rows, Ordinal cols, const row_map_type& row_map, const entries_type& entries,
@@ -106,7 +107,17 @@ template <class S, class O, class F, class D>
 struct IsCsrView<CsrView<S, O, F, D>> : std::true_type {};
 }  // namespace Impl
 
-/// From three rank-1 Views. No copy, no allocation, no kernel.
+namespace Impl {
+/// A rank-1 View of unit stride as To, which shares its ownership.
+template <class To, class From>
+To plain_view(const From& from) {
+  // A single element has any stride, which Kokkos does not assign to a layout of unit stride.
+  if (from.extent(0) <= 1 && from.stride(0) != 1) return To(from.data(), from.extent(0));
+  return To(from);
+}
+}  // namespace Impl
+
+/// From three rank-1 Views. No copy, no allocation, no kernel. Managed Views are kept alive by the result.
 template <class RowMap, class Entries, class Values>
 auto csr_view(typename Entries::non_const_value_type rows, typename Entries::non_const_value_type cols,
               const RowMap& row_map, const Entries& entries, const Values& values) {
@@ -122,9 +133,9 @@ auto csr_view(typename Entries::non_const_value_type rows, typename Entries::non
   });
   using Result = CsrView<typename Values::non_const_value_type, typename Entries::non_const_value_type,
                          typename RowMap::non_const_value_type, typename Values::device_type>;
-  return Result(rows, cols, typename Result::row_map_type(row_map.data(), row_map.extent(0)),
-                typename Result::entries_type(entries.data(), entries.extent(0)),
-                typename Result::values_type(values.data(), values.extent(0)));
+  return Result(rows, cols, Impl::plain_view<typename Result::row_map_type>(row_map),
+                Impl::plain_view<typename Result::entries_type>(entries),
+                Impl::plain_view<typename Result::values_type>(values));
 }
 
 /// From any matrix that exposes graph.row_map, graph.entries, values, numRows() and numCols():

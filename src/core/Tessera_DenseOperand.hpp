@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_IMPL_SPMM_DENSE_HPP
-#define TESSERA_IMPL_SPMM_DENSE_HPP
+#ifndef TESSERA_CORE_DENSE_OPERAND_HPP
+#define TESSERA_CORE_DENSE_OPERAND_HPP
 
 #include <cstdint>
 #include <string>
@@ -62,6 +62,13 @@ std::int64_t span_of(const Dense<T>& d) {
   if (d.rows == 0 || d.columns == 0) return 0;
   return (d.rows - 1) * d.row_stride + (d.columns - 1) * d.column_stride + 1;
 }
+
+/// A dense operand that is read, and how many elements from its first one on may be read.
+template <class T>
+struct DenseInput {
+  Dense<const T> matrix;
+  std::size_t span = 0;
+};
 
 template <class V>
 Dense<typename V::value_type> dense_of(const V& v) {

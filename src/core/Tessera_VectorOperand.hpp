@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_IMPL_SPMV_VECTORS_HPP
-#define TESSERA_IMPL_SPMV_VECTORS_HPP
+#ifndef TESSERA_CORE_VECTOR_OPERAND_HPP
+#define TESSERA_CORE_VECTOR_OPERAND_HPP
 
 #include <cstdint>
 #include <string>
@@ -9,12 +9,10 @@
 
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Options.hpp"
-#include "backends/reference/Tessera_Reference.hpp"
 
 /// \file
 /// What apply requires of its vectors: at compile time one message with all requirements, at run time exceptions with
-/// every extent. And the two forms in which kernels get them, whatever Views they came from: a kernel is compiled once
-/// a pair of element types for consecutive elements and once for strides, not once a layout and memory trait.
+/// every extent. And the forms in which engines and kernels get them.
 
 namespace Tessera {
 namespace Impl {
@@ -41,9 +39,9 @@ bool strided(const V& v) {
   return v.extent(0) > 1 && v.stride(0) != 1;
 }
 
-template <class Csr, class X, class Y>
-void check_extents(const Csr& A, const X& x, const Y& y) {
-  const auto rows = static_cast<std::size_t>(A.rows()), cols = static_cast<std::size_t>(A.cols());
+/// rows, cols: of op(A). @throw DimensionMismatch, InvalidArgument
+template <class X, class Y>
+void check_extents(std::size_t rows, std::size_t cols, const X& x, const Y& y) {
   std::size_t x_columns = 1, y_columns = 1;
   if constexpr (Compat::view_rank<X> == 2) x_columns = x.extent(1), y_columns = y.extent(1);
   require<DimensionMismatch>(x.extent(0) == cols && y.extent(0) == rows && x_columns == y_columns, [&] {
@@ -61,10 +59,8 @@ void check_extents(const Csr& A, const X& x, const Y& y) {
 }
 
 /// Whether the kernels of the backends take these vectors.
-template <class X, class Y>
+template <class XT, class YT>
 bool fits_backend(Precision precision) {
-  using XT = typename X::non_const_value_type;
-  using YT = typename Y::non_const_value_type;
   if (precision == Precision::FP64 || precision == Precision::FP32) {
     return ScalarTraits<XT>::precision == precision && std::is_same_v<XT, YT>;
   }
@@ -72,19 +68,17 @@ bool fits_backend(Precision precision) {
          (std::is_same_v<YT, float> || ScalarTraits<YT>::precision == precision);
 }
 
-template <class X, class Y>
+template <class XT, class YT>
 void check_backend_types(const char* algorithm, Precision precision) {
-  require<NotSupported>(fits_backend<X, Y>(precision), [&] {
+  require<NotSupported>(fits_backend<XT, YT>(precision), [&] {
     const bool wide = precision == Precision::FP64 || precision == Precision::FP32;
     const std::string operand = precision == Precision::FP64   ? "double"
                                 : precision == Precision::FP32 ? "float"
                                 : precision == Precision::FP16 ? "half_t"
                                                                : "bhalf_t";
     return "spmv[" + std::string(algorithm) + "] in " + to_string(precision) + " takes x of " + operand + " and y of " +
-           (wide ? operand : "float or " + operand) + ", not x of " +
-           to_string(ScalarTraits<typename X::non_const_value_type>::element) + " and y of " +
-           to_string(ScalarTraits<typename Y::non_const_value_type>::element) +
-           "; SpmvAlgorithm::Csr takes every combination";
+           (wide ? operand : "float or " + operand) + ", not x of " + to_string(ScalarTraits<XT>::element) +
+           " and y of " + to_string(ScalarTraits<YT>::element) + "; SpmvAlgorithm::Csr takes every combination";
   });
 }
 
@@ -95,42 +89,52 @@ inline void require_workspace(const Workspace& w, std::size_t need) {
                            [] { return std::string("the workspace must be aligned to 16 bytes and not null"); });
 }
 
-/// Column j of a rank-2 View, or a rank-1 View, as a View of one of two types: with consecutive elements or with a
-/// stride.
-template <bool Consecutive, class MemorySpace, class V>
-auto vector_of(const V& v, std::size_t j) {
-  using Element = typename V::value_type;
+/// One or several vectors as engines get them, whatever Views they came from.
+template <class T>
+struct Vectors {
+  T* data = nullptr;
+  std::int64_t rows = 0, columns = 1;
+  std::int64_t stride = 1, column_stride = 0;
+
+  bool strided() const { return stride != 1; }
+  T* column(std::int64_t j) const { return data + j * column_stride; }
+};
+template <class V>
+Vectors<typename V::value_type> vectors_of(const V& v) {
+  Vectors<typename V::value_type> result;
+  result.data = v.data();
+  result.rows = static_cast<std::int64_t>(v.extent(0));
+  if (result.rows > 1) result.stride = static_cast<std::int64_t>(v.stride(0));
+  if constexpr (Compat::view_rank<V> == 2) {
+    result.columns = static_cast<std::int64_t>(v.extent(1));
+    result.column_stride = static_cast<std::int64_t>(v.stride(1));
+  }
+  return result;
+}
+
+/// Column j as a View of one of two types: with consecutive elements or with a stride.
+template <bool Consecutive, class MemorySpace, class T>
+auto vector_view(const Vectors<T>& v, std::int64_t j) {
   using Layout = std::conditional_t<Consecutive, Kokkos::LayoutLeft, Kokkos::LayoutStride>;
-  using Vector = Kokkos::View<Element*, Layout, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-  Element* data = v.data();
-  if constexpr (Compat::view_rank<V> == 2) data += j * static_cast<std::size_t>(v.stride(1));
+  using Vector = Kokkos::View<T*, Layout, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  const auto n = static_cast<std::size_t>(v.rows);
   if constexpr (Consecutive) {
-    return Vector(data, v.extent(0));
+    return Vector(v.column(j), n);
   } else {
-    return Vector(data, Kokkos::LayoutStride(v.extent(0), static_cast<std::size_t>(v.stride(0))));
+    return Vector(v.column(j), Kokkos::LayoutStride(n, static_cast<std::size_t>(v.stride)));
   }
 }
 
-/// Backend::Reference: plain loops on the host.
-template <class Exec, class Csr, class X, class Y>
-void reference_apply(const Exec& space, const Csr& A, double alpha, const X& x, double beta, const Y& y) {
-  if constexpr (Compat::is_host_v<Exec>) {
-    Compat::fence(space, "Tessera::spmv[reference]");
-    struct Strided {
-      typename Y::non_const_value_type* data;
-      std::size_t stride;
-      typename Y::non_const_value_type& operator[](std::int64_t i) const { return data[i * stride]; }
-    };
-    struct ConstStrided {
-      const typename X::non_const_value_type* data;
-      std::size_t stride;
-      const typename X::non_const_value_type& operator[](std::int64_t i) const { return data[i * stride]; }
-    };
-    Reference::spmv(A.rows(), A.row_map().data(), A.entries().data(), A.values().data(), alpha,
-                    ConstStrided{x.data(), static_cast<std::size_t>(x.stride(0))}, beta,
-                    Strided{y.data(), static_cast<std::size_t>(y.stride(0))});
-  } else {
-    throw NotSupported("Backend::Reference runs on host execution spaces; mirror the matrix first");
+/// product(x, y) with Views of each pair of columns: a kernel is compiled once per pair of element types for
+/// consecutive elements and once for strides, not once per layout and memory trait.
+template <class MemorySpace, class XT, class YT, class Product>
+void for_each_column(const Vectors<const XT>& x, const Vectors<YT>& y, const Product& product) {
+  for (std::int64_t j = 0; j < x.columns; ++j) {
+    if (x.strided() || y.strided()) {
+      product(vector_view<false, MemorySpace>(x, j), vector_view<false, MemorySpace>(y, j));
+    } else {
+      product(vector_view<true, MemorySpace>(x, j), vector_view<true, MemorySpace>(y, j));
+    }
   }
 }
 

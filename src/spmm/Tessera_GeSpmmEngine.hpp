@@ -92,7 +92,7 @@ class GeSpmmEngine {
     if (precision_ != ScalarTraits<Value>::precision) {
       rounded_ = Kokkos::View<Value*, Kokkos::LayoutLeft, typename Csr::device_type>(
           Kokkos::view_alloc(Kokkos::WithoutInitializing, "Tessera::spmm::rounded values"), A.nnz());
-      update(space, A.values());
+      update(space, A);
     }
     if (!set_up_) return;
     const auto nnz = static_cast<std::int64_t>(A.nnz());
@@ -160,13 +160,13 @@ class GeSpmmEngine {
     ge_spmm(space, alpha, matrix(), b, beta, c, pieces);
   }
 
-  void update(const Exec& space, const typename Csr::values_type& values) {
-    csr_ = Csr(csr_.rows(), csr_.cols(), csr_.row_map(), csr_.entries(), values);
+  void update(const Exec& space, const Csr& A) {
+    csr_ = A;
     if (rounded_.extent(0) == 0) return;
     Kokkos::parallel_for("Tessera::spmm[gespmm] round values",
                          Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(
                              space, 0, static_cast<std::int64_t>(rounded_.extent(0))),
-                         Round{values, rounded_, precision_});
+                         Round{A.values(), rounded_, precision_});
   }
 
   void describe(Statistics& s) const {

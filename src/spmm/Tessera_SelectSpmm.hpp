@@ -1,39 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_SELECT_SPMM_HPP
-#define TESSERA_SELECT_SPMM_HPP
+#ifndef TESSERA_SPMM_SELECT_HPP
+#define TESSERA_SPMM_SELECT_HPP
 
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "core/Tessera_Backends.hpp"
+#include "core/Tessera_Selection.hpp"
 #include "spmm/Tessera_FlashEngine.hpp"
 #include "spmm/Tessera_GeSpmmEngine.hpp"
 #include "spmm/Tessera_PanelEngine.hpp"
 
-/// \file
-/// Which algorithm and backend an SpmmPlan takes, and the sentence that says why. Strongest first: the options, then
-/// TESSERA_FORCE_BACKEND / TESSERA_FORCE_SPMM_ALGORITHM, then the rules below. No rule ever changes the precision.
-
 namespace Tessera {
 namespace Impl {
 
-/// An algorithm that could be taken, and the time an apply is predicted to take, in any unit.
-struct SpmmCandidate {
-  SpmmAlgorithm algorithm;
-  double cost;
-};
+/// costs of candidates: the time an apply is predicted to take, in any unit.
+using SpmmCandidate = Candidate<SpmmAlgorithm>;
 
-struct SpmmChoice {
-  SpmmAlgorithm algorithm = SpmmAlgorithm::Csr;
-  Backend backend = Backend::Kokkos;
-  Precision precision = Precision::FP64;
-  bool fallback = false;
-  bool predict = false;   ///< the matrix decides: see Tessera_SpmmRules.hpp
+struct SpmmChoice : Choice<SpmmAlgorithm> {
   GeSpmmPattern pattern;  ///< for GeSpmm, where `looks`
-  std::vector<SpmmCandidate> candidates;
-  std::string why, device;
 
   /// Whether features of the matrix are wanted: also for a backend's rows, which walk by them.
   bool looks() const { return predict || (algorithm == SpmmAlgorithm::GeSpmm && backend != Backend::Kokkos); }
@@ -54,37 +39,25 @@ inline void check(const SpmmOptions& o) {
   });
 }
 
-/// The choices that need no look at the matrix.
+/// Which algorithm and backend an SpmmPlan takes before it has looked at the matrix, and the sentence that says why.
 template <class Csr>
 class SpmmSelection {
  public:
   using Exec = typename Csr::execution_space;
 
   explicit SpmmSelection(const SpmmOptions& options)
-      : options_(options), natural_(ScalarTraits<typename Csr::value_type>::precision) {
+      : options_(options), place_(options.backend), natural_(ScalarTraits<typename Csr::value_type>::precision) {
     check(options);
     choice_.precision = precision_of(options.compute, natural_);
     choice_.device = Exec::name();
-    forced_ = options.backend != Backend::Auto ? options.backend : forced_backend();
     asked_ = options.algorithm != SpmmAlgorithm::Auto ? options.algorithm : forced_spmm_algorithm();
-    emulated_ = forced_ == Backend::EmulatedNvidia || forced_ == Backend::EmulatedAmd;
-    device_ = forced_ == Backend::Cuda || forced_ == Backend::Hip;
   }
 
   /// @throw NotSupported  a combination that exists nowhere; NotCompiled  an explicitly chosen backend that is not
   /// built
   SpmmChoice choose() {
-    const std::string place = Exec::name();
-    if (device_) kernel_table(forced_);  // throws NotCompiled or NotSupported
-    require<NotSupported>(!device_ || natural_backend<Exec>() == forced_, [&] {
-      return "backend '" + std::string(to_string(forced_)) +
-             "' needs Views in its device's memory; this matrix lives on " + place;
-    });
-    require<NotSupported>(!(emulated_ || forced_ == Backend::Reference) || Compat::is_host_v<Exec>, [&] {
-      return "backend '" + std::string(to_string(forced_)) + "' runs on host execution spaces; this matrix lives on " +
-             place;
-    });
-    if (forced_ == Backend::Reference) {
+    place_.check_place();
+    if (place_.forced() == Backend::Reference) {
       const bool other = asked_ != SpmmAlgorithm::Csr && asked_ != SpmmAlgorithm::Auto;
       return rows(SpmmAlgorithm::Csr, "plain loops were asked for", other);
     }
@@ -100,9 +73,9 @@ class SpmmSelection {
     require<NotSupported>(!fallback || options_.fallback, [&] { return why + " (fallback = false)"; });
     const Precision precision = choice_.precision;
     // A backend's own kernel for compressed rows, and its memory pool.
-    const bool own =
-        algorithm == SpmmAlgorithm::GeSpmm && (emulated_ || !Compat::is_host_v<Exec>)&&forced_ != Backend::Kokkos &&
-        forced_ != Backend::Reference && why_not(backend()).empty() && kernel_table(backend()).spmm_rows != nullptr;
+    const bool own = algorithm == SpmmAlgorithm::GeSpmm && (place_.emulated() || !place_.host()) &&
+                     place_.forced() != Backend::Kokkos && place_.forced() != Backend::Reference &&
+                     place_.why_not().empty() && kernel_table(place_.backend()).spmm_rows != nullptr;
     const bool tf32 = precision == Precision::TF32;
     require<NotSupported>(!tf32 || (own && natural_ == Precision::FP32), [&] {
       return why + "; and " +
@@ -114,85 +87,69 @@ class SpmmSelection {
              to_string(precision) + ": use SpmmAlgorithm::GeSpmm";
     });
     choice_.algorithm = algorithm;
-    choice_.backend = forced_ == Backend::Reference ? Backend::Reference : Backend::Kokkos;
-    if (own && (tf32 || precision == natural_)) choice_.backend = backend();
+    choice_.backend = place_.forced() == Backend::Reference ? Backend::Reference : Backend::Kokkos;
+    if (own && (tf32 || precision == natural_)) choice_.backend = place_.backend();
     choice_.fallback = fallback;
     choice_.why = std::move(why);
     return choice_;
   }
   SpmmChoice on_backend(SpmmAlgorithm algorithm, std::string why) {
-    choice_.algorithm = algorithm;
-    choice_.backend = backend();
-    const KernelTable& table = kernel_table(choice_.backend);
-    choice_.device = table.name;
-    DeviceFacts facts;
-    if (table.device_facts(facts).ok()) choice_.device = facts.name;
-    choice_.why = std::move(why);
+    place_.take_backend(choice_, algorithm, std::move(why));
     return choice_;
   }
-  Backend backend() const { return emulated_ || device_ ? forced_ : natural_backend<Exec>(); }
-  /// Empty if the matrix-unit backend can be used.
-  static std::string why_not(Backend backend) {
-    for (const BackendInfo& info : available_backends()) {
-      if (info.backend == backend)
-        return info.usable ? "" : "backend '" + info.name + "' cannot be used: " + info.reason;
-    }
-    return "no backend for " + std::string(Exec::name());
-  }
   bool offers(SpmmAlgorithm algorithm) const {
-    return offers_spmm(kernel_table(backend()), algorithm, choice_.precision, options_);
+    return offers_spmm(kernel_table(place_.backend()), algorithm, choice_.precision, options_);
   }
 
   SpmmChoice windows_asked_for() {
     const std::string name = asked_ == SpmmAlgorithm::Panels ? "Panels" : "FlashSparse";
-    if (forced_ == Backend::Kokkos) {
+    if (place_.forced() == Backend::Kokkos) {
       return rows(SpmmAlgorithm::GeSpmm, name + " needs a matrix-unit backend, Kokkos was asked for; GeSpmm instead",
                   true);
     }
-    const std::string fault = why_not(backend());
+    const std::string fault = place_.why_not();
     if (!fault.empty()) return rows(SpmmAlgorithm::GeSpmm, fault + "; GeSpmm instead of " + name, true);
     if (!offers(asked_)) {
       return rows(SpmmAlgorithm::GeSpmm,
                   name + " has no kernel for " + to_string(choice_.precision) + " on backend '" +
-                      kernel_table(backend()).name + "'; GeSpmm instead",
+                      kernel_table(place_.backend()).name + "'; GeSpmm instead",
                   true);
     }
     return on_backend(asked_, name + " was asked for");
   }
   SpmmChoice automatic() {
-    const bool tf32 = choice_.precision == Precision::TF32, host = Compat::is_host_v<Exec>;
+    const bool tf32 = choice_.precision == Precision::TF32, host = place_.host();
     if (options_.reuse == Reuse::Once && choice_.precision == natural_) {
       return rows(SpmmAlgorithm::Csr, "set-up would not be amortised (Reuse::Once), CSR needs none", false);
     }
-    if (forced_ == Backend::Kokkos) {
+    if (place_.forced() == Backend::Kokkos) {
       return rows(SpmmAlgorithm::GeSpmm, "the Kokkos backend was asked for, its SpMM is GeSpmm", false);
     }
-    if (host && !emulated_ && !tf32) {
+    if (host && !place_.emulated() && !tf32) {
       return rows(SpmmAlgorithm::GeSpmm, "hosts have no matrix units, rows are multiplied in vectors of columns",
                   false);
     }
-    const std::string fault = why_not(backend());
+    const std::string fault = place_.why_not();
     if (!fault.empty()) return rows(SpmmAlgorithm::GeSpmm, fault, true);
     const bool panels = offers(SpmmAlgorithm::Panels), flash = offers(SpmmAlgorithm::FlashSparse);
     if (!panels && !flash) {
       return rows(SpmmAlgorithm::GeSpmm,
-                  "backend '" + std::string(kernel_table(backend()).name) + "' has no " + to_string(choice_.precision) +
-                      " matrix units for SpMM",
+                  "backend '" + std::string(kernel_table(place_.backend()).name) + "' has no " +
+                      to_string(choice_.precision) + " matrix units for SpMM",
                   false);
     }
     const SpmmAlgorithm first = panels ? SpmmAlgorithm::Panels : SpmmAlgorithm::FlashSparse;
-    on_backend(first, emulated_ ? "emulated matrix units were asked for"
-                                : "hosts have no tf32: emulated matrix units, slow, for comparisons");
+    on_backend(first, place_.emulated() ? "emulated matrix units were asked for"
+                                        : "hosts have no tf32: emulated matrix units, slow, for comparisons");
     choice_.predict = !host;
     return choice_;
   }
 
   SpmmOptions options_;
+  BackendSelection<Exec> place_;
   Precision natural_;
   SpmmChoice choice_;
-  Backend forced_ = Backend::Auto;
   SpmmAlgorithm asked_ = SpmmAlgorithm::Auto;
-  bool emulated_ = false, device_ = false;
 };
 
 }  // namespace Impl

@@ -84,13 +84,6 @@ inline void predict_spmm(SpmmChoice& c, const SpmmFeatures& f, const SpmmOptions
   c.why = text;
 }
 
-inline std::string measured_why(const SpmmCandidate& a, double time_a, const SpmmCandidate& b, double time_b) {
-  char text[160];
-  std::snprintf(text, sizeof(text), "measured on this matrix: %s %.3g us, %s %.3g us", to_string(a.algorithm),
-                1e6 * time_a, to_string(b.algorithm), 1e6 * time_b);
-  return text;
-}
-
 }  // namespace Impl
 }  // namespace Tessera
 

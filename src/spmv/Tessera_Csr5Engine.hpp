@@ -24,17 +24,18 @@ class Csr5Engine {
     if (csr5_.workspace_bytes() > 0) csr5_.use_workspace(scratch_.partials());
   }
 
+  const Csr5<typename Csr::value_type, Memory>& format() const { return csr5_; }
   std::size_t format_bytes() const { return csr5_.format_bytes(); }
   std::size_t workspace_bytes() const { return csr5_.workspace_bytes(); }
 
-  /// Rank-1 x and y.
-  template <class X, class Y>
-  void apply(const Exec& space, double alpha, const X& x, double beta, const Y& y) const {
+  template <class XT, class YT>
+  void apply(const Exec& space, double alpha, const Vectors<const XT>& x, double beta, const Vectors<YT>& y) const {
     scratch_.order_after_previous(space);
-    csr5_spmv(space, alpha, csr5_, x, beta, y);
+    for_each_column<Memory>(x, y,
+                            [&](const auto& from, const auto& to) { csr5_spmv(space, alpha, csr5_, from, beta, to); });
   }
 
-  void update(const Exec& space, const typename Csr::values_type& values) { csr5_fill(space, csr5_, values); }
+  void update(const Exec& space, const Csr& A) { csr5_fill(space, csr5_, A.values()); }
 
   void describe(Statistics& s) const {
     s.stored = s.nnz;

@@ -28,29 +28,29 @@ class DaspEngine {
   std::size_t format_bytes() const { return dasp_.format_bytes() + dasp_.map_bytes(); }
   std::size_t workspace_bytes() const { return dasp_.workspace_bytes(); }
 
-  /// Rank-1 x and y.
-  template <class X, class Y>
-  void apply(const Exec& space, double alpha, const X& x, double beta, const Y& y) const {
-    check_backend_types<X, Y>("dasp", dasp_.precision);
+  template <class XT, class YT>
+  void apply(const Exec& space, double alpha, const Vectors<const XT>& x, double beta, const Vectors<YT>& y) const {
     SpmvDaspArgs args = dasp_.arguments();
     args.stream = bypass_;
     args.partials = scratch_.partials();
     args.arrivals = scratch_.arrivals();
-    args.x = x.data();
-    args.y = y.data();
-    args.x_stride = static_cast<std::int64_t>(x.stride(0));
-    args.y_stride = static_cast<std::int64_t>(y.stride(0));
-    args.y_type = ScalarTraits<typename Y::non_const_value_type>::element;
+    args.x_stride = x.stride;
+    args.y_stride = y.stride;
+    args.y_type = ScalarTraits<YT>::element;
     args.alpha = alpha;
     args.beta = beta;
     scratch_.order_after_previous(space);
-    if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::spmv[dasp] emulated");
-    const Status status = table_->spmv_dasp(args, Compat::native_stream(space));
-    if (!status.ok()) throw DeviceError(status.message);
+    for (std::int64_t j = 0; j < x.columns; ++j) {
+      args.x = x.column(j);
+      args.y = y.column(j);
+      if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::spmv[dasp] emulated");
+      const Status status = table_->spmv_dasp(args, Compat::native_stream(space));
+      if (!status.ok()) throw DeviceError(status.message);
+    }
   }
 
-  void update(const Exec& space, const typename Csr::values_type& values) {
-    dasp_fill<Csr>(space, dasp_, values, typename Csr::entries_type());
+  void update(const Exec& space, const Csr& A) {
+    dasp_fill<Csr>(space, dasp_, A.values(), typename Csr::entries_type());
   }
 
   void describe(Statistics& s) const {

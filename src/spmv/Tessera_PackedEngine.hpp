@@ -44,10 +44,9 @@ class PackedEngine {
   std::size_t format_bytes() const { return packed_.format_bytes() + packed_.map_bytes(); }
   std::size_t workspace_bytes() const { return packed_.workspace_bytes(); }
 
-  /// Rank-1 or rank-2 x and y; up to packed_max_columns columns a launch.
-  template <class X, class Y>
-  void apply(const Exec& space, double alpha, const X& x, double beta, const Y& y) const {
-    check_backend_types<X, Y>("packed", packed_.precision);
+  /// Up to packed_max_columns columns per launch.
+  template <class XT, class YT>
+  void apply(const Exec& space, double alpha, const Vectors<const XT>& x, double beta, const Vectors<YT>& y) const {
     SpmvPackedArgs args = packed_.arguments();
     args.stream = bypass_;
     args.partials = scratch_.partials();
@@ -55,33 +54,26 @@ class PackedEngine {
     const std::size_t behind = packed_.partial_bytes() + packed_.arrival_bytes();
     if (packed_.hub_copy_bytes() > 0) args.hub_copy = scratch_.at(behind);
     if (packed_.blocks > 1) args.block_sums = scratch_.at(behind);
-    args.x_stride = static_cast<std::int64_t>(x.stride(0));
-    args.y_stride = static_cast<std::int64_t>(y.stride(0));
-    args.y_type = ScalarTraits<typename Y::non_const_value_type>::element;
+    args.x_stride = x.stride;
+    args.y_stride = y.stride;
+    args.x_column_stride = x.column_stride;
+    args.y_column_stride = y.column_stride;
+    args.y_type = ScalarTraits<YT>::element;
     args.alpha = alpha;
     args.beta = beta;
-    std::size_t columns = 1;
-    if constexpr (Compat::view_rank<X> == 2) {
-      columns = x.extent(1);
-      args.x_column_stride = static_cast<std::int64_t>(x.stride(1));
-      args.y_column_stride = static_cast<std::int64_t>(y.stride(1));
-    }
     scratch_.order_after_previous(space);
     // One pass over the matrix serves several vectors if values are stored in full and x is read where it lies.
     const bool plain = args.storage == PackedStorage::Full && args.hubs == 0 && args.blocks == 1;
-    const std::size_t most = plain ? packed_max_columns : 1;
-    for (std::size_t first = 0; first < columns; first += most) {
-      const auto skip = static_cast<std::int64_t>(first);
-      args.columns = static_cast<int>(std::min<std::size_t>(columns - first, most));
-      args.x = x.data() + skip * args.x_column_stride;
-      args.y = y.data() + skip * args.y_column_stride;
+    const std::int64_t most = plain ? packed_max_columns : 1;
+    for (std::int64_t first = 0; first < x.columns; first += most) {
+      args.columns = static_cast<int>(std::min(x.columns - first, most));
+      args.x = x.column(first);
+      args.y = y.column(first);
       launch(space, args);
     }
   }
 
-  void update(const Exec& space, const typename Csr::values_type& values) {
-    packed_update<Csr>(space, packed_, values, table_);
-  }
+  void update(const Exec& space, const Csr& A) { packed_update<Csr>(space, packed_, A.values(), table_); }
 
   void describe(Statistics& s) const {
     static constexpr const char* widths[] = {"8-bit indices", "16-bit indices", "24-bit indices", "32-bit indices",

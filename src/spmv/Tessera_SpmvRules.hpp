@@ -71,7 +71,7 @@ inline void predict_spmv(SpmvChoice& c, const SpmvFeatures& f, bool host, bool n
     std::swap(c.candidates[0], c.candidates[1]);
   } else {
     std::stable_sort(c.candidates.begin(), c.candidates.end(),
-                     [](const SpmvCandidate& a, const SpmvCandidate& b) { return a.bytes < b.bytes; });
+                     [](const SpmvCandidate& a, const SpmvCandidate& b) { return a.cost < b.cost; });
   }
   c.algorithm = c.candidates[0].algorithm;
   char text[320];
@@ -80,22 +80,15 @@ inline void predict_spmv(SpmvChoice& c, const SpmvFeatures& f, bool host, bool n
       "%s is predicted to move %.3g MB, %s %.3g MB: rows of %.1f (cv %.2f, longest %lld), %.0f %% of blocks "
       "within 2^16 columns, %.0f %% of entries in rows shifted by one, %.0f %% in equal rows, %.2f sectors of x "
       "an entry",
-      to_string(c.candidates[0].algorithm), 1e-6 * c.candidates[0].bytes,
+      to_string(c.candidates[0].algorithm), 1e-6 * c.candidates[0].cost,
       c.candidates.size() > 1 ? to_string(c.candidates[1].algorithm) : "no other algorithm",
-      c.candidates.size() > 1 ? 1e-6 * c.candidates[1].bytes : 0.0, f.mean, f.cv, static_cast<long long>(f.longest),
+      c.candidates.size() > 1 ? 1e-6 * c.candidates[1].cost : 0.0, f.mean, f.cv, static_cast<long long>(f.longest),
       100 * f.narrow, 100 * f.shift, 100 * std::max(f.same2, f.same3), f.sectors);
   c.why = text;
   if (against_bytes) {
     c.why += bytes == 2 ? "; taken all the same, since hosts widen 16-bit numbers one by one"
                         : "; taken all the same, since threads of a host share lines of y in rows so few and short";
   }
-}
-
-inline std::string measured_why(const SpmvCandidate& a, double time_a, const SpmvCandidate& b, double time_b) {
-  char text[160];
-  std::snprintf(text, sizeof(text), "measured on this matrix: %s %.3g us, %s %.3g us", to_string(a.algorithm),
-                1e6 * time_a, to_string(b.algorithm), 1e6 * time_b);
-  return text;
 }
 
 }  // namespace Impl

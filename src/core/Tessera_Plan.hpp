@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_CORE_PLAN_HPP
+#define TESSERA_CORE_PLAN_HPP
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <variant>
+
+#include "Tessera_CsrView.hpp"
+#include "Tessera_Options.hpp"
+#include "Tessera_Statistics.hpp"
+#include "core/Tessera_Selection.hpp"
+#include "core/Tessera_Transpose.hpp"
+
+/// \file
+/// What the plans of all operations do alike: keep what was selected and why, make the engine, measure two candidates,
+/// hold a plan of the transposed matrix, check and take new values, report statistics.
+///
+/// Members are defined outside of the class on purpose: those of a PlanBody that is declared `extern template`
+/// (TESSERA_COMPILED_PLANS) are then not compiled again in every program.
+
+namespace Tessera {
+namespace Impl {
+
+/// The matrix type that plans are compiled for: offsets of one type per width and sign do for all (int, std::size_t).
+template <class Csr>
+struct PlanMatrix {
+  using type = Csr;
+};
+template <class Scalar, class Device>
+struct PlanMatrix<CsrView<Scalar, int, std::make_signed_t<std::size_t>, Device>> {
+  using type = CsrView<Scalar, int, std::size_t, Device>;
+};
+template <class Csr>
+using PlanMatrixOf = typename PlanMatrix<Csr>::type;
+
+/// The same arrays, not owned. A plan keeps its caller's view beside the body, which then copies no reference counts.
+template <class Csr>
+PlanMatrixOf<Csr> plan_matrix(const Csr& A) {
+  using To = PlanMatrixOf<Csr>;
+  using Offset = typename To::size_type;
+  const auto rows = A.row_map().extent(0);
+  return To(A.rows(), A.cols(), typename To::row_map_type(reinterpret_cast<const Offset*>(A.row_map().data()), rows),
+            typename To::entries_type(A.entries().data(), A.nnz()),
+            typename To::values_type(A.values().data(), A.nnz()));
+}
+
+/// Operation says what differs between operations:
+///
+///     Csr, Options, Algorithm, Choice, Features
+///     Engine               a std::variant of engines; each has format_bytes(), update(space, A), describe(statistics)
+///     name, options_name   "spmv", "SpmvOptions"
+///     trials               applies that are timed together where candidates are measured
+///     choose(options)      the choices that need no look at the matrix
+///     look(...)            features of the matrix, where the choice wants them, and what follows from them
+///     make(...)            the engine of an algorithm
+///     apply(plan, ...)     a product
+///     Trial                operands of its own for a product to be timed; measurable(choice) whether they fit
+///     workspace(engine, columns), usual_columns(options), forced_algorithm()
+template <class Operation>
+class PlanBody {
+ public:
+  using Csr = typename Operation::Csr;
+  using Exec = typename Csr::execution_space;
+  using Options = typename Operation::Options;
+  using Algorithm = typename Operation::Algorithm;
+  using Features = typename Operation::Features;
+  using Engine = typename Operation::Engine;
+
+  PlanBody(const Exec& space, const Csr& A, const Options& options);
+  ~PlanBody();
+  PlanBody(const PlanBody&) = delete;
+  PlanBody& operator=(const PlanBody&) = delete;
+
+  /// @throw NotSupported  op without prepare_transpose
+  void require_op(Op op) const;
+  /// After require_op; extents are checked.
+  template <class In, class Out>
+  void apply(const Exec& space, Op op, double alpha, const In& in, double beta, const Out& out) const;
+
+  /// @throw StalePlan
+  void update_values(const Exec& space, const typename Csr::values_type& values);
+  /// @throw StalePlan
+  void update_values(const Exec& space, const Csr& A);
+  bool matches(const Csr& A) const noexcept;
+
+  std::size_t workspace_bytes(std::int64_t columns) const;
+  std::size_t format_bytes() const;
+  Statistics statistics() const;
+
+  const Csr& csr() const noexcept { return csr_; }
+  const Options& options() const noexcept { return options_; }
+  const typename Operation::Choice& choice() const noexcept { return choice_; }
+  const Features* features() const noexcept { return features_ ? &*features_ : nullptr; }
+  const Engine& engine() const noexcept { return engine_; }
+  /// Nobody asked for the algorithm.
+  bool automatic() const noexcept { return auto_; }
+  /// The plan multiplies in the precision of the matrix.
+  bool natural() const { return ScalarTraits<typename Csr::value_type>::precision == choice_.precision; }
+
+ private:
+  void make_engine(const Exec& space, Algorithm algorithm);
+  void measure(const Exec& space);
+  double time_trial(const Exec& space, const typename Operation::Trial& trial) const;
+  void report() const;
+
+  Csr csr_;
+  Options options_;
+  typename Operation::Choice choice_;
+  Backend format_backend_ = Backend::Kokkos;  ///< of formats, and whose memory pool is used
+  bool auto_ = false;
+  std::optional<Features> features_;
+  Engine engine_;
+  std::optional<Transposed<Csr>> transposed_;
+  std::unique_ptr<PlanBody> transpose_plan_;
+  double setup_seconds_ = 0;
+};
+
+template <class Operation>
+PlanBody<Operation>::PlanBody(const Exec& space, const Csr& A, const Options& options) : csr_(A), options_(options) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Compat::ScopedRegion region(std::string("Tessera::") + Operation::name + " setup");
+  choice_ = Operation::choose(options);
+  format_backend_ = choice_.backend;
+  Operation::look(space, A, options, choice_, features_);
+  auto_ = options.algorithm == Algorithm::Auto && Operation::forced_algorithm() == Algorithm::Auto;
+  make_engine(space, choice_.algorithm);
+  const bool can_measure =
+      choice_.candidates.size() > 1 && options.workspace.bytes == 0 && Operation::measurable(choice_);
+  if (options.selection == Selection::Measure && can_measure) measure(space);
+  options_.algorithm = choice_.algorithm;
+  options_.backend = choice_.backend;
+  if (options.prepare_transpose) {
+    transposed_ = transpose(space, A);
+    Options inner = options;
+    inner.prepare_transpose = false;
+    inner.workspace = {};
+    transpose_plan_ = std::make_unique<PlanBody>(space, transposed_->view(), inner);
+  }
+  setup_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (verbose()) report();
+}
+
+template <class Operation>
+PlanBody<Operation>::~PlanBody() = default;
+
+template <class Operation>
+template <class In, class Out>
+void PlanBody<Operation>::apply(const Exec& space, Op op, double alpha, const In& in, double beta,
+                                const Out& out) const {
+  if (op == Op::NoTrans) return Operation::apply(*this, space, alpha, in, beta, out);
+  transpose_plan_->apply(space, Op::NoTrans, alpha, in, beta, out);
+}
+
+template <class Operation>
+void PlanBody<Operation>::require_op(Op op) const {
+  require<NotSupported>(op == Op::NoTrans || transpose_plan_ != nullptr, [] {
+    return std::string("op(A) = A^T needs ") + Operation::options_name +
+           "::prepare_transpose = true when the plan is made";
+  });
+}
+
+template <class Operation>
+void PlanBody<Operation>::make_engine(const Exec& space, Algorithm algorithm) {
+  engine_.template emplace<std::monostate>();  // the memory of another engine is given back first
+  choice_.algorithm = algorithm;
+  Operation::make(engine_, space, csr_, options_, choice_, format_backend_, features_);
+}
+
+/// Selection::Measure: times the two best predictions on operands of its own and keeps the faster.
+template <class Operation>
+void PlanBody<Operation>::measure(const Exec& space) {
+  const typename Operation::Trial trial(csr_, options_);
+  const Algorithm first = choice_.candidates[0].algorithm, second = choice_.candidates[1].algorithm;
+  const double time_first = time_trial(space, trial);
+  make_engine(space, second);
+  const double time_second = time_trial(space, trial);
+  if (time_first <= time_second) make_engine(space, first);
+  char text[160];
+  std::snprintf(text, sizeof(text), "measured on this matrix: %s %.3g us, %s %.3g us", to_string(first),
+                1e6 * time_first, to_string(second), 1e6 * time_second);
+  choice_.why = text;
+}
+
+template <class Operation>
+double PlanBody<Operation>::time_trial(const Exec& space, const typename Operation::Trial& trial) const {
+  double best = 0;
+  for (int repeat = 0; repeat < 4; ++repeat) {  // the first one warms up
+    Compat::fence(space, "Tessera: measure");
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < Operation::trials; ++i) trial(*this, space);
+    Compat::fence(space, "Tessera: measure");
+    const double t = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (repeat == 1 || (repeat > 1 && t < best)) best = t;
+  }
+  return best / Operation::trials;
+}
+
+template <class Operation>
+void PlanBody<Operation>::update_values(const Exec& space, const typename Csr::values_type& values) {
+  require<StalePlan>(values.extent(0) == csr_.nnz(), [&] {
+    return "update_values: the plan was made for " + std::to_string(csr_.nnz()) + " values, " +
+           std::to_string(values.extent(0)) + " were given";
+  });
+  require<StalePlan>(options_.updatable,
+                     [] { return std::string("update_values: the plan was made with updatable = false"); });
+  csr_ = Csr(csr_.rows(), csr_.cols(), csr_.row_map(), csr_.entries(), values);
+  std::visit(
+      [&](auto& engine) {
+        if constexpr (!std::is_same_v<std::decay_t<decltype(engine)>, std::monostate>) engine.update(space, csr_);
+      },
+      engine_);
+  if (transpose_plan_) {
+    update_transposed_values(space, *transposed_, values);
+    transpose_plan_->update_values(space, transposed_->view().values());
+  }
+}
+template <class Operation>
+void PlanBody<Operation>::update_values(const Exec& space, const Csr& A) {
+  require<StalePlan>(matches(A), [] {
+    return std::string("update_values: the matrix has other sizes or other pattern arrays than the plan was made for");
+  });
+  update_values(space, A.values());
+}
+
+template <class Operation>
+bool PlanBody<Operation>::matches(const Csr& A) const noexcept {
+  return A.rows() == csr_.rows() && A.cols() == csr_.cols() && A.nnz() == csr_.nnz() &&
+         A.row_map().data() == csr_.row_map().data() && A.entries().data() == csr_.entries().data();
+}
+
+template <class Operation>
+std::size_t PlanBody<Operation>::workspace_bytes(std::int64_t columns) const {
+  return Operation::workspace(engine_, columns);
+}
+
+template <class Operation>
+std::size_t PlanBody<Operation>::format_bytes() const {
+  const std::size_t own = std::visit(
+      [](const auto& engine) -> std::size_t {
+        if constexpr (std::is_same_v<std::decay_t<decltype(engine)>, std::monostate>) {
+          return 0;
+        } else {
+          return engine.format_bytes();
+        }
+      },
+      engine_);
+  return own + (transpose_plan_ ? transpose_plan_->format_bytes() : 0);
+}
+
+template <class Operation>
+Statistics PlanBody<Operation>::statistics() const {
+  Statistics s;
+  s.operation = Operation::name;
+  s.algorithm = to_string(choice_.algorithm);
+  s.backend = to_string(choice_.backend);
+  s.compute = to_string(choice_.precision);
+  s.device = choice_.device;
+  s.why = choice_.why;
+  s.rows = static_cast<long long>(csr_.rows());
+  s.cols = static_cast<long long>(csr_.cols());
+  s.nnz = s.stored = static_cast<long long>(csr_.nnz());
+  s.row_mean = s.rows > 0 ? static_cast<double>(s.nnz) / static_cast<double>(s.rows) : 0;
+  s.csr_bytes = csr_.row_map().extent(0) * sizeof(typename Csr::size_type) +
+                csr_.nnz() * (sizeof(typename Csr::ordinal_type) + sizeof(typename Csr::value_type));
+  s.format_bytes = s.csr_bytes;
+  s.setup_seconds = setup_seconds_;
+  s.launches = choice_.backend == Backend::Reference ? 0 : 1;
+  s.fallback_taken = choice_.fallback;
+  s.transpose_prepared = transpose_plan_ != nullptr;
+  std::visit(
+      [&](const auto& engine) {
+        if constexpr (!std::is_same_v<std::decay_t<decltype(engine)>, std::monostate>) engine.describe(s);
+      },
+      engine_);
+  s.workspace_bytes = workspace_bytes(Operation::usual_columns(options_));
+  s.padding_ratio = s.nnz > 0 ? static_cast<double>(s.stored) / static_cast<double>(s.nnz) - 1 : 0;
+  if (features_) s.row_max = features_->longest;
+  return s;
+}
+
+template <class Operation>
+void PlanBody<Operation>::report() const {
+  std::fprintf(stderr, "Tessera: %s %lld x %lld, %lld entries: %s on %s (%s)\n", Operation::name,
+               static_cast<long long>(csr_.rows()), static_cast<long long>(csr_.cols()),
+               static_cast<long long>(csr_.nnz()), to_string(choice_.algorithm), to_string(choice_.backend),
+               choice_.why.c_str());
+}
+
+/// For tests of formats: what is inside a plan.
+struct PlanAccess {
+  /// The format of this kind that the plan has converted its matrix to, or null.
+  template <class Format, class Plan>
+  static const Format* format(const Plan& plan) {
+    const Format* found = nullptr;
+    std::visit([&](const auto& engine) { look<Format>(engine, found, 0); }, plan.body_->engine());
+    return found;
+  }
+
+ private:
+  template <class Format, class Engine>
+  static auto look(const Engine& engine, const Format*& found, int)
+      -> std::enable_if_t<std::is_same_v<std::decay_t<decltype(engine.format())>, Format>> {
+    found = &engine.format();
+  }
+  template <class Format, class Engine>
+  static void look(const Engine&, const Format*&, long) {}
+};
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_SPMV_OPERATION_HPP
+#define TESSERA_SPMV_OPERATION_HPP
+
+#include <optional>
+#include <variant>
+
+#include "core/Tessera_Plan.hpp"
+#include "features/Tessera_SpmvFeatures.hpp"
+#include "spmv/Tessera_Csr5Engine.hpp"
+#include "spmv/Tessera_CsrEngine.hpp"
+#include "spmv/Tessera_DaspEngine.hpp"
+#include "spmv/Tessera_PackedEngine.hpp"
+#include "spmv/Tessera_SelectSpmv.hpp"
+#include "spmv/Tessera_SpmvRules.hpp"
+
+namespace Tessera {
+namespace Impl {
+
+/// What SpMV is to PlanBody.
+template <class Matrix>
+struct SpmvOperation {
+  using Csr = Matrix;
+  using Exec = typename Csr::execution_space;
+  using Memory = typename Csr::memory_space;
+  using Value = typename Csr::value_type;
+  using Options = SpmvOptions;
+  using Algorithm = SpmvAlgorithm;
+  using Choice = SpmvChoice;
+  using Features = SpmvFeatures;
+  using Engine = std::variant<std::monostate, CsrEngine<Csr>, Csr5Engine<Csr>, DaspEngine<Csr>, PackedEngine<Csr>>;
+  using Plan = PlanBody<SpmvOperation>;
+  static constexpr const char* name = "spmv";
+  static constexpr const char* options_name = "SpmvOptions";
+  static constexpr int trials = 10;
+
+  static Algorithm forced_algorithm() { return forced_spmv_algorithm(); }
+  static Choice choose(const Options& options) { return SpmvSelection<Csr>(options).choose(); }
+  static std::int64_t usual_columns(const Options&) { return 1; }
+  /// Trials multiply vectors of the matrix's type.
+  static bool measurable(const Choice& choice) { return ScalarTraits<Value>::precision == choice.precision; }
+
+  static void look(const Exec& space, const Csr& A, const Options& options, Choice& choice,
+                   std::optional<Features>& features);
+  static void make(Engine& engine, const Exec& space, const Csr& A, const Options& options, Choice& choice,
+                   Backend format_backend, std::optional<Features>& features);
+  template <class XT, class YT>
+  static void apply(const Plan& plan, const Exec& space, double alpha, const Vectors<const XT>& x, double beta,
+                    const Vectors<YT>& y);
+
+  static std::size_t workspace(const Engine& engine, std::int64_t) {
+    return std::visit(
+        [](const auto& e) -> std::size_t {
+          if constexpr (std::is_same_v<std::decay_t<decltype(e)>, std::monostate>) {
+            return 0;
+          } else {
+            return e.workspace_bytes();
+          }
+        },
+        engine);
+  }
+
+  class Trial {
+   public:
+    Trial(const Csr& A, const Options&)
+        : x_("Tessera::spmv::measure x", A.cols()), y_("Tessera::spmv::measure y", A.rows()) {}
+    void operator()(const Plan& plan, const Exec& space) const {
+      plan.apply(space, Op::NoTrans, 1.0, vectors_of(typename Vector::const_type(x_)), 0.0, vectors_of(y_));
+    }
+
+   private:
+    using Vector = Kokkos::View<Value*, Kokkos::LayoutLeft, Memory>;
+    Vector x_, y_;
+  };
+};
+
+template <class Csr>
+void SpmvOperation<Csr>::look(const Exec& space, const Csr& A, const Options& options, Choice& choice,
+                              std::optional<Features>& features) {
+  if (choice.predict || choice.algorithm == Algorithm::PackedSlices) check(options.packed);
+  if (!choice.predict) return;
+  const KernelTable* table = choice.backend == Backend::Kokkos ? nullptr : &kernel_table(choice.backend);
+  features = spmv_features(space, A, table);
+  predict_spmv(choice, *features, Compat::is_host_v<Exec>, measurable(choice));
+}
+
+template <class Csr>
+void SpmvOperation<Csr>::make(Engine& engine, const Exec& space, const Csr& A, const Options& options, Choice& choice,
+                              Backend format_backend, std::optional<Features>& features) {
+  const bool portable = choice.algorithm == Algorithm::Csr || choice.algorithm == Algorithm::Csr5;
+  choice.backend = portable && format_backend != Backend::Reference ? Backend::Kokkos : format_backend;
+  const bool tabled = format_backend != Backend::Kokkos && format_backend != Backend::Reference;
+  const KernelTable* const table = tabled ? &kernel_table(format_backend) : nullptr;
+  switch (choice.algorithm) {
+    case Algorithm::Dasp:
+      engine.template emplace<DaspEngine<Csr>>(space, A, choice.precision, options, *table);
+      break;
+    case Algorithm::PackedSlices:
+      if (!features) features = spmv_features(space, A, table);
+      engine.template emplace<PackedEngine<Csr>>(space, A, choice.precision, *features, options, table);
+      break;
+    case Algorithm::Csr5:
+      engine.template emplace<Csr5Engine<Csr>>(space, A, options, table);
+      break;
+    default:
+      engine.template emplace<CsrEngine<Csr>>(A, choice.backend == Backend::Reference);
+  }
+}
+
+template <class Csr>
+template <class XT, class YT>
+void SpmvOperation<Csr>::apply(const Plan& plan, const Exec& space, double alpha, const Vectors<const XT>& x,
+                               double beta, const Vectors<YT>& y) {
+  // Whether the kernels of some precision's formats take these elements, so that others are not compiled for them.
+  constexpr bool possible = std::is_same_v<XT, YT> || (sizeof(XT) == 2 && std::is_same_v<YT, float>);
+  const Choice& choice = plan.choice();
+  const Csr& A = plan.csr();
+  const bool format = choice.algorithm == Algorithm::Dasp || choice.algorithm == Algorithm::PackedSlices;
+  // Auto takes every combination of types: those that its format does not serve go straight from CSR.
+  const bool mixed = format && plan.automatic() && plan.natural() && !fits_backend<XT, YT>(choice.precision);
+  // Also where no kernel of a backend will run: what is accepted must not depend on alpha.
+  if (format && !mixed) check_backend_types<XT, YT>(to_string(choice.algorithm), choice.precision);
+  if (alpha == 0 || A.nnz() == 0) {
+    const auto factor = static_cast<AccumulatorOf<Value, XT, YT>>(beta);
+    return for_each_column<Memory>(x, y, [&](const auto&, const auto& to) { scale(space, factor, to); });
+  }
+  if (mixed) return CsrEngine<Csr>(A, false).apply(space, alpha, x, beta, y);
+  std::visit(
+      [&](const auto& engine) {
+        using E = std::decay_t<decltype(engine)>;
+        constexpr bool any_types = std::is_same_v<E, CsrEngine<Csr>> || std::is_same_v<E, Csr5Engine<Csr>>;
+        if constexpr (!std::is_same_v<E, std::monostate> && (any_types || possible)) {
+          engine.apply(space, alpha, x, beta, y);
+        }
+      },
+      plan.engine());
+}
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif
