@@ -7,6 +7,7 @@
 
 #include "Tessera_CsrView.hpp"
 #include "core/Tessera_Arena.hpp"
+#include "core/Tessera_Pattern.hpp"
 
 /// \file
 /// What the choice of an algorithm for C := alpha A B + beta C is decided by: one pass over the row map, and a sample
@@ -198,14 +199,10 @@ struct SpmmFeatureFunctor {
   }
 };
 
-}  // namespace Impl
-
-/// Reads row_map once and the columns of the sample; columns of rows may be unsorted. One kernel, one wait.
-/// Deterministic.
-template <class Csr, class Exec>
-SpmmFeatures spmm_features(const Exec& space, const Csr& A, const KernelTable* backend = nullptr) {
-  using Arena = Impl::Arena<typename Csr::memory_space>;
-  using Functor = Impl::SpmmFeatureFunctor<Csr>;
+template <class Pattern, class Exec>
+SpmmFeatures spmm_pattern_features(const Exec& space, const Pattern& A, const KernelTable* backend) {
+  using Arena = Impl::Arena<typename Pattern::memory_space>;
+  using Functor = SpmmFeatureFunctor<Pattern>;
   SpmmFeatures f;
   f.rows = static_cast<std::int64_t>(A.rows());
   f.cols = static_cast<std::int64_t>(A.cols());
@@ -214,19 +211,19 @@ SpmmFeatures spmm_features(const Exec& space, const Csr& A, const KernelTable* b
   f.mean = static_cast<double>(f.nnz) / static_cast<double>(f.rows);
   f.empty_rows = f.rows;
   if (f.nnz == 0) return f;
-  typename Arena::template View<Impl::SpmmFeatureFound> device;
-  const auto storage = Arena::make(space, backend, "Tessera::spmm features", Impl::Lifetime::Temporary,
-                                   [&](Arena& arena) { device = arena.template take<Impl::SpmmFeatureFound>(1); });
+  typename Arena::template View<SpmmFeatureFound> device;
+  const auto storage = Arena::make(space, backend, "Tessera::spmm features", Lifetime::Temporary,
+                                   [&](Arena& arena) { device = arena.template take<SpmmFeatureFound>(1); });
   using Bytes = typename Arena::template View<char>;
-  Kokkos::deep_copy(space, Bytes(reinterpret_cast<char*>(device.data()), sizeof(Impl::SpmmFeatureFound)), char(0));
+  Kokkos::deep_copy(space, Bytes(reinterpret_cast<char*>(device.data()), sizeof(SpmmFeatureFound)), char(0));
   const std::int64_t windows = (f.rows + Functor::window_rows - 1) / Functor::window_rows;
   const std::int64_t sampled = windows < Functor::most_windows ? windows : Functor::most_windows;
   Kokkos::parallel_for("Tessera::spmm features",
                        Kokkos::TeamPolicy<Exec>(space, static_cast<int>(sampled), Compat::team_size<Exec>(256))
                            .set_scratch_size(0, Kokkos::PerTeam(Functor::scratch_bytes())),
                        Functor{A, windows, sampled, device});
-  Impl::SpmmFeatureFound all{};
-  Impl::fetch(space, backend, "Tessera::spmm features", all, device);
+  SpmmFeatureFound all{};
+  fetch(space, backend, "Tessera::spmm features", all, device);
   f.longest = static_cast<std::int64_t>(all.longest);
   f.empty_rows = static_cast<std::int64_t>(all.empty_rows);
   double* const densities[] = {&f.g8, &f.g16, &f.g32, &f.g64};
@@ -236,6 +233,15 @@ SpmmFeatures spmm_features(const Exec& space, const Csr& A, const KernelTable* b
   }
   if (all.used > 0) f.reach = static_cast<double>(all.reach) / static_cast<double>(all.used);
   return f;
+}
+
+}  // namespace Impl
+
+/// Reads row_map once and the columns of the sample; columns of rows may be unsorted. One kernel, one wait.
+/// Deterministic.
+template <class Csr, class Exec>
+SpmmFeatures spmm_features(const Exec& space, const Csr& A, const KernelTable* backend = nullptr) {
+  return Impl::spmm_pattern_features(space, Impl::pattern_of(A), backend);
 }
 
 }  // namespace Tessera

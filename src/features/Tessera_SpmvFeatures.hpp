@@ -8,6 +8,7 @@
 
 #include "Tessera_CsrView.hpp"
 #include "core/Tessera_Arena.hpp"
+#include "core/Tessera_Pattern.hpp"
 
 /// \file
 /// What the choice of an algorithm and the shape of its format are decided by: one pass over the row map, and a sample
@@ -167,37 +168,33 @@ struct BlockFeatureFunctor {
   }
 };
 
-}  // namespace Impl
-
-/// Reads row_map once, and a sample of columns. One wait. Deterministic.
-template <class Csr, class Exec>
-SpmvFeatures spmv_features(const Exec& space, const Csr& A, const KernelTable* backend = nullptr) {
-  using Memory = typename Csr::memory_space;
+template <class Pattern, class Exec>
+SpmvFeatures spmv_pattern_features(const Exec& space, const Pattern& A, const KernelTable* backend) {
+  using Memory = typename Pattern::memory_space;
   SpmvFeatures f;
   f.rows = static_cast<std::int64_t>(A.rows());
   f.cols = static_cast<std::int64_t>(A.cols());
   f.nnz = static_cast<std::int64_t>(A.nnz());
   if (f.rows == 0) return f;
-  using Block = Impl::BlockFeatureFunctor<Csr>;
-  typename Impl::Arena<Memory>::template View<Impl::FeatureFound> device;
-  const auto storage =
-      Impl::Arena<Memory>::make(space, backend, "Tessera::features", Impl::Lifetime::Temporary,
-                                [&](auto& arena) { device = arena.template take<Impl::FeatureFound>(1); });
-  using Bytes = typename Impl::Arena<Memory>::template View<char>;
-  Kokkos::deep_copy(space, Bytes(reinterpret_cast<char*>(device.data()), sizeof(Impl::FeatureFound)), char(0));
-  using Result = Kokkos::View<Impl::FeatureSums, Kokkos::LayoutLeft, Memory, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using Block = BlockFeatureFunctor<Pattern>;
+  typename Arena<Memory>::template View<FeatureFound> device;
+  const auto storage = Arena<Memory>::make(space, backend, "Tessera::features", Lifetime::Temporary,
+                                           [&](auto& arena) { device = arena.template take<FeatureFound>(1); });
+  using Bytes = typename Arena<Memory>::template View<char>;
+  Kokkos::deep_copy(space, Bytes(reinterpret_cast<char*>(device.data()), sizeof(FeatureFound)), char(0));
+  using Result = Kokkos::View<FeatureSums, Kokkos::LayoutLeft, Memory, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   Kokkos::parallel_reduce("Tessera::features rows", Kokkos::RangePolicy<Exec>(space, 0, f.rows),
-                          Impl::RowFeatureFunctor<Csr>{A.row_map()}, Result(&device.data()->rows));
+                          RowFeatureFunctor<Pattern>{A.row_map()}, Result(&device.data()->rows));
   const std::int64_t blocks = (f.rows + Block::rows_per_block - 1) / Block::rows_per_block;
   const std::int64_t sampled = blocks < Block::most_blocks ? blocks : Block::most_blocks;
   Kokkos::parallel_for("Tessera::features blocks",
                        Kokkos::TeamPolicy<Exec>(space, static_cast<int>(sampled), Compat::team_size<Exec>(256))
                            .set_scratch_size(0, Kokkos::PerTeam(Block::scratch_bytes())),
                        Block{A, blocks, sampled, device});
-  Impl::FeatureFound all{};
-  Impl::fetch(space, backend, "Tessera::features", all, device);
-  const Impl::FeatureSums& found = all.rows;
-  const Impl::FeatureSample& seen = all.sample;
+  FeatureFound all{};
+  fetch(space, backend, "Tessera::features", all, device);
+  const FeatureSums& found = all.rows;
+  const FeatureSample& seen = all.sample;
   f.longest = found.longest;
   f.empty_rows = found.empty;
   f.mean = static_cast<double>(f.nnz) / static_cast<double>(f.rows);
@@ -214,6 +211,14 @@ SpmvFeatures spmv_features(const Exec& space, const Csr& A, const KernelTable* b
   if (seen.blocks > 0) f.narrow = static_cast<double>(seen.narrow) / static_cast<double>(seen.blocks);
   if (seen.entries > 0) f.sectors = static_cast<double>(seen.sectors) / static_cast<double>(seen.entries);
   return f;
+}
+
+}  // namespace Impl
+
+/// Reads row_map once, and a sample of columns. One wait. Deterministic.
+template <class Csr, class Exec>
+SpmvFeatures spmv_features(const Exec& space, const Csr& A, const KernelTable* backend = nullptr) {
+  return Impl::spmv_pattern_features(space, Impl::pattern_of(A), backend);
 }
 
 }  // namespace Tessera

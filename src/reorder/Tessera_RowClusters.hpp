@@ -169,10 +169,11 @@ namespace reorder {
 /// memory while it works. Waits. Deterministic. Columns of rows may be unsorted and may repeat. A is trusted: run
 /// validate() on matrices from outside first.
 /// @return  a permutation of 0 ... rows-1 in the memory of A; without elements if A has no rows
-template <class Exec, class Scalar, class Ordinal, class Offset, class Device>
-Kokkos::View<std::int32_t*, Kokkos::LayoutLeft, Device> nearest_rows(
-    const Exec& space, const CsrView<Scalar, Ordinal, Offset, Device>& A) {
-  using F = Tessera::Impl::RowOrderFunctors<CsrView<Scalar, Ordinal, Offset, Device>>;
+template <class Exec, class Csr>
+Kokkos::View<std::int32_t*, Kokkos::LayoutLeft, typename Csr::device_type> nearest_rows(const Exec& space,
+                                                                                        const Csr& matrix) {
+  const auto A = Tessera::Impl::pattern_of(matrix);
+  using F = Tessera::Impl::RowOrderFunctors<Tessera::Impl::PatternOf<Csr>>;
   const Compat::ScopedRegion region("Tessera::reorder[nearest rows]");
   const auto words =
       Compat::allocate<typename F::Words>(space, "Tessera::row order::words", static_cast<std::size_t>(A.rows()));
@@ -196,10 +197,11 @@ Kokkos::View<std::int32_t*, Kokkos::LayoutLeft, Device> nearest_rows(
 /// memory while it works. Waits. Deterministic: the order depends on the pattern alone. Columns of rows may be unsorted
 /// and may repeat. A is trusted: run validate() on matrices from outside first.
 /// @return  a permutation of 0 ... rows-1 in the memory of A; without elements if A has no rows
-template <class Exec, class Scalar, class Ordinal, class Offset, class Device>
-Kokkos::View<std::int32_t*, Kokkos::LayoutLeft, Device> clustered_rows(
-    const Exec& space, const CsrView<Scalar, Ordinal, Offset, Device>& A) {
-  using F = Tessera::Impl::RowOrderFunctors<CsrView<Scalar, Ordinal, Offset, Device>>;
+template <class Exec, class Csr>
+Kokkos::View<std::int32_t*, Kokkos::LayoutLeft, typename Csr::device_type> clustered_rows(const Exec& space,
+                                                                                          const Csr& matrix) {
+  const auto A = Tessera::Impl::pattern_of(matrix);
+  using F = Tessera::Impl::RowOrderFunctors<Tessera::Impl::PatternOf<Csr>>;
   const Compat::ScopedRegion region("Tessera::reorder[clustered rows]");
   const auto make = [&] {
     return Compat::allocate<typename F::Words>(space, "Tessera::row order::words", static_cast<std::size_t>(A.rows()));
@@ -320,11 +322,11 @@ double fetched_share(const Exec& space, const Csr& A, int height, const decltype
 }
 
 /// What SpmmOptions::reordering asks for, for windows of `height` rows.
-template <class Exec, class Csr>
-RowOrder<Csr> choose_row_order(const Exec& space, const Csr& A, int height, RowReordering wanted,
-                               const KernelTable* backend) {
+template <class Exec, class Pattern>
+RowOrder<Pattern> choose_row_order(const Exec& space, const Pattern& A, int height, RowReordering wanted,
+                                   const KernelTable* backend) {
   constexpr double least_saving = 0.1;  // less does not pay for a C that is written row by row in another order
-  RowOrder<Csr> r;
+  RowOrder<Pattern> r;
   if (wanted == RowReordering::None) return r;
   if (wanted == RowReordering::Nearest) {
     r.order = reorder::nearest_rows(space, A);

@@ -102,7 +102,7 @@ class GeSpmmEngine {
     bounds.most = std::min(bounds.most, RowPiece::most_entries);
     bounds.tolerated = std::min(bounds.tolerated, RowPiece::most_entries);
     if (bounds.tolerated < nnz) {
-      table_ = cut_rows(space, A, bounds.most, bounds.tolerated, backend, caches_b(options));
+      table_ = cut_rows(space, pattern_of(A), bounds.most, bounds.tolerated, backend, caches_b(options));
     }
   }
 

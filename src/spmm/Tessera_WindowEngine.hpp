@@ -73,8 +73,8 @@ class WindowEngine {
  private:
   static Format convert(const Exec& space, const Csr& A, Precision precision, const SpmmOptions& options,
                         const KernelTable& table, std::string& note) {
-    RowOrder<Csr> rows =
-        choose_row_order(space, A, Method::height(table, precision, options), options.reordering, &table);
+    RowOrder<PatternOf<Csr>> rows =
+        choose_row_order(space, pattern_of(A), Method::height(table, precision, options), options.reordering, &table);
     note = std::move(rows.note);
     const typename WindowFunctors<Csr>::Order order(rows.order.data(), rows.order.extent(0));
     return Method::convert(space, A, precision, options, table, order);

@@ -82,12 +82,11 @@ struct Csr5Data {
 /// Beyond the paper, all of it so that each element of y is written once and in a fixed order: carry_end names the
 /// tiles that a row goes on through, empty_row the rows that no tile meets, tail_row and tail_begin the rows of the
 /// tail.
-template <class Scalar, class MemorySpace>
-struct Csr5 {
+template <class MemorySpace>
+struct Csr5Pattern {
   template <class T>
   using View = Kokkos::View<T*, Kokkos::LayoutLeft, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   using Storage = std::shared_ptr<void>;
-  using value_type = Scalar;
   using memory_space = MemorySpace;
 
   static constexpr int long_span = 64;  ///< a row through more tiles is finished by a team
@@ -95,7 +94,6 @@ struct Csr5 {
   Storage storage, empty_storage, carry_storage;
   Csr5Shape shape;
 
-  View<Scalar> values;         // nnz
   View<std::int32_t> columns;  ///< nnz
 
   View<std::uint32_t> tile_ptr;     // tiles + 1: row of the first entry, empty_mask; the last one is `rows`
@@ -114,10 +112,9 @@ struct Csr5 {
   std::int64_t full = 0;   ///< floor of the same
   std::int64_t spans = 0;  ///< rows that lie in several tiles
 
-  /// Device memory of the format without its scratch.
-  std::size_t format_bytes() const {
-    return values.extent(0) * sizeof(Scalar) +
-           4 * (columns.extent(0) + tile_ptr.extent(0) + tile_desc.extent(0) + empty_ptr.extent(0) +
+  /// Device memory of all but values and scratch.
+  std::size_t pattern_bytes() const {
+    return 4 * (columns.extent(0) + tile_ptr.extent(0) + tile_desc.extent(0) + empty_ptr.extent(0) +
                 empty_offset.extent(0) + carry_end.extent(0) + long_spans.extent(0) + tail_row.extent(0) +
                 tail_begin.extent(0) + empty_row.extent(0));
   }
@@ -133,28 +130,41 @@ struct Csr5 {
   }
   /// Kernels of one product: the tiles, and the sums of rows that lie in several of them.
   int launches() const { return spans > 0 ? 2 : 1; }
+};
+
+/// See Csr5Pattern.
+template <class Scalar, class MemorySpace>
+struct Csr5 : Csr5Pattern<MemorySpace> {
+  template <class T>
+  using View = typename Csr5Pattern<MemorySpace>::template View<T>;
+  using value_type = Scalar;
+
+  View<Scalar> values;  ///< nnz
+
+  /// Device memory of the format without its scratch.
+  std::size_t format_bytes() const { return values.extent(0) * sizeof(Scalar) + this->pattern_bytes(); }
 
   Csr5Data<Scalar> data() const {
     Csr5Data<Scalar> d;
-    d.shape = shape;
-    d.rows = rows;
-    d.nnz = nnz;
-    d.tiles = tiles;
-    d.full = full;
-    d.tail_rows = static_cast<std::int64_t>(tail_row.extent(0));
-    d.empty_rows = static_cast<std::int64_t>(empty_row.extent(0));
+    d.shape = this->shape;
+    d.rows = this->rows;
+    d.nnz = this->nnz;
+    d.tiles = this->tiles;
+    d.full = this->full;
+    d.tail_rows = static_cast<std::int64_t>(this->tail_row.extent(0));
+    d.empty_rows = static_cast<std::int64_t>(this->empty_row.extent(0));
     d.values = values.data();
-    d.columns = columns.data();
-    d.tile_ptr = tile_ptr.data();
-    d.tile_desc = tile_desc.data();
-    d.empty_ptr = empty_ptr.data();
-    d.empty_offset = empty_offset.data();
-    d.carry_end = carry_end.data();
-    d.long_spans = long_spans.data();
-    d.tail_begin = tail_begin.data();
-    d.tail_row = tail_row.data();
-    d.empty_row = empty_row.data();
-    d.carries = carries.data();
+    d.columns = this->columns.data();
+    d.tile_ptr = this->tile_ptr.data();
+    d.tile_desc = this->tile_desc.data();
+    d.empty_ptr = this->empty_ptr.data();
+    d.empty_offset = this->empty_offset.data();
+    d.carry_end = this->carry_end.data();
+    d.long_spans = this->long_spans.data();
+    d.tail_begin = this->tail_begin.data();
+    d.tail_row = this->tail_row.data();
+    d.empty_row = this->empty_row.data();
+    d.carries = this->carries.data();
     return d;
   }
 };

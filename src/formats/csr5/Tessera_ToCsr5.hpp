@@ -8,6 +8,7 @@
 
 #include "Tessera_CsrView.hpp"
 #include "core/Tessera_Arena.hpp"
+#include "core/Tessera_Pattern.hpp"
 #include "formats/csr5/Tessera_Csr5.hpp"
 
 /// \file
@@ -61,7 +62,7 @@ struct Csr5Place {
 /// The steps of the conversion. Each is one kernel; bits are set atomically, which is deterministic.
 template <class Csr>
 struct Csr5Functors {
-  using Format = Csr5<typename Csr::value_type, typename Csr::memory_space>;
+  using Format = Csr5Pattern<typename Csr::memory_space>;
   using RowMap = typename Csr::row_map_type;
   template <class T>
   using View = typename Format::template View<T>;
@@ -259,16 +260,127 @@ void csr5_fill_with(const Exec& space, const Csr5<Scalar, Memory>& f, const Valu
   }
 }
 
+/// Everything of the conversion but the numbers. Compiled once per type of offsets.
+template <class Pattern, class Exec>
+class Csr5Conversion {
+ public:
+  using Memory = typename Pattern::memory_space;
+  using Format = Csr5Pattern<Memory>;
+
+  Csr5Conversion(const Exec& space, const Pattern& A, std::size_t value_bytes, const KernelTable* backend, Format& f)
+      : space_(space), A_(A), value_bytes_(value_bytes), backend_(backend), f_(f) {}
+
+  /// Returns where the numbers go.
+  void* run() {
+    allocate_tiles();
+    describe_tiles();
+    list_rows();
+    if (f_.workspace_bytes() > 0) {
+      f_.carry_storage =
+          allocate<Memory>(space_, backend_, "Tessera::csr5::carries", f_.workspace_bytes(), Lifetime::Plan);
+      f_.carries = View<double>(static_cast<double*>(f_.carry_storage.get()), f_.workspace_bytes() / sizeof(double));
+    }
+    return numbers_.data();
+  }
+
+ private:
+  using F = Csr5Functors<Pattern>;
+  using Arena = Impl::Arena<Memory>;
+  using Range = Kokkos::RangePolicy<Exec>;
+  template <class T>
+  using View = typename Arena::template View<T>;
+
+  /// All but what depends on the empty rows.
+  void allocate_tiles() {
+    const auto tiles = static_cast<std::size_t>(f_.tiles), full = static_cast<std::size_t>(f_.full);
+    const auto in_tail = static_cast<std::size_t>(f_.nnz - f_.full * f_.shape.tile());
+    const auto lanes = static_cast<std::size_t>(f_.shape.packets * f_.shape.omega);
+    f_.storage = Arena::make(space_, backend_, "Tessera::csr5", Lifetime::Plan, [&](Arena& arena) {
+      numbers_ = arena.template take<char>(static_cast<std::size_t>(f_.nnz) * value_bytes_);
+      f_.columns = arena.template take<std::int32_t>(static_cast<std::size_t>(f_.nnz));
+      f_.tile_ptr = arena.template take<std::uint32_t>(tiles + 1);
+      f_.tile_desc = arena.template take<std::uint32_t>(tiles * lanes);
+      f_.empty_ptr = arena.template take<std::uint32_t>(tiles);
+      f_.carry_end = arena.template take<std::uint32_t>(full);
+      f_.long_spans = arena.template take<std::uint32_t>(full / static_cast<std::size_t>(f_.long_span) + 1);
+      f_.tail_row = arena.template take<std::int32_t>(in_tail);
+      f_.tail_begin = arena.template take<std::uint32_t>(in_tail);
+      sizes_ = arena.template take<Csr5Sizes>(1);
+    });
+    Kokkos::deep_copy(space_, f_.tile_desc, std::uint32_t{0});
+    Kokkos::deep_copy(space_,
+                      View<std::uint64_t>(reinterpret_cast<std::uint64_t*>(sizes_.data()), sizeof(Csr5Sizes) / 8),
+                      std::uint64_t{0});
+  }
+
+  typename F::Base base() const {
+    return {A_.row_map(), f_.shape,     f_.rows,      f_.tiles,      f_.full, f_.tile_ptr,
+            f_.tile_desc, f_.empty_ptr, f_.carry_end, f_.long_spans, sizes_};
+  }
+
+  /// One wait.
+  void describe_tiles() {
+    using Unmanaged = Kokkos::MemoryTraits<Kokkos::Unmanaged>;
+    using Sum = Kokkos::View<std::int64_t, Kokkos::LayoutLeft, Memory, Unmanaged>;
+    const typename F::Base base = this->base();
+    Kokkos::parallel_for("Tessera::convert[csr5] tile_ptr", Range(space_, 0, f_.tiles + 1),
+                         typename F::TilePointers(base));
+    Kokkos::parallel_reduce("Tessera::convert[csr5] rows", Range(space_, 0, f_.rows), typename F::Rows(base),
+                            Sum(&sizes_.data()->empty_rows));
+    Kokkos::parallel_reduce("Tessera::convert[csr5] tile_desc", Range(space_, 0, f_.tiles), typename F::Tiles(base),
+                            Sum(&sizes_.data()->spans));
+    Kokkos::parallel_scan("Tessera::convert[csr5] scan", Range(space_, 0, f_.tiles), typename F::Scan(base));
+    Kokkos::deep_copy(space_, Kokkos::View<Csr5Sizes*, Kokkos::LayoutLeft, Kokkos::HostSpace, Unmanaged>(&found_, 1),
+                      sizes_);
+    Compat::fence(space_, "Tessera::convert[csr5] sizes");
+    f_.spans = found_.spans;
+    f_.long_spans = View<std::uint32_t>(f_.long_spans.data(), static_cast<std::size_t>(found_.scanned >> 32));
+    f_.tail_row = View<std::int32_t>(f_.tail_row.data(), static_cast<std::size_t>(found_.tail_rows));
+    f_.tail_begin = View<std::uint32_t>(f_.tail_begin.data(), static_cast<std::size_t>(found_.tail_rows));
+  }
+
+  /// Rows of the tail, and empty ones.
+  void list_rows() {
+    if (found_.tail_rows > 0) {
+      typename F::Tail tail(base());
+      tail.tail_row = f_.tail_row;
+      tail.tail_begin = f_.tail_begin;
+      Kokkos::parallel_for("Tessera::convert[csr5] tail", Range(space_, found_.first_tail_row, f_.rows), tail);
+    }
+    if (found_.empty_rows > 0) {
+      f_.empty_storage = Arena::make(space_, backend_, "Tessera::csr5::empty", Lifetime::Plan, [&](Arena& arena) {
+        f_.empty_row = arena.template take<std::int32_t>(static_cast<std::size_t>(found_.empty_rows));
+        f_.empty_offset = arena.template take<std::int32_t>(static_cast<std::size_t>(found_.scanned & 0xffffffffu));
+      });
+      typename F::EmptyRows empty(base());
+      empty.empty_row = f_.empty_row;
+      empty.empty_offset = f_.empty_offset;
+      Kokkos::parallel_scan("Tessera::convert[csr5] empty rows", Range(space_, 0, f_.rows), empty);
+    }
+  }
+
+  const Exec& space_;
+  const Pattern& A_;
+  std::size_t value_bytes_;
+  const KernelTable* backend_;
+  Format& f_;
+  View<char> numbers_;
+  View<Csr5Sizes> sizes_;
+  Csr5Sizes found_{};
+};
+
+template <class Pattern, class Exec>
+void* csr5_pattern(const Exec& space, const Pattern& A, std::size_t value_bytes, const KernelTable* backend,
+                   Csr5Pattern<typename Pattern::memory_space>& f) {
+  return Csr5Conversion<Pattern, Exec>(space, A, value_bytes, backend, f).run();
+}
+
 /// The conversion for any number of lanes, a power of two from 2 to 64.
 template <class Csr, class Exec>
 Csr5<typename Csr::value_type, typename Csr::memory_space> csr5_build(const Exec& space, const Csr& A, int omega,
                                                                       const Csr5Options& o,
                                                                       const KernelTable* backend) {
-  using Memory = typename Csr::memory_space;
-  using F = Csr5Functors<Csr>;
-  using Arena = Impl::Arena<Memory>;
-  using Unmanaged = Kokkos::MemoryTraits<Kokkos::Unmanaged>;
-  using Scalar64 = Kokkos::View<std::int64_t, Kokkos::LayoutLeft, Memory, Unmanaged>;
+  using Scalar = typename Csr::value_type;
   const Compat::ScopedRegion region("Tessera::convert[csr5]");
   require<InvalidArgument>(o.sigma >= 0 && o.sigma <= Csr5Shape::max_sigma, [&] {
     return "Csr5Options::sigma must be 0 (by mean row length) or lie in [1, 32], is " + std::to_string(o.sigma);
@@ -276,7 +388,7 @@ Csr5<typename Csr::value_type, typename Csr::memory_space> csr5_build(const Exec
   require<InvalidArgument>(omega >= 2 && omega <= 64 && (omega & (omega - 1)) == 0, [&] {
     return "CSR5: the number of lanes must be a power of two from 2 to 64, is " + std::to_string(omega);
   });
-  Csr5<typename Csr::value_type, Memory> f;
+  Csr5<Scalar, typename Csr::memory_space> f;
   f.rows = static_cast<std::int64_t>(A.rows());
   f.cols = static_cast<std::int64_t>(A.cols());
   f.nnz = static_cast<std::int64_t>(A.nnz());
@@ -285,71 +397,11 @@ Csr5<typename Csr::value_type, typename Csr::memory_space> csr5_build(const Exec
   f.tiles = (f.nnz + f.shape.tile() - 1) / f.shape.tile();
   require<NotSupported>(f.tiles < (std::int64_t{1} << 31), [] { return std::string("CSR5: more than 2^31 tiles"); });
   if (f.nnz == 0) return f;
-
-  // 1. All but what depends on the empty rows.
-  const auto tiles = static_cast<std::size_t>(f.tiles), full = static_cast<std::size_t>(f.full);
-  const auto in_tail = static_cast<std::size_t>(f.nnz - f.full * f.shape.tile());
-  typename Arena::template View<Csr5Sizes> sizes;
-  f.storage = Arena::make(space, backend, "Tessera::csr5", Lifetime::Plan, [&](Arena& arena) {
-    f.values = arena.template take<typename Csr::value_type>(static_cast<std::size_t>(f.nnz));
-    f.columns = arena.template take<std::int32_t>(static_cast<std::size_t>(f.nnz));
-    f.tile_ptr = arena.template take<std::uint32_t>(tiles + 1);
-    f.tile_desc = arena.template take<std::uint32_t>(tiles * static_cast<std::size_t>(f.shape.packets * omega));
-    f.empty_ptr = arena.template take<std::uint32_t>(tiles);
-    f.carry_end = arena.template take<std::uint32_t>(full);
-    f.long_spans = arena.template take<std::uint32_t>(full / static_cast<std::size_t>(f.long_span) + 1);
-    f.tail_row = arena.template take<std::int32_t>(in_tail);
-    f.tail_begin = arena.template take<std::uint32_t>(in_tail);
-    sizes = arena.template take<Csr5Sizes>(1);
-  });
-  csr5_fill_with(space, f, A.values(), A.entries(), f.columns.data());
-  Kokkos::deep_copy(space, f.tile_desc, std::uint32_t{0});
-  Kokkos::deep_copy(space,
-                    typename Arena::template View<std::uint64_t>(reinterpret_cast<std::uint64_t*>(sizes.data()),
-                                                                 sizeof(Csr5Sizes) / 8),
-                    std::uint64_t{0});
-  const typename F::Base base{A.row_map(), f.shape,     f.rows,      f.tiles,      f.full, f.tile_ptr,
-                              f.tile_desc, f.empty_ptr, f.carry_end, f.long_spans, sizes};
-  using Range = Kokkos::RangePolicy<Exec>;
-  Kokkos::parallel_for("Tessera::convert[csr5] tile_ptr", Range(space, 0, f.tiles + 1), typename F::TilePointers(base));
-  Kokkos::parallel_reduce("Tessera::convert[csr5] rows", Range(space, 0, f.rows), typename F::Rows(base),
-                          Scalar64(&sizes.data()->empty_rows));
-  Kokkos::parallel_reduce("Tessera::convert[csr5] tile_desc", Range(space, 0, f.tiles), typename F::Tiles(base),
-                          Scalar64(&sizes.data()->spans));
-  Kokkos::parallel_scan("Tessera::convert[csr5] scan", Range(space, 0, f.tiles), typename F::Scan(base));
-  Csr5Sizes found{};
-  Kokkos::deep_copy(space, Kokkos::View<Csr5Sizes*, Kokkos::LayoutLeft, Kokkos::HostSpace, Unmanaged>(&found, 1),
-                    sizes);
-  Compat::fence(space, "Tessera::convert[csr5] sizes");
-
-  // 2. The rest.
-  using Rows = typename Arena::template View<std::int32_t>;
-  using Words = typename Arena::template View<std::uint32_t>;
-  f.spans = found.spans;
-  f.long_spans = Words(f.long_spans.data(), static_cast<std::size_t>(found.scanned >> 32));
-  f.tail_row = Rows(f.tail_row.data(), static_cast<std::size_t>(found.tail_rows));
-  f.tail_begin = Words(f.tail_begin.data(), static_cast<std::size_t>(found.tail_rows));
-  if (found.tail_rows > 0) {
-    typename F::Tail tail(base);
-    tail.tail_row = f.tail_row;
-    tail.tail_begin = f.tail_begin;
-    Kokkos::parallel_for("Tessera::convert[csr5] tail", Range(space, found.first_tail_row, f.rows), tail);
-  }
-  if (found.empty_rows > 0) {
-    f.empty_storage = Arena::make(space, backend, "Tessera::csr5::empty", Lifetime::Plan, [&](Arena& arena) {
-      f.empty_row = arena.template take<std::int32_t>(static_cast<std::size_t>(found.empty_rows));
-      f.empty_offset = arena.template take<std::int32_t>(static_cast<std::size_t>(found.scanned & 0xffffffffu));
-    });
-    typename F::EmptyRows empty(base);
-    empty.empty_row = f.empty_row;
-    empty.empty_offset = f.empty_offset;
-    Kokkos::parallel_scan("Tessera::convert[csr5] empty rows", Range(space, 0, f.rows), empty);
-  }
-  if (f.workspace_bytes() > 0) {
-    f.carry_storage = allocate<Memory>(space, backend, "Tessera::csr5::carries", f.workspace_bytes(), Lifetime::Plan);
-    f.carries = typename Arena::template View<double>(static_cast<double*>(f.carry_storage.get()),
-                                                      f.workspace_bytes() / sizeof(double));
-  }
+  void* const numbers = csr5_pattern(space, pattern_of(A), sizeof(Scalar), backend, f);
+  f.values = typename Arena<typename Csr::memory_space>::template View<Scalar>(static_cast<Scalar*>(numbers),
+                                                                               static_cast<std::size_t>(f.nnz));
+  csr5_fill_with(space, f, ValuesOf<Csr>(A.values()), typename PatternOf<Csr>::entries_type(A.entries()),
+                 f.columns.data());
   return f;
 }
 
@@ -384,8 +436,10 @@ void csr5_fill(const Exec& space, const Csr5<Scalar, Memory>& f, const Values& v
     return "csr5_fill: the format holds " + std::to_string(f.nnz) + " values, " + std::to_string(values.extent(0)) +
            " were given";
   });
-  using NoEntries = Kokkos::View<const std::int32_t*, Kokkos::LayoutLeft, Memory>;
-  Impl::csr5_fill_with(space, f, values, NoEntries(), nullptr);
+  using From = Impl::ValuesView<Scalar, typename Values::device_type>;
+  using NoEntries = Kokkos::View<const std::int32_t*, Kokkos::LayoutLeft, typename Values::device_type,
+                                 Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  Impl::csr5_fill_with(space, f, From(values), NoEntries(), nullptr);
 }
 
 }  // namespace Tessera

@@ -200,15 +200,14 @@ struct DaspFillData {
 
 /// Writes values (and, the first time, columns) of every stored slot. One team a unit: a long piece, a medium set, a
 /// short step, or 256 single rows. A thread writes four consecutive slots of a row at a time: four independent loads.
-template <class Csr, class Stored>
+template <class Exec, class Values, class Entries, class Stored>
 struct DaspFillFunctor {
-  using exec = typename Csr::execution_space;
-  using member = typename Kokkos::TeamPolicy<exec>::member_type;
-  using Data = DaspFillData<typename Csr::memory_space>;
+  using member = typename Kokkos::TeamPolicy<Exec>::member_type;
+  using Data = DaspFillData<typename Values::memory_space>;
   static constexpr int singles_per_unit = Data::singles_per_unit, quad = 4;
 
-  typename Csr::values_type csr_values;
-  typename Csr::entries_type csr_entries;  // empty when only values are refreshed
+  Values csr_values;
+  Entries csr_entries;  // empty when only values are refreshed
   const Data* data;
   bool with_columns;
 

@@ -12,6 +12,7 @@
 #include "Tessera_Options.hpp"
 #include "backends/interface/Tessera_KernelTable.hpp"
 #include "core/Tessera_Arena.hpp"
+#include "core/Tessera_Pattern.hpp"
 #include "formats/dasp/Tessera_DaspFill.hpp"
 
 /// \file
@@ -200,16 +201,27 @@ void dasp_describe_fill(const Exec& space, const Dasp<MemorySpace>& d, const Das
           bytes, d.fill_data.extent(0)));
 }
 
-template <class Stored, class Exec, class Csr>
-void dasp_fill_as(const Exec& space, const Dasp<typename Csr::memory_space>& d, const typename Csr::values_type& values,
-                  const typename Csr::entries_type& entries) {
-  using Functor = DaspFillFunctor<Csr, Stored>;
+template <class Stored, class Exec, class Memory, class Values, class Entries>
+void dasp_fill_as(const Exec& space, const Dasp<Memory>& d, const Values& values, const Entries& entries) {
+  using Functor = DaspFillFunctor<Exec, Values, Entries, Stored>;
   const std::int64_t units = dasp_fill_units(d);
   if (units == 0) return;
   const Functor f{values, entries, reinterpret_cast<const typename Functor::Data*>(d.fill_data.data()),
                   entries.data() != nullptr};
   Kokkos::parallel_for("Tessera::convert[dasp] fill",
                        Kokkos::TeamPolicy<Exec>(space, static_cast<int>(units), Compat::team_size<Exec>(64)), f);
+}
+
+/// Of unmanaged Views; compiled once per type of numbers.
+template <class Exec, class Memory, class Values, class Entries>
+void dasp_fill_values(const Exec& space, const Dasp<Memory>& d, const Values& values, const Entries& entries) {
+  if (d.precision == Precision::FP64) {
+    dasp_fill_as<double>(space, d, values, entries);
+  } else if (d.precision == Precision::FP16) {
+    dasp_fill_as<half_t>(space, d, values, entries);
+  } else {
+    dasp_fill_as<bhalf_t>(space, d, values, entries);
+  }
 }
 
 }  // namespace Impl
@@ -219,14 +231,146 @@ void dasp_fill_as(const Exec& space, const Dasp<typename Csr::memory_space>& d, 
 template <class Csr, class Exec>
 void dasp_fill(const Exec& space, const Dasp<typename Csr::memory_space>& d, const typename Csr::values_type& values,
                const typename Csr::entries_type& entries) {
-  if (d.precision == Precision::FP64) {
-    Impl::dasp_fill_as<double, Exec, Csr>(space, d, values, entries);
-  } else if (d.precision == Precision::FP16) {
-    Impl::dasp_fill_as<half_t, Exec, Csr>(space, d, values, entries);
-  } else {
-    Impl::dasp_fill_as<bhalf_t, Exec, Csr>(space, d, values, entries);
-  }
+  Impl::dasp_fill_values(space, d, Impl::ValuesOf<Csr>(values), typename Impl::PatternOf<Csr>::entries_type(entries));
 }
+
+namespace Impl {
+
+/// The steps of a conversion and what they share: everything but the numbers.
+template <class Pattern, class Exec>
+class DaspConversion {
+ public:
+  using Memory = typename Pattern::memory_space;
+  using Arena = Impl::Arena<Memory>;
+
+  DaspConversion(const Exec& space, const Pattern& A, const DaspOptions& options, bool updatable,
+                 const KernelTable* backend, Dasp<Memory>& format)
+      : space_(space), A_(A), o_(options), updatable_(updatable), backend_(backend), d_(format) {}
+
+  /// Returns scratch that must live until the numbers are filled in: it holds the map of a format without updates.
+  std::shared_ptr<void> run() {
+    order_rows();
+    place_blocks();
+    count_slots();
+    make_slots();
+    return scratch_;
+  }
+
+ private:
+  template <class T>
+  using View = typename Arena::template View<T>;
+  template <class T>
+  using Host = Kokkos::View<T*, Kokkos::LayoutLeft, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+
+  std::size_t rows() const { return static_cast<std::size_t>(d_.rows); }
+  void take_map(Arena& arena) {
+    d_.row_begin = arena.template take<std::int64_t>(rows());
+    d_.row_length = arena.template take<std::int32_t>(rows());
+  }
+
+  /// Sorts rows by length; one wait for the sizes of the classes.
+  void order_rows() {
+    const DaspBins bins = dasp_bins(o_, d_.geometry, d_.rows, d_.nnz);
+    const auto cells = static_cast<std::size_t>(bins.windows) * DaspBins::count;
+    View<DaspSummary> summary;
+    View<std::uint32_t> counts;
+    scratch_ = Arena::make(space_, backend_, "Tessera::dasp::scratch", Lifetime::Temporary, [&](Arena& arena) {
+      summary = arena.template take<DaspSummary>(1);
+      sizes_ = arena.template take<DaspSizes>(1);
+      order_ = arena.template take<std::uint32_t>(rows());
+      counts = arena.template take<std::uint32_t>(cells);
+      offsets_ = arena.template take<std::uint32_t>(cells);
+      if (!updatable_) take_map(arena);
+    });
+    // summary and sizes
+    Kokkos::deep_copy(space_, View<std::uint64_t>(static_cast<std::uint64_t*>(scratch_.get()), 64), std::uint64_t{0});
+    using Sort = DaspSortFunctor<Pattern>;
+    Kokkos::parallel_for("Tessera::convert[dasp] sort",
+                         Kokkos::TeamPolicy<Exec>(space_, static_cast<int>(bins.windows), Compat::team_size<Exec>(256))
+                             .set_scratch_size(0, Kokkos::PerTeam(Sort::scratch_bytes())),
+                         Sort{A_, bins, d_.slots_per_step(), d_.steps_per_piece, order_, counts, summary});
+    Kokkos::parallel_scan("Tessera::convert[dasp] scan",
+                          Kokkos::RangePolicy<Exec>(space_, 0, static_cast<std::int64_t>(cells)),
+                          DaspScanFunctor<Pattern>{bins, counts, offsets_, summary});
+    DaspSummary found{};
+    Kokkos::deep_copy(space_, Host<DaspSummary>(&found, 1), summary);
+    Compat::fence(space_, "Tessera::convert[dasp] class sizes");
+    found.section_begin[DaspBins::sections] = d_.rows;
+    d_.global_sort = found.sorts_globally(bins);
+    dasp_layout(d_, found, o_);
+    short_steps_ = d_.steps;
+  }
+
+  void place_blocks() {
+    const std::size_t medium =
+        d_.first_position[DaspMedium4] + d_.kernel_rows[DaspMedium4] - d_.first_position[DaspMedium1];
+    d_.structure_storage = Arena::make(space_, backend_, "Tessera::dasp::structure", Lifetime::Plan, [&](Arena& arena) {
+      d_.row_order = arena.template take<std::int32_t>(rows());
+      d_.blocks = arena.template take<DaspBlock>(static_cast<std::size_t>(d_.block_count));
+      d_.remainder = arena.template take<std::uint8_t>(medium);
+      d_.long_pieces = arena.template take<std::uint32_t>(static_cast<std::size_t>(d_.class_rows[DaspLong]) + 1);
+      d_.runs = arena.template take<std::int32_t>(2 * static_cast<std::size_t>(short_steps_));
+      d_.value_at = arena.template take<std::uint16_t>(static_cast<std::size_t>(d_.slots_per_step()));
+      d_.column_at = arena.template take<std::uint16_t>(static_cast<std::size_t>(d_.slots_per_step()));
+      d_.fill_data = arena.template take<std::uint64_t>((sizeof(DaspFillData<Memory>) + 7) / 8);
+      if (updatable_) take_map(arena);
+    });
+    std::uint16_t tables[2][DaspGeometry::tiles * DaspGeometry::max_slots];
+    DaspPlacement<Memory>::tables(d_.geometry, tables[0], tables[1]);
+    Kokkos::deep_copy(space_, d_.value_at, Host<std::uint16_t>(tables[0], d_.value_at.extent(0)));
+    Kokkos::deep_copy(space_, d_.column_at, Host<std::uint16_t>(tables[1], d_.column_at.extent(0)));
+    Kokkos::parallel_for("Tessera::convert[dasp] scatter", Kokkos::RangePolicy<Exec>(space_, 0, d_.rows),
+                         DaspScatterFunctor<Pattern>{A_, order_, offsets_, d_.row_order, d_.row_length, d_.row_begin});
+  }
+
+  /// One wait, where there are blocks.
+  void count_slots() {
+    auto sets = dasp_sets(d_, o_, short_steps_);
+    if (sets.total > 0) {
+      sets.sizes = sizes_;
+      Kokkos::parallel_scan("Tessera::convert[dasp] blocks", Kokkos::RangePolicy<Exec>(space_, 0, sets.total), sets);
+      DaspSizes total{};
+      Kokkos::deep_copy(space_, Host<DaspSizes>(&total, 1), sizes_);
+      Compat::fence(space_, "Tessera::convert[dasp] block sizes");
+      d_.steps += total.steps;
+      d_.irregular += total.irregular;
+    }
+    require<NotSupported>(d_.steps < (std::int64_t{1} << 32), [] { return std::string("DASP: more than 2^32 steps"); });
+  }
+
+  void make_slots() {
+    const auto slots = static_cast<std::size_t>(d_.steps * d_.slots_per_step());
+    const auto loose = static_cast<std::size_t>(d_.irregular);
+    const auto per_word = static_cast<std::size_t>(8 / d_.geometry.value_bytes);
+    d_.slot_storage = Arena::make(space_, backend_, "Tessera::dasp::slots", Lifetime::Plan, [&](Arena& arena) {
+      d_.values = arena.template take<std::uint64_t>(slots / per_word);
+      d_.columns = arena.template take<std::int32_t>(slots);
+      d_.irregular_values = arena.template take<std::uint64_t>((loose + per_word - 1) / per_word);
+      d_.irregular_columns = arena.template take<std::int32_t>(loose);
+    });
+    dasp_describe_fill(space_, d_, o_);
+  }
+
+  const Exec& space_;
+  const Pattern& A_;
+  const DaspOptions& o_;
+  bool updatable_;
+  const KernelTable* backend_;
+  Dasp<Memory>& d_;
+  std::int64_t short_steps_ = 0;
+  View<DaspSizes> sizes_;
+  View<std::uint32_t> order_, offsets_;
+  std::shared_ptr<void> scratch_;
+};
+
+/// Everything of the conversion but the numbers. Returns what must live until these are filled in.
+template <class Pattern, class Exec>
+std::shared_ptr<void> dasp_pattern(const Exec& space, const Pattern& A, const DaspOptions& o, bool updatable,
+                                   const KernelTable* backend, Dasp<typename Pattern::memory_space>& d) {
+  return DaspConversion<Pattern, Exec>(space, A, o, updatable, backend, d).run();
+}
+
+}  // namespace Impl
 
 /// Converts A for the block geometry of a backend. Deterministic; columns keep their order inside a row. Three
 /// allocations, of which one is released again; two waits.
@@ -237,11 +381,9 @@ template <class Csr, class Exec>
 Dasp<typename Csr::memory_space> to_dasp(const Exec& space, const Csr& A, const DaspGeometry& geometry,
                                          Precision precision, const DaspOptions& o = {}, bool updatable = true,
                                          const KernelTable* backend = nullptr) {
-  using Memory = typename Csr::memory_space;
-  using Arena = Impl::Arena<Memory>;
   const Compat::ScopedRegion region("Tessera::convert[dasp]");
   Impl::check(o);
-  Dasp<Memory> d;
+  Dasp<typename Csr::memory_space> d;
   d.geometry = geometry;
   d.precision = precision;
   d.rows = static_cast<std::int64_t>(A.rows());
@@ -252,93 +394,7 @@ Dasp<typename Csr::memory_space> to_dasp(const Exec& space, const Csr& A, const 
       (o.entries_per_wave > 0 ? o.entries_per_wave : piece) * (geometry.value_bytes == 8 ? 1 : 2);
   d.steps_per_piece = static_cast<int>(std::clamp<std::int64_t>(piece_entries / d.slots_per_step(), 1, 4095));
   if (d.rows == 0) return d;
-
-  // 1. The order of the rows.
-  const Impl::DaspBins bins = Impl::dasp_bins(o, geometry, d.rows, d.nnz);
-  const auto rows = static_cast<std::size_t>(d.rows);
-  const auto cells = static_cast<std::size_t>(bins.windows) * Impl::DaspBins::count;
-  typename Arena::template View<Impl::DaspSummary> summary;
-  typename Arena::template View<Impl::DaspSizes> sizes;
-  typename Arena::template View<std::uint32_t> order, counts, offsets;
-  const auto take_map = [&](Arena& arena) {
-    d.row_begin = arena.template take<std::int64_t>(rows);
-    d.row_length = arena.template take<std::int32_t>(rows);
-  };
-  const auto scratch =
-      Arena::make(space, backend, "Tessera::dasp::scratch", Impl::Lifetime::Temporary, [&](Arena& arena) {
-        summary = arena.template take<Impl::DaspSummary>(1);
-        sizes = arena.template take<Impl::DaspSizes>(1);
-        order = arena.template take<std::uint32_t>(rows);
-        counts = arena.template take<std::uint32_t>(cells);
-        offsets = arena.template take<std::uint32_t>(cells);
-        if (!updatable) take_map(arena);
-      });
-  Kokkos::deep_copy(space, typename Arena::template View<std::uint64_t>(static_cast<std::uint64_t*>(scratch.get()), 64),
-                    std::uint64_t{0});  // summary and sizes
-  using Sort = Impl::DaspSortFunctor<Csr>;
-  Kokkos::parallel_for("Tessera::convert[dasp] sort",
-                       Kokkos::TeamPolicy<Exec>(space, static_cast<int>(bins.windows), Compat::team_size<Exec>(256))
-                           .set_scratch_size(0, Kokkos::PerTeam(Sort::scratch_bytes())),
-                       Sort{A, bins, d.slots_per_step(), d.steps_per_piece, order, counts, summary});
-  Kokkos::parallel_scan("Tessera::convert[dasp] scan",
-                        Kokkos::RangePolicy<Exec>(space, 0, static_cast<std::int64_t>(cells)),
-                        Impl::DaspScanFunctor<Csr>{bins, counts, offsets, summary});
-  Impl::DaspSummary found{};
-  using Unmanaged = Kokkos::MemoryTraits<Kokkos::Unmanaged>;
-  Kokkos::deep_copy(
-      space, Kokkos::View<Impl::DaspSummary*, Kokkos::LayoutLeft, Kokkos::HostSpace, Unmanaged>(&found, 1), summary);
-  Compat::fence(space, "Tessera::convert[dasp] class sizes");
-  found.section_begin[Impl::DaspBins::sections] = d.rows;
-  d.global_sort = found.sorts_globally(bins);
-  Impl::dasp_layout(d, found, o);
-
-  // 2. Blocks.
-  const std::int64_t short_steps = d.steps;
-  const std::size_t medium = d.first_position[DaspMedium4] + d.kernel_rows[DaspMedium4] - d.first_position[DaspMedium1];
-  d.structure_storage =
-      Arena::make(space, backend, "Tessera::dasp::structure", Impl::Lifetime::Plan, [&](Arena& arena) {
-        d.row_order = arena.template take<std::int32_t>(rows);
-        d.blocks = arena.template take<DaspBlock>(static_cast<std::size_t>(d.block_count));
-        d.remainder = arena.template take<std::uint8_t>(medium);
-        d.long_pieces = arena.template take<std::uint32_t>(static_cast<std::size_t>(d.class_rows[DaspLong]) + 1);
-        d.runs = arena.template take<std::int32_t>(2 * static_cast<std::size_t>(short_steps));
-        d.value_at = arena.template take<std::uint16_t>(static_cast<std::size_t>(d.slots_per_step()));
-        d.column_at = arena.template take<std::uint16_t>(static_cast<std::size_t>(d.slots_per_step()));
-        d.fill_data = arena.template take<std::uint64_t>((sizeof(Impl::DaspFillData<Memory>) + 7) / 8);
-        if (updatable) take_map(arena);
-      });
-  std::uint16_t tables[2][DaspGeometry::tiles * DaspGeometry::max_slots];
-  Impl::DaspPlacement<Memory>::tables(geometry, tables[0], tables[1]);
-  using HostTable = Kokkos::View<std::uint16_t*, Kokkos::LayoutLeft, Kokkos::HostSpace, Unmanaged>;
-  Kokkos::deep_copy(space, d.value_at, HostTable(tables[0], d.value_at.extent(0)));
-  Kokkos::deep_copy(space, d.column_at, HostTable(tables[1], d.column_at.extent(0)));
-  Kokkos::parallel_for("Tessera::convert[dasp] scatter", Kokkos::RangePolicy<Exec>(space, 0, d.rows),
-                       Impl::DaspScatterFunctor<Csr>{A, order, offsets, d.row_order, d.row_length, d.row_begin});
-  auto sets = Impl::dasp_sets(d, o, short_steps);
-  if (sets.total > 0) {
-    sets.sizes = sizes;
-    Kokkos::parallel_scan("Tessera::convert[dasp] blocks", Kokkos::RangePolicy<Exec>(space, 0, sets.total), sets);
-    Impl::DaspSizes total{};
-    Kokkos::deep_copy(
-        space, Kokkos::View<Impl::DaspSizes*, Kokkos::LayoutLeft, Kokkos::HostSpace, Unmanaged>(&total, 1), sizes);
-    Compat::fence(space, "Tessera::convert[dasp] block sizes");
-    d.steps += total.steps;
-    d.irregular += total.irregular;
-  }
-  Impl::require<NotSupported>(d.steps < (std::int64_t{1} << 32),
-                              [] { return std::string("DASP: more than 2^32 steps"); });
-
-  // 3. Slots.
-  const auto slots = static_cast<std::size_t>(d.steps * d.slots_per_step()),
-             loose = static_cast<std::size_t>(d.irregular);
-  const auto per_word = static_cast<std::size_t>(8 / geometry.value_bytes);
-  d.slot_storage = Arena::make(space, backend, "Tessera::dasp::slots", Impl::Lifetime::Plan, [&](Arena& arena) {
-    d.values = arena.template take<std::uint64_t>(slots / per_word);
-    d.columns = arena.template take<std::int32_t>(slots);
-    d.irregular_values = arena.template take<std::uint64_t>((loose + per_word - 1) / per_word);
-    d.irregular_columns = arena.template take<std::int32_t>(loose);
-  });
-  Impl::dasp_describe_fill(space, d, o);
+  const auto scratch = Impl::dasp_pattern(space, Impl::pattern_of(A), o, updatable, backend, d);
   dasp_fill<Csr>(space, d, A.values(), A.entries());
   if (!updatable) {
     Compat::fence(space, "Tessera::convert[dasp] the map is released");

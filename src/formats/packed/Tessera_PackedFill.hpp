@@ -335,18 +335,19 @@ struct PackedEncoder {
 };
 
 /// Writes the values of all slots; one thread a lane of a slice, a chunk at a time.
-template <class Csr, class Types>
-struct PackedValueFunctor : PackedTypesOf<Csr> {
+template <class Values, class Types>
+struct PackedValueFunctor {
+  using Memory = typename Values::memory_space;
   template <class T>
-  using View = typename PackedTypesOf<Csr>::template View<T>;
+  using View = typename PackedSlices<Memory>::template View<T>;
   using Stored = typename Types::Stored;
 
-  typename Csr::values_type values;
-  typename PackedTypesOf<Csr>::Map map;
+  Values values;
+  PackedRowMap<Memory> map;
   View<PackedSlice> slices;
   View<PackedPart> parts;
   unsigned char* packets;
-  PackedEncoder<Types, typename Csr::value_type> encode;
+  PackedEncoder<Types, typename Values::non_const_value_type> encode;
   int lanes;
   std::int64_t part_length;
 

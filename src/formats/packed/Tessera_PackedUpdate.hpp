@@ -71,12 +71,12 @@ struct PackedMoveFunctor : PackedTypesOf<Csr> {
 };
 
 /// New packets for values in full; indices, row ids and masks move along. Two waits.
-template <class Csr, class Exec>
-void packed_widen(const Exec& space, PackedSlices<typename Csr::memory_space>& p, const KernelTable* backend) {
-  using Memory = typename Csr::memory_space;
+template <class Pattern, class Exec>
+void packed_widen(const Exec& space, PackedSlices<typename Pattern::memory_space>& p, const KernelTable* backend) {
+  using Memory = typename Pattern::memory_space;
   const auto slices = static_cast<std::int64_t>(p.slices.extent(0));
   typename Arena<Memory>::template View<PackedSizes> total;
-  PackedMoveFunctor<Csr> move;
+  PackedMoveFunctor<Pattern> move;
   const auto scratch =
       Arena<Memory>::make(space, backend, "Tessera::packed::scratch", Lifetime::Temporary, [&](Arena<Memory>& arena) {
         total = arena.template take<PackedSizes>(1);
@@ -87,7 +87,7 @@ void packed_widen(const Exec& space, PackedSlices<typename Csr::memory_space>& p
   move.old_packets = reinterpret_cast<const unsigned char*>(p.packets.data());
   const std::shared_ptr<void> old = p.packet_storage;
   p.storage = PackedStorage::Full;
-  place_packets<Csr>(space, p, total, backend);
+  place_packets<Pattern>(space, p, total, backend);
   move.slices = p.slices;
   move.packets = reinterpret_cast<unsigned char*>(p.packets.data());
   move.lanes = p.lanes;
@@ -112,17 +112,18 @@ void packed_update(const Exec& space, PackedSlices<typename Csr::memory_space>& 
                                      [&](Arena& arena) { found = arena.template take<Impl::PackedClassFound>(1); });
     using Bytes = typename Arena::template View<char>;
     Kokkos::deep_copy(space, Bytes(static_cast<char*>(scratch.get()), sizeof(Impl::PackedClassFound)), char(0));
-    Impl::classify<Csr>(space, values, found);
+    Impl::packed_classify(space, Impl::ValuesOf<Csr>(values), found);
     Impl::PackedClassFound host{};
     Impl::fetch(space, backend, "Tessera::update_values: value class", host, found);
     const bool fits = host.misfit[0] == 0 && host.misfit[static_cast<int>(p.storage)] == 0;
     if (!fits) {
-      Impl::packed_widen<Csr>(space, p, backend);
+      Impl::packed_widen<Impl::PatternOf<Csr>>(space, p, backend);
     } else if (p.storage == PackedStorage::Constant || p.storage == PackedStorage::Dictionary) {
       Impl::upload_dictionary(space, p, Impl::dictionary_of(host), sizeof(Natural));
     }
   }
-  Impl::packed_fill<Csr>(space, p, values, {p.row_map, p.blocks > 1 ? p.rows : 1});
+  const Impl::PackedRowMap<typename Csr::memory_space> map{p.row_map, p.blocks > 1 ? p.rows : 1};
+  Impl::packed_fill(space, p, Impl::ValuesOf<Csr>(values), map);
 }
 
 }  // namespace Tessera

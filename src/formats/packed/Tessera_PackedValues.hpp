@@ -8,6 +8,8 @@
 #include <cstring>
 #include <vector>
 
+#include "core/Tessera_Arena.hpp"
+#include "core/Tessera_Pattern.hpp"
 #include "formats/packed/Tessera_PackedFill.hpp"
 
 /// \file
@@ -25,15 +27,15 @@ struct PackedClassFound {
 };
 
 /// Looks at all numbers, and stops early once nothing fits: for general numbers that is at once.
-template <class Csr>
-struct PackedClassFunctor : PackedTypesOf<Csr> {
-  using Value = typename Csr::value_type;
+template <class Values>
+struct PackedClassFunctor {
+  using Value = typename Values::non_const_value_type;
   using Encoder = PackedEncoder<PackedTypes<Value, PackedStorage::Full>, Value>;
   template <class T>
-  using View = typename PackedTypesOf<Csr>::template View<T>;
+  using View = typename PackedSlices<typename Values::memory_space>::template View<T>;
   static constexpr int per_item = 32;
 
-  typename Csr::values_type values;
+  Values values;
   View<PackedClassFound> found;
   std::int64_t items, count;
 
@@ -117,6 +119,118 @@ PackedStorage packed_class(const PackedClassFound& found, std::vector<std::uint6
   if (integer) return PackedStorage::Integer;
   return sizeof(Value) == 8 && fits(PackedStorage::Float) ? PackedStorage::Float : PackedStorage::Full;
 }
+
+template <class Value, class F>
+decltype(auto) dispatch_storage(PackedStorage storage, F&& f) {
+  switch (storage) {
+    case PackedStorage::Float:
+      if constexpr (sizeof(Value) == 8) return f(PackedTypes<Value, PackedStorage::Float>{});
+      break;
+    case PackedStorage::Integer:
+      return f(PackedTypes<Value, PackedStorage::Integer>{});
+    case PackedStorage::Dictionary:
+      return f(PackedTypes<Value, PackedStorage::Dictionary>{});
+    default:
+      break;
+  }
+  return f(PackedTypes<Value, PackedStorage::Full>{});
+}
+
+template <class Value, class Exec, class Memory, class Values>
+void packed_fill_as(const Exec& space, const PackedSlices<Memory>& p, const Values& values,
+                    const PackedRowMap<Memory>& map) {
+  const std::int64_t slots = static_cast<std::int64_t>(p.slices.extent(0)) * p.lanes;
+  if (p.storage == PackedStorage::Constant || slots == 0) return;
+  const auto fill = [&](auto types) {
+    using Types = decltype(types);
+    PackedValueFunctor<Values, Types> f;
+    f.values = values;
+    f.map = map;
+    f.slices = p.slices;
+    f.parts = p.parts;
+    f.packets = reinterpret_cast<unsigned char*>(p.packets.data());
+    f.encode = {reinterpret_cast<const Value*>(p.dictionary.data()), p.dictionary_words};
+    f.lanes = p.lanes;
+    f.part_length = std::int64_t{p.split_steps} * p.lanes;
+    Kokkos::parallel_for("Tessera::convert[packed] values", Kokkos::RangePolicy<Exec>(space, 0, slots), f);
+  };
+  if constexpr (std::is_same_v<Value, typename Values::non_const_value_type>) {
+    dispatch_storage<Value>(p.storage, fill);
+  } else {
+    fill(PackedTypes<Value, PackedStorage::Full>{});  // rounded numbers are in no class
+  }
+}
+
+/// Writes `values` (nnz numbers in CSR order) into the packets, in the class these have. One kernel, no wait. Compiled
+/// once per type of numbers.
+template <class Exec, class Memory, class Values>
+void packed_fill(const Exec& space, const PackedSlices<Memory>& p, const Values& values,
+                 const PackedRowMap<Memory>& map) {
+  switch (p.precision) {
+    case Precision::FP64:
+      return packed_fill_as<double>(space, p, values, map);
+    case Precision::FP16:
+      return packed_fill_as<half_t>(space, p, values, map);
+    case Precision::BF16:
+      return packed_fill_as<bhalf_t>(space, p, values, map);
+    default:
+      return packed_fill_as<float>(space, p, values, map);
+  }
+}
+
+/// Starts the search for a value class; `found` must be zero. Compiled once per type of numbers.
+template <class Exec, class Values>
+void packed_classify(const Exec& space, const Values& values,
+                     const typename Arena<typename Values::memory_space>::template View<PackedClassFound>& found) {
+  using Functor = PackedClassFunctor<Values>;
+  Functor f;
+  f.values = values;
+  f.found = found;
+  f.count = static_cast<std::int64_t>(values.extent(0));
+  f.items = (f.count + Functor::per_item - 1) / Functor::per_item;
+  if (f.count > 0) {
+    Kokkos::parallel_for("Tessera::convert[packed] value class", Kokkos::RangePolicy<Exec>(space, 0, f.items), f);
+  }
+}
+
+/// What the conversion of a pattern asks of the numbers.
+template <class Memory>
+class PackedNumbers {
+ public:
+  template <class T>
+  using View = typename Arena<Memory>::template View<T>;
+
+  virtual ~PackedNumbers() = default;
+  virtual Precision precision() const = 0;
+  virtual std::size_t bytes() const = 0;
+  virtual void classify(const View<PackedClassFound>& found) const = 0;
+  virtual PackedStorage storage(const PackedClassFound& found, std::vector<std::uint64_t>& dictionary) const = 0;
+  virtual void fill(const PackedSlices<Memory>& p, const PackedRowMap<Memory>& map) const = 0;
+};
+
+template <class Exec, class Values>
+class PackedNumbersOf final : public PackedNumbers<typename Values::memory_space> {
+ public:
+  using Memory = typename Values::memory_space;
+  using Value = typename Values::non_const_value_type;
+  template <class T>
+  using View = typename Arena<Memory>::template View<T>;
+
+  PackedNumbersOf(const Exec& space, const Values& values) : space_(space), values_(values) {}
+  Precision precision() const override { return ScalarTraits<Value>::precision; }
+  std::size_t bytes() const override { return sizeof(Value); }
+  void classify(const View<PackedClassFound>& found) const override { packed_classify(space_, values_, found); }
+  PackedStorage storage(const PackedClassFound& found, std::vector<std::uint64_t>& dictionary) const override {
+    return packed_class<Value>(found, dictionary);
+  }
+  void fill(const PackedSlices<Memory>& p, const PackedRowMap<Memory>& map) const override {
+    packed_fill(space_, p, values_, map);
+  }
+
+ private:
+  const Exec& space_;
+  Values values_;
+};
 
 }  // namespace Impl
 }  // namespace Tessera

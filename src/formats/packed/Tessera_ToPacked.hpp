@@ -42,73 +42,6 @@ inline void check(const PackedOptions& o) {
   });
 }
 
-template <class Value, class F>
-decltype(auto) dispatch_storage(PackedStorage storage, F&& f) {
-  switch (storage) {
-    case PackedStorage::Float:
-      if constexpr (sizeof(Value) == 8) return f(PackedTypes<Value, PackedStorage::Float>{});
-      break;
-    case PackedStorage::Integer:
-      return f(PackedTypes<Value, PackedStorage::Integer>{});
-    case PackedStorage::Dictionary:
-      return f(PackedTypes<Value, PackedStorage::Dictionary>{});
-    default:
-      break;
-  }
-  return f(PackedTypes<Value, PackedStorage::Full>{});
-}
-
-template <class Value, class Csr, class Exec>
-void packed_fill_as(const Exec& space, const PackedSlices<typename Csr::memory_space>& p,
-                    const typename Csr::values_type& values, const PackedRowMap<typename Csr::memory_space>& map) {
-  const std::int64_t slots = static_cast<std::int64_t>(p.slices.extent(0)) * p.lanes;
-  if (p.storage == PackedStorage::Constant || slots == 0) return;
-  dispatch_storage<Value>(p.storage, [&](auto types) {
-    using Types = decltype(types);
-    PackedValueFunctor<Csr, Types> f;
-    f.values = values;
-    f.map = map;
-    f.slices = p.slices;
-    f.parts = p.parts;
-    f.packets = reinterpret_cast<unsigned char*>(p.packets.data());
-    f.encode = {reinterpret_cast<const Value*>(p.dictionary.data()), p.dictionary_words};
-    f.lanes = p.lanes;
-    f.part_length = std::int64_t{p.split_steps} * p.lanes;
-    Kokkos::parallel_for("Tessera::convert[packed] values", Kokkos::RangePolicy<Exec>(space, 0, slots), f);
-  });
-}
-
-/// Writes `values` (nnz numbers in CSR order) into the packets, in the class these have. One kernel, no wait.
-template <class Csr, class Exec>
-void packed_fill(const Exec& space, const PackedSlices<typename Csr::memory_space>& p,
-                 const typename Csr::values_type& values, const PackedRowMap<typename Csr::memory_space>& map) {
-  switch (p.precision) {
-    case Precision::FP64:
-      return packed_fill_as<double, Csr>(space, p, values, map);
-    case Precision::FP16:
-      return packed_fill_as<half_t, Csr>(space, p, values, map);
-    case Precision::BF16:
-      return packed_fill_as<bhalf_t, Csr>(space, p, values, map);
-    default:
-      return packed_fill_as<float, Csr>(space, p, values, map);
-  }
-}
-
-/// Starts the search for a value class; `found` must be zero.
-template <class Csr, class Exec>
-void classify(const Exec& space, const typename Csr::values_type& values,
-              const typename Arena<typename Csr::memory_space>::template View<PackedClassFound>& found) {
-  using Functor = PackedClassFunctor<Csr>;
-  Functor f;
-  f.values = values;
-  f.found = found;
-  f.count = static_cast<std::int64_t>(values.extent(0));
-  f.items = (f.count + Functor::per_item - 1) / Functor::per_item;
-  if (f.count > 0) {
-    Kokkos::parallel_for("Tessera::convert[packed] value class", Kokkos::RangePolicy<Exec>(space, 0, f.items), f);
-  }
-}
-
 template <class Exec, class Memory>
 void upload_dictionary(const Exec& space, PackedSlices<Memory>& p, const std::vector<std::uint64_t>& bits,
                        std::size_t value_bytes) {
@@ -124,12 +57,12 @@ void upload_dictionary(const Exec& space, PackedSlices<Memory>& p, const std::ve
 }
 
 /// Places all packets anew for the class p has now, and makes room for them. One wait.
-template <class Csr, class Exec>
-void place_packets(const Exec& space, PackedSlices<typename Csr::memory_space>& p,
-                   const typename Arena<typename Csr::memory_space>::template View<PackedSizes>& total,
+template <class Pattern, class Exec>
+void place_packets(const Exec& space, PackedSlices<typename Pattern::memory_space>& p,
+                   const typename Arena<typename Pattern::memory_space>::template View<PackedSizes>& total,
                    const KernelTable* backend) {
-  using Arena = Impl::Arena<typename Csr::memory_space>;
-  PackedPacketScan<Csr> scan;
+  using Arena = Impl::Arena<typename Pattern::memory_space>;
+  PackedPacketScan<Pattern> scan;
   scan.slices = p.slices;
   scan.total = total;
   scan.lanes = p.lanes;
@@ -153,21 +86,33 @@ void place_packets(const Exec& space, PackedSlices<typename Csr::memory_space>& 
   });
 }
 
-/// The steps of a conversion and what they share.
-template <class Csr, class Exec>
+/// The steps of a conversion and what they share. The numbers come in through PackedNumbers.
+template <class Pattern, class Exec>
 class PackedConversion {
  public:
-  using Memory = typename Csr::memory_space;
+  using Memory = typename Pattern::memory_space;
   using Format = PackedSlices<Memory>;
   template <class T>
   using View = typename Format::template View<T>;
-  using Natural = typename Csr::value_type;
 
-  PackedConversion(const Exec& space, const Csr& A, const SpmvFeatures& features, const PackedOptions& options,
-                   const KernelTable* backend, Format& p)
-      : space_(space), A_(A), f_(features), o_(options), backend_(backend), p_(p) {}
+  PackedConversion(const Exec& space, const Pattern& A, const PackedNumbers<Memory>& numbers,
+                   const SpmvFeatures& features, const PackedOptions& options, const KernelTable* backend, Format& p)
+      : space_(space), A_(A), numbers_(numbers), f_(features), o_(options), backend_(backend), p_(p) {}
 
   void run(const DeviceFacts& device, bool updatable) {
+    choose_shape(device);
+    View<PackedSizes> sizes;
+    const std::shared_ptr<void> scratch = order_and_classify(updatable, sizes);
+    write_structure(device, sizes);
+    p_.variant = packed_variant(p_, f_);
+    numbers_.fill(p_, map_);
+    if (p_.blocks > 1) share_out();
+    if (!updatable) p_.row_map = {};
+  }
+
+ private:
+  /// Column blocks, hub columns, and what follows from them.
+  void choose_shape(const DeviceFacts& device) {
     const int value_bytes = p_.value_bytes();
     p_.blocks = packed_blocks(o_, f_, device, value_bytes);
     if (p_.blocks > 1 && !columns_ascend()) p_.blocks = 1;
@@ -175,19 +120,22 @@ class PackedConversion {
     if (p_.blocks > 1) p_.blocks = static_cast<int>((p_.cols + p_.block_columns - 1) / p_.block_columns);
     const std::int64_t hubs =
         p_.blocks > 1 || p_.nnz == 0 ? 0 : std::min(packed_hubs(o_, f_, device, value_bytes), p_.cols);
-    const bool has_hubs = hubs > 0 && find_hubs(hubs);
-    shape_ = packed_shape(o_, f_, p_.lanes, value_bytes, p_.blocks, has_hubs);
+    hubs_ = hubs > 0 && find_hubs(hubs) ? hubs : 0;
+    shape_ = packed_shape(o_, f_, p_.lanes, value_bytes, p_.blocks, hubs_ > 0);
     require<NotSupported>(shape_.rows * shape_.blocks < (std::int64_t{1} << 31),
                           [] { return std::string("packed slices: rows times column blocks beyond 2^31"); });
     p_.group = shape_.group;
     p_.max_steps = shape_.max_steps;
     p_.split_steps = shape_.split_steps;
-    const bool classes = o_.value_classes && ScalarTraits<Natural>::precision == p_.precision && p_.nnz > 0 &&
-                         !has_hubs && p_.blocks == 1;
+  }
+
+  /// The order of the rows and the class of the numbers. One wait. Returns scratch that later steps need.
+  std::shared_ptr<void> order_and_classify(bool updatable, View<PackedSizes>& sizes) {
+    const bool classes =
+        o_.value_classes && numbers_.precision() == p_.precision && p_.nnz > 0 && hubs_ == 0 && p_.blocks == 1;
     const auto rows = static_cast<std::size_t>(shape_.rows * shape_.blocks);
     const auto groups = shape_.group > 1 ? (rows + shape_.group - 1) / shape_.group : 0;
     View<PackedSummary> total;
-    View<PackedSizes> sizes;
     View<PackedClassFound> class_found;
     std::size_t zeroed = 0;
     const auto scratch = Arena<Memory>::make(
@@ -202,33 +150,38 @@ class PackedConversion {
         });
     Kokkos::deep_copy(space_, View<char>(static_cast<char*>(scratch.get()), zeroed), char(0));
     make_map(updatable);
-    if (classes) classify<Csr>(space_, A_.values(), class_found);
+    if (classes) numbers_.classify(class_found);
     order_rows(total);
-    PackedSummary& summary = p_.summary;
-    PackedClassFound classes_found{};
-    fetch(space_, backend_, "Tessera::convert[packed] number of slices", summary, total);
-    if (classes) fetch(space_, backend_, "Tessera::convert[packed] value class", classes_found, class_found);
-    std::vector<std::uint64_t> dictionary;
-    if (classes) p_.storage = packed_class<Natural>(classes_found, dictionary);
-    require<NotSupported>(summary.slices < (std::int64_t{1} << 31),
+    fetch(space_, backend_, "Tessera::convert[packed] number of slices", p_.summary, total);
+    if (classes) {
+      PackedClassFound found{};
+      fetch(space_, backend_, "Tessera::convert[packed] value class", found, class_found);
+      p_.storage = numbers_.storage(found, dictionary_);
+    }
+    require<NotSupported>(p_.summary.slices < (std::int64_t{1} << 31),
                           [] { return std::string("packed slices: more than 2^31 slices"); });
+    return scratch;
+  }
 
+  /// Records, indices, and room for the packets. One wait.
+  void write_structure(const DeviceFacts& device, const View<PackedSizes>& sizes) {
+    const PackedSummary& summary = p_.summary;
     const auto slices = static_cast<std::size_t>(summary.slices);
     const auto shares = static_cast<std::size_t>(p_.blocks > 1 ? std::max(p_.blocks, device.compute_units) : 0);
     p_.structure_storage =
         Arena<Memory>::make(space_, backend_, "Tessera::packed::structure", Lifetime::Plan, [&](Arena<Memory>& arena) {
           p_.slices = arena.template take<PackedSlice>(slices);
           p_.parts = arena.template take<PackedPart>(static_cast<std::size_t>(summary.parts));
-          p_.dictionary = arena.template take<std::uint64_t>(dictionary.empty() ? 0 : 256);
+          p_.dictionary = arena.template take<std::uint64_t>(dictionary_.empty() ? 0 : 256);
           p_.shares = arena.template take<PackedShare>(shares);
         });
-    PackedSpanFunctor<Csr> span;
+    PackedSpanFunctor<Pattern> span;
     const auto records = Arena<Memory>::make(space_, backend_, "Tessera::packed::records", Lifetime::Temporary,
                                              [&](Arena<Memory>& arena) {
                                                span.slot = arena.template take<std::uint32_t>(slices);
                                                span.pattern = arena.template take<std::uint8_t>(slices);
                                              });
-    if (!dictionary.empty()) upload_dictionary(space_, p_, dictionary, sizeof(Natural));
+    if (!dictionary_.empty()) upload_dictionary(space_, p_, dictionary_, numbers_.bytes());
     write_slices(summary, span.slot);
     span.shape = shape_;
     span.slices = p_.slices;
@@ -239,28 +192,23 @@ class PackedConversion {
     span.index_free = o_.index_free && p_.blocks == 1 && f_.shift >= 0.3;
     span.narrow = o_.narrow_indices;
     span.index_free_padding = 1.4;
-    span.hubs = has_hubs ? hubs : 0;
+    span.hubs = hubs_;
     span.cols = p_.cols;
     span.hub_place = hub_place_;
     choose_indices(span);
-    place_packets<Csr>(space_, p_, sizes, backend_);
+    place_packets<Pattern>(space_, p_, sizes, backend_);
     Kokkos::parallel_for(
         "Tessera::convert[packed] indices", Kokkos::RangePolicy<Exec>(space_, 0, summary.slices * p_.lanes),
-        PackedIndexFunctor<Csr>(span, reinterpret_cast<unsigned char*>(p_.packets.data()), p_.value_bytes()));
-    p_.variant = packed_variant(p_, f_);
-    packed_fill<Csr>(space_, p_, A_.values(), map_);
-    if (p_.blocks > 1) share_out();
-    if (!updatable) p_.row_map = {};
+        PackedIndexFunctor<Pattern>(span, reinterpret_cast<unsigned char*>(p_.packets.data()), p_.value_bytes()));
   }
 
- private:
   bool columns_ascend() {
     View<std::uint32_t> descending;
     const auto scratch =
         Arena<Memory>::make(space_, backend_, "Tessera::packed::scratch", Lifetime::Temporary,
                             [&](Arena<Memory>& arena) { descending = arena.template take<std::uint32_t>(1); });
     Kokkos::deep_copy(space_, descending, 0u);
-    AscendingFunctor<Csr> f;
+    AscendingFunctor<Pattern> f;
     f.row_map = A_.row_map();
     f.columns = A_.entries();
     f.descending = descending;
@@ -295,22 +243,22 @@ class PackedConversion {
     Kokkos::deep_copy(space_, p_.hub_columns, 0u);
     const auto least =
         static_cast<std::uint32_t>(std::min<std::int64_t>(p_.nnz / std::max<std::int64_t>(p_.cols, 1), 1 << 30));
-    HubCountFunctor<Csr> count;
+    HubCountFunctor<Pattern> count;
     count.entries = A_.entries();
     count.uses = uses;
     Kokkos::parallel_for("Tessera::convert[packed] column uses", Kokkos::RangePolicy<Exec>(space_, 0, p_.nnz), count);
-    HubBinFunctor<Csr> bin;
+    HubBinFunctor<Pattern> bin;
     bin.uses = uses;
     bin.bins = bins;
     bin.least = least;
     Kokkos::parallel_for("Tessera::convert[packed] hub bins", Kokkos::RangePolicy<Exec>(space_, 0, p_.cols), bin);
-    HubThresholdFunctor<Csr> threshold;
+    HubThresholdFunctor<Pattern> threshold;
     threshold.bins = bins;
     threshold.found = found;
     threshold.hubs = hubs;
     Kokkos::parallel_scan("Tessera::convert[packed] hub threshold", Kokkos::RangePolicy<Exec>(space_, 0, HubBin::count),
                           threshold);
-    HubPlaceFunctor<Csr> place;
+    HubPlaceFunctor<Pattern> place;
     place.uses = uses;
     place.hub_columns = p_.hub_columns;
     place.place = hub_place_;
@@ -337,7 +285,7 @@ class PackedConversion {
           p_.row_map = arena.template take<std::int64_t>(static_cast<std::size_t>(rows * blocks + map_.step));
         });
     map_.begin = p_.row_map;
-    RowMapFunctor<Csr> f;
+    RowMapFunctor<Pattern> f;
     f.row_map = A_.row_map();
     f.columns = A_.entries();
     f.begin = p_.row_map;
@@ -348,7 +296,7 @@ class PackedConversion {
   }
 
   void share_out() {
-    PackedShareFunctor<Csr> f;
+    PackedShareFunctor<Pattern> f;
     f.shape = shape_;
     f.window = window_;
     f.slices = p_.slices;
@@ -362,7 +310,7 @@ class PackedConversion {
 
   void order_rows(const View<PackedSummary>& total) {
     if (shape_.group > 1) {
-      PackedGroupFunctor<Csr> group;
+      PackedGroupFunctor<Pattern> group;
       group.columns = A_.entries();
       group.map = map_;
       group.shape = shape_;
@@ -372,7 +320,7 @@ class PackedConversion {
       Kokkos::parallel_for("Tessera::convert[packed] equal rows",
                            Kokkos::TeamPolicy<Exec>(space_, teams, threads, vector), group);
     }
-    PackedWindowFunctor<Csr> window;
+    PackedWindowFunctor<Pattern> window;
     window.map = map_;
     window.shape = shape_;
     window.same = same_;
@@ -384,14 +332,14 @@ class PackedConversion {
         Kokkos::TeamPolicy<Exec>(space_, windows, Compat::team_size<Exec>(shape_.window < 512 ? 128 : 512))
             .set_scratch_size(0, Kokkos::PerTeam(window.scratch_bytes())),
         window);
-    PackedWindowScan<Csr> scan;
+    PackedWindowScan<Pattern> scan;
     scan.window = window_;
     scan.total = total;
     Kokkos::parallel_scan("Tessera::convert[packed] windows", Kokkos::RangePolicy<Exec>(space_, 0, windows), scan);
   }
 
   void write_slices(const PackedSummary& summary, const View<std::uint32_t>& slot) {
-    PackedSliceFunctor<Csr> slice;
+    PackedSliceFunctor<Pattern> slice;
     slice.map = map_;
     slice.shape = shape_;
     slice.all_parts = summary.parts;
@@ -406,7 +354,7 @@ class PackedConversion {
                          slice);
   }
 
-  void choose_indices(const PackedSpanFunctor<Csr>& span) {
+  void choose_indices(const PackedSpanFunctor<Pattern>& span) {
     constexpr int threads = Compat::is_host_v<Exec> ? 1 : 4, vector = Compat::is_host_v<Exec> ? 1 : 32;
     const auto teams = static_cast<int>((p_.slices.extent(0) + threads - 1) / threads);
     if (teams == 0) return;
@@ -415,11 +363,14 @@ class PackedConversion {
   }
 
   const Exec& space_;
-  const Csr& A_;
+  const Pattern& A_;
+  const PackedNumbers<Memory>& numbers_;
   const SpmvFeatures& f_;
   const PackedOptions& o_;
   const KernelTable* backend_;
   Format& p_;
+  std::int64_t hubs_ = 0;
+  std::vector<std::uint64_t> dictionary_;
   PackedShape shape_;
   PackedRowMap<Memory> map_;
   typename Format::Storage hub_scratch_;
@@ -427,6 +378,14 @@ class PackedConversion {
   View<std::uint32_t> order_, hub_place_;
   View<PackedWindow> window_;
 };
+
+/// Compiled once per type of offsets.
+template <class Pattern, class Exec>
+void packed_pattern(const Exec& space, const Pattern& A, const PackedNumbers<typename Pattern::memory_space>& numbers,
+                    const SpmvFeatures& features, const PackedOptions& o, bool updatable, const KernelTable* backend,
+                    const DeviceFacts& device, PackedSlices<typename Pattern::memory_space>& p) {
+  PackedConversion<Pattern, Exec>(space, A, numbers, features, o, backend, p).run(device, updatable);
+}
 
 }  // namespace Impl
 
@@ -452,7 +411,8 @@ PackedSlices<typename Csr::memory_space> to_packed(const Exec& space, const Csr&
   p.nnz = static_cast<std::int64_t>(A.nnz());
   p.updatable = updatable;
   if (p.rows == 0) return p;
-  Impl::PackedConversion<Csr, Exec>(space, A, features, o, backend, p).run(device, updatable);
+  const Impl::PackedNumbersOf<Exec, Impl::ValuesOf<Csr>> numbers(space, A.values());
+  Impl::packed_pattern(space, Impl::pattern_of(A), numbers, features, o, updatable, backend, device, p);
   if (!updatable) p.map_storage.reset();
   p.copies_hubs = p.hub_bytes() <= 65536 || p.hub_bytes() > device.shared_bytes;
   return p;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "Tessera_Options.hpp"
@@ -15,13 +16,13 @@ namespace Tessera {
 namespace Impl {
 
 /// Puts entries into their slots.
-template <class Csr>
-struct MeBcrsFillFunctor : WindowFunctors<Csr>::Base {
-  using Base = typename WindowFunctors<Csr>::Base;
+template <class Pattern, class Values>
+struct MeBcrsFillFunctor : WindowFunctors<Pattern>::Base {
+  using Base = typename WindowFunctors<Pattern>::Base;
   template <class T>
-  using View = typename WindowFunctors<Csr>::template View<T>;
-  typename Csr::values_type from;
-  View<typename Csr::size_type> origin;  ///< empty: the same
+  using View = typename WindowFunctors<Pattern>::template View<T>;
+  Values from;
+  View<typename Pattern::size_type> origin;  ///< empty: the same
   View<std::int32_t> row_pointers;
   View<std::uint64_t> entry_slot;  ///< empty: not wanted
   SpmmValueStore store;
@@ -40,6 +41,65 @@ struct MeBcrsFillFunctor : WindowFunctors<Csr>::Base {
     if (entry_slot.extent(0) > 0) entry_slot(entry) = static_cast<std::uint64_t>(slot);
   }
 };
+
+/// A format without its numbers, and what their fill needs.
+template <class Pattern>
+struct MeBcrsPattern {
+  MeBcrs<typename Pattern::memory_space> format;
+  std::optional<WindowUnion<Pattern>> windows;  ///< none where there are no entries
+};
+
+/// Everything of the conversion but the numbers; sizes and options of `f` are set.
+template <class Pattern, class Exec>
+MeBcrsPattern<Pattern> me_bcrs_pattern(const Exec& space, const Pattern& A, MeBcrs<typename Pattern::memory_space> f,
+                                       int max_blocks, bool updatable, const KernelTable* backend,
+                                       const typename WindowFunctors<Pattern>::Order& row_order) {
+  using F = WindowFunctors<Pattern>;
+  using Arena = Impl::Arena<typename Pattern::memory_space>;
+  using Union = WindowUnion<Pattern>;
+  const auto windows = static_cast<std::size_t>(f.windows);
+  const auto copy_order = [&] {
+    if (f.row_order.extent(0) == 0) return;
+    Kokkos::parallel_for("Tessera::convert[me-bcrs] order", Union::range(space, f.rows),
+                         typename F::CopyOrder{row_order, f.row_order});
+  };
+  if (f.nnz == 0) {
+    f.structure_storage = Arena::make(space, backend, "Tessera::me-bcrs", Lifetime::Plan, [&](Arena& arena) {
+      f.row_pointers = arena.template take<std::int32_t>(windows + 1);
+      f.row_order = arena.template take<std::int32_t>(row_order.extent(0));
+    });
+    Kokkos::deep_copy(space, f.row_pointers, 0);
+    copy_order();
+    return {f, std::nullopt};
+  }
+  const Union u(space, A, f.vector_length, f.depth, f.padded, max_blocks, row_order, backend);
+  f.blocks = u.blocks();
+  f.vectors = f.padded ? f.blocks * f.depth : u.vectors();
+  f.partial_count = u.sizes.split.parts();
+  require<NotSupported>(f.vectors <= std::numeric_limits<std::int32_t>::max(), [&] {
+    return "ME-BCRS: " + std::to_string(f.vectors) + " vectors, more than 2^31 - 1 are not supported";
+  });
+  f.structure_storage = Arena::make(space, backend, "Tessera::me-bcrs", Lifetime::Plan, [&](Arena& arena) {
+    f.row_pointers = arena.template take<std::int32_t>(windows + 1);
+    f.column_indices = arena.template take<std::int32_t>(static_cast<std::size_t>(f.vectors));
+    f.row_order = arena.template take<std::int32_t>(row_order.extent(0));
+    f.parts = arena.template take<SpmmPart>(u.parts());
+    f.splits = arena.template take<SpmmSplit>(u.splits());
+    f.entry_slot = arena.template take<std::uint64_t>(updatable ? A.nnz() : 0);
+  });
+  const std::size_t bytes = static_cast<std::size_t>(f.stored()) * static_cast<std::size_t>(f.value_bytes());
+  f.value_storage = Arena::make(space, backend, "Tessera::me-bcrs::values", Lifetime::Plan,
+                                [&](Arena& arena) { f.values = arena.template take<std::uint64_t>((bytes + 7) / 8); });
+  copy_order();
+  typename F::FirstVectors pointers(u.base);
+  pointers.to = f.row_pointers;
+  Kokkos::parallel_for("Tessera::convert[me-bcrs] row_pointers", Union::range(space, f.windows + 1), pointers);
+  if (f.padded) Kokkos::deep_copy(space, f.column_indices, -1);
+  Kokkos::deep_copy(space, f.values, std::uint64_t{0});
+  u.write_columns(space, f.column_indices);
+  u.write_parts(space, true, f.parts, f.splits);
+  return {f, u};
+}
 
 }  // namespace Impl
 
@@ -65,10 +125,7 @@ MeBcrs<typename Csr::memory_space> to_me_bcrs(
     const Exec& space, const Csr& A, Precision precision, int depth, const FlashOptions& options = {},
     bool updatable = true, const KernelTable* backend = nullptr,
     const typename Impl::WindowFunctors<Csr>::Order& row_order = typename Impl::WindowFunctors<Csr>::Order()) {
-  using Memory = typename Csr::memory_space;
-  using F = Impl::WindowFunctors<Csr>;
-  using Arena = Impl::Arena<Memory>;
-  using Union = Impl::WindowUnion<Csr>;
+  using Pattern = Impl::PatternOf<Csr>;
   const Compat::ScopedRegion region("Tessera::convert[me-bcrs]");
   Impl::require<InvalidArgument>(options.vector_length == 8 || options.vector_length == 16, [&] {
     return "FlashOptions::vector_length must be 8 or 16, is " + std::to_string(options.vector_length);
@@ -80,8 +137,7 @@ MeBcrs<typename Csr::memory_space> to_me_bcrs(
     return "FlashOptions::max_blocks must not be negative, is " + std::to_string(options.max_blocks);
   });
   Impl::spmm_check_sizes(A, row_order, "ME-BCRS");
-
-  MeBcrs<Memory> f;
+  MeBcrs<typename Csr::memory_space> f;
   f.precision = precision;
   f.vector_length = options.vector_length;
   f.depth = depth;
@@ -90,57 +146,18 @@ MeBcrs<typename Csr::memory_space> to_me_bcrs(
   f.cols = static_cast<std::int64_t>(A.cols());
   f.nnz = static_cast<std::int64_t>(A.nnz());
   f.windows = (f.rows + f.vector_length - 1) / f.vector_length;
-  const auto windows = static_cast<std::size_t>(f.windows);
-
-  const auto copy_order = [&] {
-    if (f.row_order.extent(0) == 0) return;
-    Kokkos::parallel_for("Tessera::convert[me-bcrs] order", Union::range(space, f.rows),
-                         typename F::CopyOrder{row_order, f.row_order});
-  };
-  if (f.nnz == 0) {
-    f.structure_storage = Arena::make(space, backend, "Tessera::me-bcrs", Impl::Lifetime::Plan, [&](Arena& arena) {
-      f.row_pointers = arena.template take<std::int32_t>(windows + 1);
-      f.row_order = arena.template take<std::int32_t>(row_order.extent(0));
-    });
-    Kokkos::deep_copy(space, f.row_pointers, 0);
-    copy_order();
-    return f;
-  }
-
-  const Union u(space, A, f.vector_length, depth, f.padded, options.max_blocks, row_order, backend);
-  f.blocks = u.blocks();
-  f.vectors = f.padded ? f.blocks * depth : u.vectors();
-  f.partial_count = u.sizes.split.parts();
-  Impl::require<NotSupported>(f.vectors <= std::numeric_limits<std::int32_t>::max(), [&] {
-    return "ME-BCRS: " + std::to_string(f.vectors) + " vectors, more than 2^31 - 1 are not supported";
-  });
-  f.structure_storage = Arena::make(space, backend, "Tessera::me-bcrs", Impl::Lifetime::Plan, [&](Arena& arena) {
-    f.row_pointers = arena.template take<std::int32_t>(windows + 1);
-    f.column_indices = arena.template take<std::int32_t>(static_cast<std::size_t>(f.vectors));
-    f.row_order = arena.template take<std::int32_t>(row_order.extent(0));
-    f.parts = arena.template take<SpmmPart>(u.parts());
-    f.splits = arena.template take<SpmmSplit>(u.splits());
-    f.entry_slot = arena.template take<std::uint64_t>(updatable ? A.nnz() : 0);
-  });
-  const std::size_t bytes = static_cast<std::size_t>(f.stored()) * static_cast<std::size_t>(f.value_bytes());
-  f.value_storage = Arena::make(space, backend, "Tessera::me-bcrs::values", Impl::Lifetime::Plan,
-                                [&](Arena& arena) { f.values = arena.template take<std::uint64_t>((bytes + 7) / 8); });
-  copy_order();
-  typename F::FirstVectors pointers(u.base);
-  pointers.to = f.row_pointers;
-  Kokkos::parallel_for("Tessera::convert[me-bcrs] row_pointers", Union::range(space, f.windows + 1), pointers);
-  if (f.padded) Kokkos::deep_copy(space, f.column_indices, -1);
-  Kokkos::deep_copy(space, f.values, std::uint64_t{0});
-  u.write_columns(space, f.column_indices);
-  u.write_parts(space, true, f.parts, f.splits);
-  Impl::MeBcrsFillFunctor<Csr> fill(u.base);
+  const auto made =
+      Impl::me_bcrs_pattern(space, Impl::pattern_of(A), f, options.max_blocks, updatable, backend, row_order);
+  if (!made.windows) return made.format;
+  Impl::MeBcrsFillFunctor<Pattern, Impl::ValuesOf<Csr>> fill(made.windows->base);
   fill.from = A.values();
-  fill.origin = u.origin;
-  fill.row_pointers = f.row_pointers;
-  fill.entry_slot = f.entry_slot;
-  fill.store = {f.values.data(), precision};
-  Kokkos::parallel_for("Tessera::convert[me-bcrs] fill", Union::range(space, f.nnz), fill);
-  return f;
+  fill.origin = made.windows->origin;
+  fill.row_pointers = made.format.row_pointers;
+  fill.entry_slot = made.format.entry_slot;
+  fill.store = {made.format.values.data(), precision};
+  Kokkos::parallel_for("Tessera::convert[me-bcrs] fill", Impl::WindowUnion<Pattern>::range(space, made.format.nnz),
+                       fill);
+  return made.format;
 }
 
 /// New numbers for the same pattern. One kernel, nnz (8 + source + v) bytes, no allocation, no wait.

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "Tessera_Options.hpp"
@@ -23,6 +24,8 @@ struct PanelFunctors {
   /// What all kernels share. Bit i * depth + k stands for row i and column k of a block; those of a row are in one
   /// word.
   struct Slots : Base {
+    template <class T>
+    using View = typename WindowFunctors<Csr>::template View<T>;
     View<std::uint32_t> packets;
     int packet_words, bitmap_at, prefix_at, begin_at, count_at, unit;
     Slots(const Base& b, const PanelGeometry& g, const View<std::uint32_t>& packets_)
@@ -91,26 +94,29 @@ struct PanelFunctors {
       sum += (count + width - 1) / width * width;
     }
   };
+};
 
-  /// Values in the order of bits.
-  struct Fill : Slots {
-    typename Csr::values_type from;
-    View<typename Csr::size_type> origin;  ///< empty: the same
-    View<std::uint32_t> entry_slot;        ///< empty: not wanted
-    SpmmValueStore store;
-    explicit Fill(const Slots& s) : Slots(s) {}
-    KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t p) const {
-      int row = 0, bit = 0;
-      const std::int64_t packet = this->packet_of(p, row, bit);
-      const int k = bit - row * static_cast<int>(this->depth);
-      const std::uint32_t slot = this->packets(packet + this->begin_at) +
-                                 (this->packets(packet + this->prefix_at + row / 4) >> row % 4 * 8 & 0xffu) +
-                                 bit_count(this->row_bits(packet, row) & ((std::uint32_t{1} << k) - 1));
-      const auto entry = origin.extent(0) > 0 ? static_cast<std::int64_t>(origin(p)) : p;
-      store(static_cast<std::int64_t>(slot), from(entry));
-      if (entry_slot.extent(0) > 0) entry_slot(entry) = slot;
-    }
-  };
+/// Values in the order of bits.
+template <class Slots, class Values, class Origin>
+struct PanelFillFunctor : Slots {
+  template <class T>
+  using View = typename Slots::template View<T>;
+  Values from;
+  Origin origin;                   ///< empty: the same
+  View<std::uint32_t> entry_slot;  ///< empty: not wanted
+  SpmmValueStore store;
+  explicit PanelFillFunctor(const Slots& s) : Slots(s) {}
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t p) const {
+    int row = 0, bit = 0;
+    const std::int64_t packet = this->packet_of(p, row, bit);
+    const int k = bit - row * static_cast<int>(this->depth);
+    const std::uint32_t slot = this->packets(packet + this->begin_at) +
+                               (this->packets(packet + this->prefix_at + row / 4) >> row % 4 * 8 & 0xffu) +
+                               bit_count(this->row_bits(packet, row) & ((std::uint32_t{1} << k) - 1));
+    const auto entry = origin.extent(0) > 0 ? static_cast<std::int64_t>(origin(p)) : p;
+    store(static_cast<std::int64_t>(slot), from(entry));
+    if (entry_slot.extent(0) > 0) entry_slot(entry) = slot;
+  }
 };
 
 /// A geometry must be one, and for values of this precision.
@@ -127,6 +133,123 @@ inline void check_panel_geometry(const PanelGeometry& g, Precision precision) {
     return "panel geometry '" + std::string(g.atom) + "': values of " + std::to_string(g.value_bytes) +
            " bytes for precision " + to_string(precision);
   });
+}
+
+/// A format without its numbers, and what their fill needs.
+template <class Pattern>
+struct PanelPattern {
+  Panels<typename Pattern::memory_space> format;
+  std::optional<WindowUnion<Pattern>> windows;  ///< none where there are no entries
+  std::optional<typename PanelFunctors<Pattern>::Slots> slots;
+};
+
+/// Everything of the conversion but the numbers.
+template <class Pattern, class Exec>
+class PanelConversion {
+ public:
+  using Memory = typename Pattern::memory_space;
+  using Order = typename WindowFunctors<Pattern>::Order;
+
+  PanelConversion(const Exec& space, const Pattern& A, const PanelGeometry& geometry, Precision precision,
+                  const KernelTable* backend, const Order& order)
+      : space_(space), A_(A), geometry_(geometry), backend_(backend), order_(order), f_(result_.format) {
+    f_.geometry = geometry;
+    f_.precision = precision;
+    f_.rows = static_cast<std::int64_t>(A.rows());
+    f_.cols = static_cast<std::int64_t>(A.cols());
+    f_.nnz = static_cast<std::int64_t>(A.nnz());
+    f_.windows = (f_.rows + geometry.rows - 1) / geometry.rows;
+  }
+
+  PanelPattern<Pattern> run(int max_blocks, bool updatable) {
+    if (f_.nnz == 0) {
+      f_.structure_storage = Arena::make(space_, backend_, "Tessera::panels", Lifetime::Plan, [&](Arena& arena) {
+        f_.block_ptr = arena.template take<std::uint32_t>(static_cast<std::size_t>(f_.windows) + 1);
+        f_.row_order = arena.template take<std::int32_t>(order_.extent(0));
+      });
+      Kokkos::deep_copy(space_, f_.block_ptr, 0u);
+      copy_order();
+      return std::move(result_);
+    }
+    result_.windows.emplace(space_, A_, geometry_.rows, geometry_.depth, true, max_blocks, order_, backend_);
+    allocate(*result_.windows, updatable);
+    copy_order();
+    write(*result_.windows);
+    return std::move(result_);
+  }
+
+ private:
+  using Arena = Impl::Arena<Memory>;
+  using F = WindowFunctors<Pattern>;
+  using P = PanelFunctors<Pattern>;
+  using Union = WindowUnion<Pattern>;
+
+  void copy_order() {
+    if (f_.row_order.extent(0) == 0) return;
+    Kokkos::parallel_for("Tessera::convert[panels] order", Union::range(space_, f_.rows),
+                         typename F::CopyOrder{order_, f_.row_order});
+  }
+
+  void allocate(const Union& u, bool updatable) {
+    f_.vectors = u.vectors();
+    f_.blocks = u.blocks();
+    f_.partial_count = u.sizes.split.parts();
+    const std::int64_t padded = f_.blocks * geometry_.depth;
+    // How much padding the values of blocks get is known when their bits are; room for the most saves a wait.
+    const std::int64_t unit = geometry_.stored_values(1), stored = (f_.nnz + f_.blocks * (unit - 1)) / unit * unit;
+    constexpr std::int64_t words = std::numeric_limits<std::uint32_t>::max();
+    require<NotSupported>(
+        f_.vectors <= std::numeric_limits<std::int32_t>::max() && padded <= words && stored <= words, [&] {
+          return "panels: at most 2^31 - 1 distinct columns of windows, 2^32 - 1 in whole blocks and 2^32 - 1 stored " +
+                 std::string("values are supported, this matrix needs ") + std::to_string(f_.vectors) + ", " +
+                 std::to_string(padded) + " and " + std::to_string(stored) + "; split it by rows, or use GeSpmm or Csr";
+        });
+    packet_words_ = static_cast<std::size_t>(f_.blocks) * static_cast<std::size_t>(geometry_.packet_words());
+    f_.structure_storage = Arena::make(space_, backend_, "Tessera::panels", Lifetime::Plan, [&](Arena& arena) {
+      f_.block_ptr = arena.template take<std::uint32_t>(static_cast<std::size_t>(f_.windows) + 1);
+      f_.packets = arena.template take<std::uint32_t>(packet_words_);
+      f_.row_order = arena.template take<std::int32_t>(order_.extent(0));
+      f_.parts = arena.template take<SpmmPart>(u.parts());
+      f_.splits = arena.template take<SpmmSplit>(u.splits());
+      f_.entry_slot = arena.template take<std::uint32_t>(updatable ? A_.nnz() : 0);
+    });
+    f_.value_storage = Arena::make(space_, backend_, "Tessera::panels::values", Lifetime::Plan, [&](Arena& arena) {
+      f_.values = arena.template take<std::uint64_t>(static_cast<std::size_t>(stored / unit) * 2);
+    });
+  }
+
+  void write(const Union& u) {
+    result_.slots.emplace(u.base, geometry_, f_.packets);
+    const typename P::Slots& slots = *result_.slots;
+    Kokkos::parallel_for("Tessera::convert[panels] clear",
+                         Union::range(space_, static_cast<std::int64_t>(packet_words_)), typename P::Clear(slots));
+    Kokkos::deep_copy(space_, f_.values, std::uint64_t{0});
+    Kokkos::parallel_for("Tessera::convert[panels] block_ptr", Union::range(space_, f_.windows + 1),
+                         typename F::FirstBlocks{u.base.first_block, f_.block_ptr});
+    using Columns = typename P::template View<std::int32_t>;
+    u.write_columns(space_, Columns(reinterpret_cast<std::int32_t*>(f_.packets.data()), packet_words_),
+                    geometry_.packet_words());
+    u.write_parts(space_, false, f_.parts, f_.splits);
+    Kokkos::parallel_for("Tessera::convert[panels] bits", Union::range(space_, f_.nnz), typename P::Bits(slots));
+    Kokkos::parallel_scan("Tessera::convert[panels] begins", Union::range(space_, f_.blocks),
+                          typename P::Begins(slots));
+  }
+
+  const Exec& space_;
+  const Pattern& A_;
+  const PanelGeometry& geometry_;
+  const KernelTable* backend_;
+  const Order& order_;
+  PanelPattern<Pattern> result_;
+  Panels<Memory>& f_;
+  std::size_t packet_words_ = 0;
+};
+
+template <class Pattern, class Exec>
+PanelPattern<Pattern> panel_pattern(const Exec& space, const Pattern& A, const PanelGeometry& geometry,
+                                    Precision precision, int max_blocks, bool updatable, const KernelTable* backend,
+                                    const typename WindowFunctors<Pattern>::Order& order) {
+  return PanelConversion<Pattern, Exec>(space, A, geometry, precision, backend, order).run(max_blocks, updatable);
 }
 
 }  // namespace Impl
@@ -154,89 +277,25 @@ Panels<typename Csr::memory_space> to_panels(
     const Exec& space, const Csr& A, const PanelGeometry& geometry, Precision precision,
     const PanelOptions& options = {}, bool updatable = true, const KernelTable* backend = nullptr,
     const typename Impl::WindowFunctors<Csr>::Order& row_order = typename Impl::WindowFunctors<Csr>::Order()) {
-  using Memory = typename Csr::memory_space;
-  using F = Impl::WindowFunctors<Csr>;
-  using P = Impl::PanelFunctors<Csr>;
-  using Arena = Impl::Arena<Memory>;
-  using Union = Impl::WindowUnion<Csr>;
   const Compat::ScopedRegion region("Tessera::convert[panels]");
   Impl::check_panel_geometry(geometry, precision);
   Impl::require<InvalidArgument>(options.max_blocks >= 0, [&] {
     return "PanelOptions::max_blocks must not be negative, is " + std::to_string(options.max_blocks);
   });
   Impl::spmm_check_sizes(A, row_order, "panels");
-
-  Panels<Memory> f;
-  f.geometry = geometry;
-  f.precision = precision;
-  f.rows = static_cast<std::int64_t>(A.rows());
-  f.cols = static_cast<std::int64_t>(A.cols());
-  f.nnz = static_cast<std::int64_t>(A.nnz());
-  f.windows = (f.rows + geometry.rows - 1) / geometry.rows;
-  const auto windows = static_cast<std::size_t>(f.windows);
-
-  const auto copy_order = [&] {
-    if (f.row_order.extent(0) == 0) return;
-    Kokkos::parallel_for("Tessera::convert[panels] order", Union::range(space, f.rows),
-                         typename F::CopyOrder{row_order, f.row_order});
-  };
-  if (f.nnz == 0) {
-    f.structure_storage = Arena::make(space, backend, "Tessera::panels", Impl::Lifetime::Plan, [&](Arena& arena) {
-      f.block_ptr = arena.template take<std::uint32_t>(windows + 1);
-      f.row_order = arena.template take<std::int32_t>(row_order.extent(0));
-    });
-    Kokkos::deep_copy(space, f.block_ptr, 0u);
-    copy_order();
-    return f;
-  }
-
-  const Union u(space, A, geometry.rows, geometry.depth, true, options.max_blocks, row_order, backend);
-  f.vectors = u.vectors();
-  f.blocks = u.blocks();
-  f.partial_count = u.sizes.split.parts();
-  const std::int64_t padded = f.blocks * geometry.depth;
-  // How much padding the values of blocks get is known when their bits are; room for the most saves a wait.
-  const std::int64_t unit = geometry.stored_values(1), stored = (f.nnz + f.blocks * (unit - 1)) / unit * unit;
-  constexpr std::int64_t words = std::numeric_limits<std::uint32_t>::max();
-  Impl::require<NotSupported>(
-      f.vectors <= std::numeric_limits<std::int32_t>::max() && padded <= words && stored <= words, [&] {
-        return "panels: at most 2^31 - 1 distinct columns of windows, 2^32 - 1 in whole blocks and 2^32 - 1 stored " +
-               std::string("values are supported, this matrix needs ") + std::to_string(f.vectors) + ", " +
-               std::to_string(padded) + " and " + std::to_string(stored) + "; split it by rows, or use GeSpmm or Csr";
-      });
-  const std::size_t packet_words =
-      static_cast<std::size_t>(f.blocks) * static_cast<std::size_t>(geometry.packet_words());
-  f.structure_storage = Arena::make(space, backend, "Tessera::panels", Impl::Lifetime::Plan, [&](Arena& arena) {
-    f.block_ptr = arena.template take<std::uint32_t>(windows + 1);
-    f.packets = arena.template take<std::uint32_t>(packet_words);
-    f.row_order = arena.template take<std::int32_t>(row_order.extent(0));
-    f.parts = arena.template take<SpmmPart>(u.parts());
-    f.splits = arena.template take<SpmmSplit>(u.splits());
-    f.entry_slot = arena.template take<std::uint32_t>(updatable ? A.nnz() : 0);
-  });
-  f.value_storage = Arena::make(space, backend, "Tessera::panels::values", Impl::Lifetime::Plan, [&](Arena& arena) {
-    f.values = arena.template take<std::uint64_t>(static_cast<std::size_t>(stored / unit) * 2);
-  });
-  copy_order();
-  const typename P::Slots slots(u.base, geometry, f.packets);
-  Kokkos::parallel_for("Tessera::convert[panels] clear", Union::range(space, static_cast<std::int64_t>(packet_words)),
-                       typename P::Clear(slots));
-  Kokkos::deep_copy(space, f.values, std::uint64_t{0});
-  Kokkos::parallel_for("Tessera::convert[panels] block_ptr", Union::range(space, f.windows + 1),
-                       typename F::FirstBlocks{u.base.first_block, f.block_ptr});
-  using Columns = typename P::template View<std::int32_t>;
-  u.write_columns(space, Columns(reinterpret_cast<std::int32_t*>(f.packets.data()), packet_words),
-                  geometry.packet_words());
-  u.write_parts(space, false, f.parts, f.splits);
-  Kokkos::parallel_for("Tessera::convert[panels] bits", Union::range(space, f.nnz), typename P::Bits(slots));
-  Kokkos::parallel_scan("Tessera::convert[panels] begins", Union::range(space, f.blocks), typename P::Begins(slots));
-  typename P::Fill fill(slots);
+  const auto made = Impl::panel_pattern(space, Impl::pattern_of(A), geometry, precision, options.max_blocks, updatable,
+                                        backend, row_order);
+  if (!made.windows) return made.format;
+  using Slots = std::decay_t<decltype(*made.slots)>;
+  using Origin = std::decay_t<decltype(made.windows->origin)>;
+  Impl::PanelFillFunctor<Slots, Impl::ValuesOf<Csr>, Origin> fill(*made.slots);
   fill.from = A.values();
-  fill.origin = u.origin;
-  fill.entry_slot = f.entry_slot;
-  fill.store = {f.values.data(), precision};
-  Kokkos::parallel_for("Tessera::convert[panels] fill", Union::range(space, f.nnz), fill);
-  return f;
+  fill.origin = made.windows->origin;
+  fill.entry_slot = made.format.entry_slot;
+  fill.store = {made.format.values.data(), precision};
+  Kokkos::parallel_for("Tessera::convert[panels] fill",
+                       Impl::WindowUnion<Impl::PatternOf<Csr>>::range(space, made.format.nnz), fill);
+  return made.format;
 }
 
 /// New numbers for the same pattern. One kernel, nnz (4 + source + v) bytes, no allocation, no wait.

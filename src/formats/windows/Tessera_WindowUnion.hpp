@@ -10,6 +10,7 @@
 
 #include "Tessera_CsrView.hpp"
 #include "core/Tessera_Arena.hpp"
+#include "core/Tessera_Pattern.hpp"
 #include "core/Tessera_SegmentedSort.hpp"
 #include "formats/windows/Tessera_WindowParts.hpp"
 
@@ -494,8 +495,10 @@ void spmm_update(const Exec& space, const Format& f, const Csr& A, const Values&
     return std::string(name) + ": the format was built without `updatable`; convert again, or build it with it";
   });
   using Slots = std::decay_t<decltype(f.entry_slot)>;
-  Kokkos::parallel_for("Tessera::convert[windows] update", WindowUnion<Csr>::range(space, f.nnz),
-                       SpmmUpdateFunctor<Values, Slots>{values, f.entry_slot, {f.values.data(), f.precision}});
+  using From = ValuesView<typename Values::non_const_value_type, typename Values::device_type>;
+  Kokkos::parallel_for("Tessera::convert[windows] update",
+                       Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, f.nnz),
+                       SpmmUpdateFunctor<From, Slots>{From(values), f.entry_slot, {f.values.data(), f.precision}});
 }
 
 /// Refuses sizes that the formats' 32-bit fields cannot hold, and orders of another length.
