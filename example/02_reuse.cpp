@@ -23,13 +23,6 @@ namespace {
 
 using Exec = Kokkos::DefaultExecutionSpace;
 
-template <class T>
-Kokkos::View<T*, Exec> to_device(const std::string& label, const std::vector<T>& host) {
-  const Kokkos::View<T*, Exec> device(label, host.size());
-  Kokkos::deep_copy(device, Kokkos::View<const T*, Kokkos::HostSpace>(host.data(), host.size()));
-  return device;
-}
-
 struct Scale {
   Kokkos::View<double*, Exec> values;
   double factor;
@@ -37,12 +30,10 @@ struct Scale {
 };
 
 int run(const std::string& file) {
-  const auto host = Tessera::io::read_matrix_market<double>(file);
   const Exec space;
-  const auto row_map = to_device("row_map", host.row_map);
-  const auto entries = to_device("entries", host.entries);
-  const auto values = to_device("values", host.values);
-  const auto A = Tessera::csr_view(host.rows, host.cols, row_map, entries, values);
+  const auto A = Tessera::to_device(space, Tessera::io::read_matrix_market<double>(file));
+  const Kokkos::View<double*, Exec> values("values of the next step", A.nnz());
+  Kokkos::deep_copy(values, A.values());
 
   // DASP on every machine: on hosts its matrix-unit kernels run emulated, which is for checking, not for speed.
   Tessera::SpmvOptions options;
@@ -59,9 +50,9 @@ int run(const std::string& file) {
     for (std::size_t i = 0; i < result.extent(0); ++i) last = std::fmax(last, std::fabs(result(i)));
     if (step == 0) first = last;
     std::printf("step %d: max |A x| = %.6e\n", step, last);
-    // The matrix of the next step: half of this one. Same arrays, new numbers.
+    // The matrix of the next step: half of this one. The same pattern, new numbers.
     Kokkos::parallel_for("scale", Kokkos::RangePolicy<Exec>(space, 0, static_cast<long>(A.nnz())), Scale{values, 0.5});
-    plan.update_values(space, A);
+    plan.update_values(space, values);
   }
   const bool right = last == first / 8;  // three halvings, exact in binary arithmetic
   Tessera::print_statistics(plan.statistics(), std::cout);

@@ -25,29 +25,11 @@ using Vector = Kokkos::View<double*, Exec>;
 using Matrix = Kokkos::View<double**, Kokkos::LayoutRight, Exec>;
 
 /// A pattern of a file with small whole numbers, whose sums are exact in any order.
-struct Owned {
-  explicit Owned(const std::string& file) {
-    auto host = Tessera::io::read_matrix_market<double, int, int>(file);
-    for (std::size_t i = 0; i < host.values.size(); ++i) host.values[i] = static_cast<double>(i % 7) - 3;
-    rows = host.rows;
-    cols = host.cols;
-    copy("row_map", row_map, host.row_map);
-    copy("entries", entries, host.entries);
-    copy("values", values, host.values);
-  }
-  Csr view() const { return Tessera::csr_view(rows, cols, row_map, entries, values); }
-
-  int rows = 0, cols = 0;
-  Kokkos::View<int*, Exec> row_map, entries;
-  Vector values;
-
- private:
-  template <class T>
-  static void copy(const std::string& label, Kokkos::View<T*, Exec>& to, const std::vector<T>& from) {
-    to = Kokkos::View<T*, Exec>(label, from.size());
-    Kokkos::deep_copy(to, Kokkos::View<const T*, Kokkos::HostSpace>(from.data(), from.size()));
-  }
-};
+Csr whole_numbers(const Exec& space, const std::string& file) {
+  auto host = Tessera::io::read_matrix_market<double, int, int>(file);  // arrays on the host
+  for (std::size_t i = 0; i < host.values.size(); ++i) host.values[i] = static_cast<double>(i % 7) - 3;
+  return Tessera::to_device(space, host);  // arrays where `space` runs, which live as long as A and its plans
+}
 
 /// Largest difference of two vectors.
 struct Difference {
@@ -157,8 +139,7 @@ void precision(const Exec& space, const Csr& A) {
 
 void run() {
   const Exec space;
-  const Owned owned(TESSERA_EXAMPLE_DATA "/bcsstk16.mtx.gz");
-  const Csr A = owned.view();
+  const Csr A = whole_numbers(space, TESSERA_EXAMPLE_DATA "/bcsstk16.mtx.gz");
   const Vector x("x", A.cols()), y("y", A.rows());
   Kokkos::deep_copy(x, 1.0);
   choose(space, A, x, y);

@@ -14,6 +14,7 @@
 #include "Tessera_Spmm.hpp"
 #include "Tessera_Spmv.hpp"
 #include "Tessera_Statistics.hpp"
+#include "Tessera_ToDevice.hpp"
 #include "Tessera_Types.hpp"
 #include "io/Tessera_MatrixMarket.hpp"
 #include "reorder/Tessera_BlockDiagonal.hpp"
