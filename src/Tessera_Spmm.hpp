@@ -215,7 +215,7 @@ class SpmmPlan {
     if (format_backend_ == Backend::Reference) return;
     const KernelTable* table = format_backend_ == Backend::Kokkos ? nullptr : &kernel_table(format_backend_);
     const bool rows = algorithm == SpmmAlgorithm::GeSpmm || algorithm == SpmmAlgorithm::Csr;
-    const bool own_rows = algorithm == SpmmAlgorithm::GeSpmm && table != nullptr && table->spmm_rows != nullptr;
+    const bool own_rows = algorithm == SpmmAlgorithm::GeSpmm && table != nullptr && table->spmm.rows != nullptr;
     choice_.backend = rows && !own_rows ? Backend::Kokkos : format_backend_;
     if (algorithm == SpmmAlgorithm::Panels) {
       panels_.emplace(space, csr_, choice_.precision, options_, *table);

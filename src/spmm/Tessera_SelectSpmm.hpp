@@ -102,7 +102,7 @@ class SpmmSelection {
     // A backend's own kernel for compressed rows, and its memory pool.
     const bool own =
         algorithm == SpmmAlgorithm::GeSpmm && (emulated_ || !Compat::is_host_v<Exec>)&&forced_ != Backend::Kokkos &&
-        forced_ != Backend::Reference && why_not(backend()).empty() && kernel_table(backend()).spmm_rows != nullptr;
+        forced_ != Backend::Reference && why_not(backend()).empty() && kernel_table(backend()).spmm.rows != nullptr;
     const bool tf32 = precision == Precision::TF32;
     require<NotSupported>(!tf32 || (own && natural_ == Precision::FP32), [&] {
       return why + "; and " +
@@ -126,7 +126,7 @@ class SpmmSelection {
     const KernelTable& table = kernel_table(choice_.backend);
     choice_.device = table.name;
     DeviceFacts facts;
-    if (table.device_facts(facts).ok()) choice_.device = facts.name;
+    if (table.runtime.device_facts(facts).ok()) choice_.device = facts.name;
     choice_.why = std::move(why);
     return choice_;
   }

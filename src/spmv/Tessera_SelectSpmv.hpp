@@ -76,7 +76,7 @@ SpmvChoice select_spmv(const SpmvOptions& options) {
     c.backend = emulated || device ? forced : natural_backend<Exec>();
     c.device = kernel_table(c.backend).name;
     DeviceFacts facts;
-    if (kernel_table(c.backend).device_facts(facts).ok()) c.device = facts.name;
+    if (kernel_table(c.backend).runtime.device_facts(facts).ok()) c.device = facts.name;
     c.why = std::move(why);
     return c;
   };
