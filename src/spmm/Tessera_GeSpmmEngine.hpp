@@ -184,7 +184,8 @@ class GeSpmmEngine {
  private:
   static std::int64_t last_cache(const KernelTable* backend) {
     DeviceFacts facts;
-    const bool known = backend != nullptr && backend->runtime.device_facts != nullptr && backend->runtime.device_facts(facts).ok();
+    const bool known =
+        backend != nullptr && backend->runtime.device_facts != nullptr && backend->runtime.device_facts(facts).ok();
     return known ? static_cast<std::int64_t>(facts.cache_bytes) : 0;
   }
   /// Whether B takes at most half of the device's last cache. (Of large ones, half lies at the other end of the chip.)

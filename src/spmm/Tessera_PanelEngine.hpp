@@ -11,8 +11,9 @@ namespace Impl {
 
 /// Block geometry of a backend's panels; null where it has none.
 inline const PanelGeometry* panel_shape(const KernelTable& table, Precision precision, std::int64_t columns) {
-  return table.spmm.panel_geometry == nullptr || table.spmm.panels == nullptr ? nullptr
-                                                                         : table.spmm.panel_geometry(precision, columns);
+  return table.spmm.panel_geometry == nullptr || table.spmm.panels == nullptr
+             ? nullptr
+             : table.spmm.panel_geometry(precision, columns);
 }
 
 template <class Csr>

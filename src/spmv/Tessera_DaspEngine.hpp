@@ -19,7 +19,8 @@ class DaspEngine {
 
   DaspEngine(const Exec& space, const Csr& A, Precision precision, const SpmvOptions& options, const KernelTable& table)
       : table_(&table),
-        dasp_(to_dasp(space, A, *table.spmv.dasp_geometry(precision), precision, options.dasp, options.updatable, &table)) {
+        dasp_(to_dasp(space, A, *table.spmv.dasp_geometry(precision), precision, options.dasp, options.updatable,
+                      &table)) {
     bypass_ = bypasses(options.dasp.bypass, dasp_.format_bytes(), table);
     scratch_.set_up(space, &table, options.workspace, dasp_.partial_bytes(), dasp_.workspace_bytes());
   }
