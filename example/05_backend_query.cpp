@@ -20,7 +20,7 @@ int main(int argc, char* argv[]) {
       std::printf("%-16s %s, waves of %d lanes\n", b.name.c_str(), b.facts.name, b.facts.wave);
       for (const Tessera::Precision p :
            {Tessera::Precision::FP64, Tessera::Precision::FP16, Tessera::Precision::BF16}) {
-        const Tessera::DaspGeometry* g = Tessera::kernel_table(b.backend).dasp_geometry(p);
+        const Tessera::DaspGeometry* g = Tessera::kernel_table(b.backend).spmv.dasp_geometry(p);
         if (g != nullptr) {
           std::printf("    %s: %s, tiles of %d rows x %d entries\n", Tessera::to_string(p), g->atom, g->rows, g->depth);
         }

@@ -291,7 +291,7 @@ void print_me_bcrs(Json& out, const Exec& space, const Csr& A) {
 
 void print_panels(Json& out, const Exec& space, const Csr& A) {
   const Tessera::KernelTable& table = Tessera::kernel_table(Tessera::Backend::EmulatedNvidia);
-  const Tessera::PanelGeometry* const g = table.panel_geometry(Tessera::Precision::FP16, 64);
+  const Tessera::PanelGeometry* const g = table.spmm.panel_geometry(Tessera::Precision::FP16, 64);
   const auto f = Tessera::to_panels(space, A, *g, Tessera::Precision::FP16);
   out.open("panels");
   out.text("instruction", g->atom);

@@ -6,39 +6,42 @@
 #include <cuda_runtime_api.h>
 
 #include <atomic>
-#include <cstdint>
+#include <cstddef>
 
 #include "backends/interface/Tessera_KernelTable.hpp"
 
 /// \file
-/// What the files of this folder share: error text and the entries of the backend's table.
+/// What the files of this folder share of the CUDA runtime.
 
 namespace Tessera {
 namespace Cuda {
 
+/// Devices that a process can use.
+constexpr int most_devices = 64;
+
 /// Ok, or "LABEL: cudaErrorName (text) on DEVICE" in thread-local storage.
 Status status_of(cudaError_t error, const char* label) noexcept;
 
-const DaspGeometry* dasp_geometry(Precision precision) noexcept;
-Status spmv_dasp(const SpmvDaspArgs& args, Stream stream) noexcept;
+/// What the table holds of the runtime.
+RuntimeCalls runtime_calls() noexcept;
 
 /// Whether kernels may be launched before the one before them is complete: on devices of capability 9.0 or later, if
 /// the code that runs there was compiled for 9.0 or later too.
 bool supports_dependent_launch() noexcept;
-/// Lets a kernel have so much dynamic shared memory on the current device. devices: a bit for those where that is done.
-cudaError_t allow_shared_memory(const void* kernel, int bytes, std::atomic<std::uint64_t>& devices) noexcept;
+
+/// The dynamic shared memory that one kernel may have, for each device. It only grows.
+class AllowedMemory {
+ public:
+  /// Lets the kernel have so many bytes on the current device.
+  cudaError_t allow(const void* kernel, std::size_t bytes) noexcept;
+
+ private:
+  std::atomic<std::size_t> bytes_[most_devices]{};
+};
+
 /// Of the current device: shared memory a block can have, and multiprocessors.
 std::size_t shared_bytes() noexcept;
 int multiprocessors() noexcept;
-Status spmv_packed_fp64(const SpmvPackedArgs& args, Stream stream) noexcept;
-Status spmv_packed_fp32(const SpmvPackedArgs& args, Stream stream) noexcept;
-Status spmv_packed_fp16(const SpmvPackedArgs& args, Stream stream) noexcept;
-Status spmv_packed_bf16(const SpmvPackedArgs& args, Stream stream) noexcept;
-int flash_depth(Precision precision, int vector_length) noexcept;
-Status spmm_flash(const SpmmFlashArgs& args, Stream stream) noexcept;
-const PanelGeometry* panel_geometry(Precision precision, std::int64_t columns) noexcept;
-Status spmm_panels(const SpmmPanelArgs& args, Stream stream) noexcept;
-Status spmm_rows(const SpmmRowsArgs& args, Stream stream) noexcept;
 
 }  // namespace Cuda
 }  // namespace Tessera

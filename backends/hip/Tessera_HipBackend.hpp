@@ -8,7 +8,7 @@
 #include "backends/interface/Tessera_KernelTable.hpp"
 
 /// \file
-/// What the files of this folder share: error text and the entries of the backend's table.
+/// What the files of this folder share of the HIP runtime.
 
 namespace Tessera {
 namespace Hip {
@@ -16,17 +16,11 @@ namespace Hip {
 /// Ok, or "LABEL: hipErrorName (text) on HIP device N" in thread-local storage.
 Status status_of(hipError_t error, const char* label) noexcept;
 
-const DaspGeometry* dasp_geometry(Precision precision) noexcept;
-Status spmv_dasp(const SpmvDaspArgs& args, Stream stream) noexcept;
-Status spmv_packed_fp64(const SpmvPackedArgs& args, Stream stream) noexcept;
-Status spmv_packed_fp32(const SpmvPackedArgs& args, Stream stream) noexcept;
-Status spmv_packed_fp16(const SpmvPackedArgs& args, Stream stream) noexcept;
-Status spmv_packed_bf16(const SpmvPackedArgs& args, Stream stream) noexcept;
-int flash_depth(Precision precision, int vector_length) noexcept;
-Status spmm_flash(const SpmmFlashArgs& args, Stream stream) noexcept;
-const PanelGeometry* panel_geometry(Precision precision, std::int64_t columns) noexcept;
-Status spmm_panels(const SpmmPanelArgs& args, Stream stream) noexcept;
-Status spmm_rows(const SpmmRowsArgs& args, Stream stream) noexcept;
+/// What the table holds of the runtime.
+RuntimeCalls runtime_calls() noexcept;
+
+/// Of the current device.
+int multiprocessors() noexcept;
 
 }  // namespace Hip
 }  // namespace Tessera

@@ -24,27 +24,27 @@ enum class Lifetime { Temporary, Plan };
 template <class MemorySpace, class Exec>
 std::shared_ptr<void> allocate(const Exec& space, const KernelTable* backend, const char* label, std::size_t bytes,
                                Lifetime lifetime) {
-  if (backend == nullptr || backend->allocate == nullptr) {
+  if (backend == nullptr || backend->runtime.allocate == nullptr) {
     using View = Kokkos::View<std::uint64_t*, Kokkos::LayoutLeft, MemorySpace>;
     const View view = Compat::allocate<View>(space, label, (bytes + 7) / 8);
     return std::shared_ptr<void>(view.data(), [view](void*) {});
   }
   void* memory = nullptr;
   const Stream stream = Compat::native_stream(space);
-  const Status status = backend->allocate(bytes, stream, &memory);
+  const Status status = backend->runtime.allocate(bytes, stream, &memory);
   if (!status.ok()) throw DeviceError(std::string(label) + ", " + std::to_string(bytes) + " bytes: " + status.message);
   // A plan may outlive the stream it was made on, and be in use on others.
   if (lifetime == Lifetime::Plan) {
-    return std::shared_ptr<void>(memory, [backend](void* p) { backend->release(p, nullptr, true); });
+    return std::shared_ptr<void>(memory, [backend](void* p) { backend->runtime.release(p, nullptr, true); });
   }
-  return std::shared_ptr<void>(memory, [backend, stream](void* p) { backend->release(p, stream, false); });
+  return std::shared_ptr<void>(memory, [backend, stream](void* p) { backend->runtime.release(p, stream, false); });
 }
 
 /// Copies one object to the host. Waits for everything enqueued on the instance.
 template <class Exec, class T, class View>
 void fetch(const Exec& space, const KernelTable* backend, const char* what, T& host, const View& device) {
-  if (backend != nullptr && backend->fetch != nullptr) {
-    const Status status = backend->fetch(&host, device.data(), sizeof(T), Compat::native_stream(space));
+  if (backend != nullptr && backend->runtime.fetch != nullptr) {
+    const Status status = backend->runtime.fetch(&host, device.data(), sizeof(T), Compat::native_stream(space));
     if (!status.ok()) throw DeviceError(std::string(what) + ": " + status.message);
     return;
   }

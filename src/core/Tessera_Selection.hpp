@@ -80,7 +80,7 @@ class BackendSelection {
     const KernelTable& table = kernel_table(choice.backend);
     choice.device = table.name;
     DeviceFacts facts;
-    if (table.device_facts(facts).ok()) choice.device = facts.name;
+    if (table.runtime.device_facts(facts).ok()) choice.device = facts.name;
     choice.why = std::move(why);
   }
 

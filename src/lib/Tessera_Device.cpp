@@ -40,7 +40,7 @@ BackendInfo describe(const Entry& e) {
     info.reason = "not part of this build; configure with -D" + std::string(e.option) + "=ON";
     return info;
   }
-  const Status status = table->device_facts(info.facts);
+  const Status status = table->runtime.device_facts(info.facts);
   info.usable = status.ok();
   if (!info.usable) info.reason = status.message;
   return info;
@@ -72,7 +72,7 @@ const KernelTable& kernel_table(Backend backend) {
 
 DeviceFacts device_facts(Backend backend) {
   DeviceFacts facts;
-  const Status status = kernel_table(backend).device_facts(facts);
+  const Status status = kernel_table(backend).runtime.device_facts(facts);
   if (!status.ok()) throw DeviceError(status.message);
   return facts;
 }

@@ -17,9 +17,9 @@ struct FlashShape {
   int vector_length = 0, depth = 0;
 };
 inline FlashShape flash_shape(const KernelTable& table, Precision precision, int vector_length) {
-  if (table.flash_depth == nullptr || table.spmm_flash == nullptr) return {};
+  if (table.spmm.flash_depth == nullptr || table.spmm.flash == nullptr) return {};
   for (const int length : {vector_length, 8, 16}) {
-    const int depth = table.flash_depth(precision, length);
+    const int depth = table.spmm.flash_depth(precision, length);
     if (depth > 0) return {length, depth};
   }
   return {};
@@ -48,7 +48,7 @@ struct FlashMethod {
     return args;
   }
   static Status launch(const KernelTable& table, const Args& args, Stream stream) {
-    return table.spmm_flash(args, stream);
+    return table.spmm.flash(args, stream);
   }
   static void update(const Exec& space, Format& format, const Csr& A) { update_me_bcrs(space, format, A, A.values()); }
   static void describe(const Format& format, Statistics& s) {

@@ -82,7 +82,7 @@ class GeSpmmEngine {
         precision_(precision == Precision::TF32 ? Precision::FP32 : precision),
         set_up_(set_up),
         backend_(set_up ? backend : nullptr),
-        pattern_(backend_ != nullptr && backend_->spmm_rows != nullptr ? pattern : GeSpmmPattern{}),
+        pattern_(backend_ != nullptr && backend_->spmm.rows != nullptr ? pattern : GeSpmmPattern{}),
         cache_bytes_(last_cache(backend_)) {
     require<InvalidArgument>(options.gespmm.max_piece >= 0 && options.gespmm.max_piece <= RowPiece::most_entries, [&] {
       return "GeSpmmOptions::max_piece must be in [0, " + std::to_string(RowPiece::most_entries) + "], not " +
@@ -184,7 +184,8 @@ class GeSpmmEngine {
  private:
   static std::int64_t last_cache(const KernelTable* backend) {
     DeviceFacts facts;
-    const bool known = backend != nullptr && backend->device_facts != nullptr && backend->device_facts(facts).ok();
+    const bool known =
+        backend != nullptr && backend->runtime.device_facts != nullptr && backend->runtime.device_facts(facts).ok();
     return known ? static_cast<std::int64_t>(facts.cache_bytes) : 0;
   }
   /// Whether B takes at most half of the device's last cache. (Of large ones, half lies at the other end of the chip.)
@@ -207,7 +208,7 @@ class GeSpmmEngine {
   bool on_backend(const Exec& space, double alpha, const Dense<const BT>& b, std::size_t span, double beta,
                   const Dense<CT>& c, const RowPieces<Sum>& pieces, void* compact) const {
     const bool natural = precision_ == ScalarTraits<Value>::precision && dense_fits_backend<BT, CT>(precision_);
-    if (backend_ == nullptr || backend_->spmm_rows == nullptr || !natural || c.column_stride != 1 ||
+    if (backend_ == nullptr || backend_->spmm.rows == nullptr || !natural || c.column_stride != 1 ||
         !serves_in_place(b, span) || sizeof(typename Csr::ordinal_type) != 4) {
       return false;
     }
@@ -240,7 +241,7 @@ class GeSpmmEngine {
     args.dense.alpha = alpha;
     args.dense.beta = beta;
     if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::spmm emulated");
-    const Status status = backend_->spmm_rows(args, Compat::native_stream(space));
+    const Status status = backend_->spmm.rows(args, Compat::native_stream(space));
     if (!status.ok()) throw DeviceError(std::string("spmm[gespmm]: ") + status.message);
     return true;
   }

@@ -11,8 +11,9 @@ namespace Impl {
 
 /// Block geometry of a backend's panels; null where it has none.
 inline const PanelGeometry* panel_shape(const KernelTable& table, Precision precision, std::int64_t columns) {
-  return table.panel_geometry == nullptr || table.spmm_panels == nullptr ? nullptr
-                                                                         : table.panel_geometry(precision, columns);
+  return table.spmm.panel_geometry == nullptr || table.spmm.panels == nullptr
+             ? nullptr
+             : table.spmm.panel_geometry(precision, columns);
 }
 
 template <class Csr>
@@ -32,7 +33,7 @@ struct PanelMethod {
   }
   static Args arguments(const Format& format, const FlashOptions&) { return format.arguments(); }
   static Status launch(const KernelTable& table, const Args& args, Stream stream) {
-    return table.spmm_panels(args, stream);
+    return table.spmm.panels(args, stream);
   }
   static void update(const Exec& space, Format& format, const Csr& A) { update_panels(space, format, A, A.values()); }
   static void describe(const Format& format, Statistics& s) {

@@ -51,7 +51,8 @@ namespace Impl {
 TESSERA_SPMM_PATTERN(extern, int)
 TESSERA_SPMM_PATTERN(extern, std::size_t)
 TESSERA_SPMM_double(extern, int) TESSERA_SPMM_double(extern, std::size_t) TESSERA_SPMM_float(extern, int)
-    TESSERA_SPMM_float(extern, std::size_t) TESSERA_SPMM_half_t(extern, int)         TESSERA_SPMM_bhalf_t(extern, int) }  // namespace Impl
+    TESSERA_SPMM_float(extern, std::size_t) TESSERA_SPMM_half_t(extern, int) TESSERA_SPMM_bhalf_t(extern, int)
+}  // namespace Impl
 }  // namespace Tessera
 #endif
 

@@ -100,7 +100,7 @@ void SpmmOperation<Csr>::make(Engine& engine, const Exec& space, const Csr& A, c
   }
   const KernelTable* table = format_backend == Backend::Kokkos ? nullptr : &kernel_table(format_backend);
   const bool rows = choice.algorithm == Algorithm::GeSpmm || choice.algorithm == Algorithm::Csr;
-  const bool own_rows = choice.algorithm == Algorithm::GeSpmm && table != nullptr && table->spmm_rows != nullptr;
+  const bool own_rows = choice.algorithm == Algorithm::GeSpmm && table != nullptr && table->spmm.rows != nullptr;
   choice.backend = rows && !own_rows ? Backend::Kokkos : format_backend;
   if (choice.algorithm == Algorithm::Panels) {
     engine.template emplace<PanelEngine<Csr>>(space, A, choice.precision, options, *table);

@@ -236,7 +236,7 @@ PieceTable<typename Csr::memory_space> cut_rows(const Exec& space, const Csr& A,
       });
   table.partial_count = total.partials;
   table.most_pieces = (table.longest + most - 1) / most;
-  const bool sort = !Compat::is_host_v<Exec> || (backend != nullptr && backend->spmm_rows != nullptr);
+  const bool sort = !Compat::is_host_v<Exec> || (backend != nullptr && backend->spmm.rows != nullptr);
   typename F::template View<RowPiece> unsorted = table.pieces, partitioned;
   typename F::template View<std::uint64_t> before;
   std::shared_ptr<void> temporary;
@@ -261,7 +261,7 @@ PieceTable<typename Csr::memory_space> cut_rows(const Exec& space, const Csr& A,
   }
   if (sort) sort_pieces<typename F::SortByLength>(space, partition ? partitioned : unsorted, table.pieces);
   // Without a pool of the backend `counts` is a View, which must not go before the kernel has read it.
-  if (backend == nullptr || backend->allocate == nullptr) Compat::fence(space, "Tessera::spmm[gespmm] pieces");
+  if (backend == nullptr || backend->runtime.allocate == nullptr) Compat::fence(space, "Tessera::spmm[gespmm] pieces");
   return table;
 }
 

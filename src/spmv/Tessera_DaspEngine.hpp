@@ -19,7 +19,8 @@ class DaspEngine {
 
   DaspEngine(const Exec& space, const Csr& A, Precision precision, const SpmvOptions& options, const KernelTable& table)
       : table_(&table),
-        dasp_(to_dasp(space, A, *table.dasp_geometry(precision), precision, options.dasp, options.updatable, &table)) {
+        dasp_(to_dasp(space, A, *table.spmv.dasp_geometry(precision), precision, options.dasp, options.updatable,
+                      &table)) {
     bypass_ = bypasses(options.dasp.bypass, dasp_.format_bytes(), table);
     scratch_.set_up(space, &table, options.workspace, dasp_.partial_bytes(), dasp_.workspace_bytes());
   }
@@ -44,7 +45,7 @@ class DaspEngine {
       args.x = x.column(j);
       args.y = y.column(j);
       if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::spmv[dasp] emulated");
-      const Status status = table_->spmv_dasp(args, Compat::native_stream(space));
+      const Status status = table_->spmv.dasp(args, Compat::native_stream(space));
       if (!status.ok()) throw DeviceError(status.message);
     }
   }

@@ -27,7 +27,7 @@ class PackedEngine {
       : table_(table) {
     DeviceFacts facts;
     if (table != nullptr) {
-      const Status status = table->device_facts(facts);
+      const Status status = table->runtime.device_facts(facts);
       if (!status.ok()) throw DeviceError(status.message);
     }
     const PackedOptions shape = table != nullptr ? options.packed : packed_host_options(options.packed);
@@ -110,7 +110,7 @@ class PackedEngine {
       return;
     }
     if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::spmv[packed] emulated");
-    const Status status = table_->spmv_packed(args, Compat::native_stream(space));
+    const Status status = table_->spmv.packed(args, Compat::native_stream(space));
     if (!status.ok()) throw DeviceError(status.message);
   }
 

@@ -71,7 +71,8 @@ TESSERA_SPMV_VALUES(extern, float)
 TESSERA_SPMV_VALUES(extern, half_t)
 TESSERA_SPMV_VALUES(extern, bhalf_t)
 TESSERA_SPMV_double(extern, int) TESSERA_SPMV_double(extern, std::size_t) TESSERA_SPMV_float(extern, int)
-    TESSERA_SPMV_float(extern, std::size_t) TESSERA_SPMV_half_t(extern, int)         TESSERA_SPMV_bhalf_t(extern, int) }  // namespace Impl
+    TESSERA_SPMV_float(extern, std::size_t) TESSERA_SPMV_half_t(extern, int) TESSERA_SPMV_bhalf_t(extern, int)
+}  // namespace Impl
 }  // namespace Tessera
 #endif
 

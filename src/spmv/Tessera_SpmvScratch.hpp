@@ -59,7 +59,7 @@ class SpmvScratch {
 inline bool bypasses(CacheBypass wish, std::size_t bytes, const KernelTable& backend) {
   if (wish != CacheBypass::Auto) return wish == CacheBypass::Always;
   DeviceFacts facts;
-  const bool known = backend.device_facts(facts).ok() && facts.cache_bytes > 0;
+  const bool known = backend.runtime.device_facts(facts).ok() && facts.cache_bytes > 0;
   return !known || static_cast<double>(bytes) > 0.75 * static_cast<double>(facts.cache_bytes);
 }
 

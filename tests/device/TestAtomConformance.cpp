@@ -15,7 +15,7 @@ namespace {
 [[maybe_unused]] std::string absent(const KernelTable* table) {
   if (table == nullptr) return "not part of this build";
   DeviceFacts facts;
-  const Status status = table->device_facts(facts);
+  const Status status = table->runtime.device_facts(facts);
   return status.ok() ? std::string() : std::string(status.message);
 }
 

@@ -31,8 +31,8 @@ class DaspRoundTrip : public ::testing::Test {
   static constexpr Precision precision = PrecisionOf<Scalar>::value;
 
   static std::vector<const DaspGeometry*> geometries() {
-    return {kernel_table(Backend::EmulatedNvidia).dasp_geometry(precision),
-            kernel_table(Backend::EmulatedAmd).dasp_geometry(precision)};
+    return {kernel_table(Backend::EmulatedNvidia).spmv.dasp_geometry(precision),
+            kernel_table(Backend::EmulatedAmd).spmv.dasp_geometry(precision)};
   }
   template <class Offset>
   static Format convert(const HostMatrix<Scalar, Offset>& A, const DaspGeometry& g, const DaspOptions& o) {

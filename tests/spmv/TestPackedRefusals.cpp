@@ -63,7 +63,7 @@ TEST(PackedRefusals, EveryBackendOfThisBuild) {
   for (const KernelTable* table : {cuda_table(), hip_table(), emulated_nvidia_table(), emulated_amd_table()}) {
     if (table == nullptr) continue;
     for (const PackedCall& call : packed_calls()) {
-      const Status status = table->spmv_packed(call.args(), nullptr);
+      const Status status = table->spmv.packed(call.args(), nullptr);
       EXPECT_EQ(status.ok(), call.for_waves()) << table->name << ": " << call.name();
     }
   }

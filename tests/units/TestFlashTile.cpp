@@ -94,7 +94,7 @@ struct Format {
   int partials = 0;
 
   Format(int rows, const std::vector<Entry>& all, const Layout& layout)
-      : depth(O::table().flash_depth(O::precision, O::length)) {
+      : depth(O::table().spmm.flash_depth(O::precision, O::length)) {
     const int windows = (rows + O::length - 1) / O::length;
     if (layout.reversed) {
       for (int i = 0; i < rows; ++i) order.push_back(rows - 1 - i);
@@ -223,7 +223,7 @@ std::vector<C> check(Format<O>& format, const std::vector<Entry>& all, DenseB<ty
                                                        : ElementType::BHalf;
   args.dense.alpha = s.alpha;
   args.dense.beta = s.beta;
-  const Status status = O::table().spmm_flash(args, nullptr);
+  const Status status = O::table().spmm.flash(args, nullptr);
   EXPECT_TRUE(status.ok()) << status.message;
 
   const double v = sizeof(C) == 2 ? TypeFacts<C>::roundoff() : 0;
@@ -264,9 +264,9 @@ TYPED_TEST_SUITE(FlashTileTest, Offers, OfferName);
 
 TYPED_TEST(FlashTileTest, DepthIsTheInstructionsK) {
   using O = TypeParam;
-  EXPECT_EQ(O::table().flash_depth(O::precision, O::length), O::Atom::k);
-  EXPECT_EQ(O::table().flash_depth(O::precision, 4), 0);
-  EXPECT_EQ(O::table().flash_depth(Precision::FP64, O::length), 0);
+  EXPECT_EQ(O::table().spmm.flash_depth(O::precision, O::length), O::Atom::k);
+  EXPECT_EQ(O::table().spmm.flash_depth(O::precision, 4), 0);
+  EXPECT_EQ(O::table().spmm.flash_depth(Precision::FP64, O::length), 0);
 }
 
 TYPED_TEST(FlashTileTest, AnyWidthMappingAndLayout) {
@@ -406,7 +406,7 @@ TYPED_TEST(FlashTileTest, InfinitiesReachTheWindowsThatHaveTheirColumn) {
   args.dense = {b.first, c.data(), b.ld, 4, 4, ElementType::Float, 1, 0};
   for (const FlashMapping mapping : mappings) {
     args.coalesced = mapping == FlashMapping::Coalesced;
-    ASSERT_TRUE(O::table().spmm_flash(args, nullptr).ok());
+    ASSERT_TRUE(O::table().spmm.flash(args, nullptr).ok());
     EXPECT_EQ(c[2], std::numeric_limits<float>::infinity());
     for (int i = 1; i < O::length; ++i) EXPECT_TRUE(std::isnan(c[static_cast<std::size_t>(i * 4 + 2)]));
     EXPECT_EQ(c[0], 4);
@@ -422,7 +422,7 @@ TYPED_TEST(FlashTileTest, Refusals) {
     SpmmFlashArgs args = format.args;
     args.dense.c_type = ElementType::Float;
     change(args);
-    return !O::table().spmm_flash(args, nullptr).ok();
+    return !O::table().spmm.flash(args, nullptr).ok();
   };
   EXPECT_FALSE(refused([](SpmmFlashArgs&) {}));
   EXPECT_TRUE(refused([](SpmmFlashArgs& a) { a.vector_length = 4; }));

@@ -46,6 +46,9 @@ struct GatherHubs {
   const Value* table;
   std::int64_t hubs;
 
+  TESSERA_FUNCTION static GatherHubs make(const SpmvPackedArgs& args, const Value* table) {
+    return {static_cast<const Value*>(args.x), table, args.hubs};
+  }
   TESSERA_FUNCTION Value operator()(std::int64_t column, int, bool on) const {
     const bool hub = column < hubs;
     Value value = Wave::gather_if(x + (column - hubs), on && !hub);
@@ -99,9 +102,16 @@ struct GatherBlock {
   }
 };
 
-/// Batch: chunks a lane has in flight. Stream: matrix loads pass the first-level cache by. Columns: vectors, the last
-/// of which may be absent. Groups: whether there are slices of grouped rows (their sums need registers).
-template <class Types, class Wave, class Gather, int Batch, bool Stream, int Columns, bool Groups = true>
+/// What a kernel over packed slices is compiled for.
+struct PackedKernelTuning {
+  static constexpr int batch = 2;       ///< chunks that a lane has in flight
+  static constexpr int columns = 1;     ///< vectors, the last of which may be absent
+  static constexpr bool stream = true;  ///< matrix loads pass the first-level cache by
+  static constexpr bool groups = true;  ///< whether there are slices of grouped rows (their sums need registers)
+};
+
+/// Tuning: a PackedKernelTuning.
+template <class Types, class Wave, class Gather, class Tuning>
 class PackedKernel {
  public:
   using Value = typename Types::Value;
@@ -109,7 +119,7 @@ class PackedKernel {
   using Sum = typename Types::Sum;
 
   TESSERA_FUNCTION static PackedSlice load_slice(const SpmvPackedArgs& args, std::uint32_t index) {
-    const Word word = Wave::template load<Stream>(reinterpret_cast<const Word*>(args.slices) + index);
+    const Word word = Wave::template load<stream>(reinterpret_cast<const Word*>(args.slices) + index);
     PackedSlice slice;
     __builtin_memcpy(&slice, &word, sizeof(slice));
     return slice;
@@ -119,7 +129,7 @@ class PackedKernel {
                                    const PackedSlice& s) {
     const PackedKernel kernel(w, args, gather, s);
     // Few slices differ in this from their neighbours; the branches are uniform over the wave.
-    if constexpr (Groups) {
+    if constexpr (Tuning::groups) {
       if (s.group() == 2) return kernel.template grouped<2>();
       if (s.group() == 3) return kernel.template grouped<3>();
     }
@@ -130,7 +140,8 @@ class PackedKernel {
  private:
   static constexpr int lanes = Wave::lanes, value_bytes = Types::value_bytes;
   static constexpr int chunk = value_bytes == 8 ? 2 : 4;
-  static constexpr bool stored = value_bytes > 0;
+  static constexpr int columns = Tuning::columns;
+  static constexpr bool stored = value_bytes > 0, stream = Tuning::stream;
 
   template <class T>
   using Varying = typename Wave::template Varying<T>;
@@ -144,11 +155,11 @@ class PackedKernel {
     Packed<std::conditional_t<stored, Stored, std::uint8_t>, N> value[stored ? Group : 1];
     Packed<Low<Index>, N> low;
     Packed<std::uint8_t, N> high;  // 24-bit indices only
-    Value x[N][Columns];
+    Value x[N][columns];
   };
   template <int Group>
   struct Sums {
-    Sum sum[Group][Columns];
+    Sum sum[Group][columns];
   };
 
   /// What a lane needs to address its entries.
@@ -189,7 +200,7 @@ class PackedKernel {
       row(lane) = s_.row + q * Group;
       std::uint32_t id[1];
       if (Index != PackedIndexFree && s_.has_ids()) {
-        Wave::template load_if<Stream, 2>(base + packet.row_ids(s_) + 2 * q, q < s_.rows(), 0u, id);
+        Wave::template load_if<stream, 2>(base + packet.row_ids(s_) + 2 * q, q < s_.rows(), 0u, id);
         row(lane) = s_.row + static_cast<std::int32_t>(id[0] & 0xffffu);
       }
       Lane at;
@@ -201,7 +212,7 @@ class PackedKernel {
       at.mask = 0;
       if (Index == PackedIndexFree) {
         std::uint32_t mask[1] = {lane < s_.rows() ? ~0u : 0u};
-        if (s_.masked()) Wave::template load_if<Stream, 4>(at.high + 4 * lane, true, 0u, mask);
+        if (s_.masked()) Wave::template load_if<stream, 4>(at.high + 4 * lane, true, 0u, mask);
         at.mask = mask[0];
       }
       lane_sums<Group, Index>(at, sums(lane));
@@ -210,7 +221,7 @@ class PackedKernel {
       TESSERA_UNROLL
       for (int r = 0; r < Group; ++r) {
         TESSERA_UNROLL
-        for (int j = 0; j < Columns; ++j) {
+        for (int j = 0; j < columns; ++j) {
           Varying<Sum> own, other;
           w_.each([&](int lane) { own(lane) = sums(lane).sum[r][j]; });
           w_.shuffle(other, own, [=](int lane) { return lane ^ distance; });
@@ -230,24 +241,24 @@ class PackedKernel {
   template <int Group>
   TESSERA_FUNCTION void finish_part(Varying<Sums<Group>>& sums) const {
     PackedPart part;
-    const Word word = Wave::template load<Stream>(reinterpret_cast<const Word*>(p_.parts) + s_.row);
+    const Word word = Wave::template load<stream>(reinterpret_cast<const Word*>(p_.parts) + s_.row);
     __builtin_memcpy(&part, &word, sizeof(part));
-    Sum* const partials = static_cast<Sum*>(p_.partials) + static_cast<std::size_t>(part.first) * Columns;
+    Sum* const partials = static_cast<Sum*>(p_.partials) + static_cast<std::size_t>(part.first) * columns;
     TESSERA_UNROLL
-    for (int j = 0; j < Columns; ++j) {
+    for (int j = 0; j < columns; ++j) {
       Varying<Sum> own;  // after the reduction every lane holds the part's sum
       w_.each([&](int lane) { own(lane) = sums(lane).sum[0][j]; });
-      w_.publish(partials + part.which * Columns + j, w_.first(own));
+      w_.publish(partials + part.which * columns + j, w_.first(own));
     }
     if (!w_.last_to_arrive(p_.arrivals + part.first, part.count)) return;
-    Sum whole[Columns];
+    Sum whole[columns];
     TESSERA_UNROLL
-    for (int j = 0; j < Columns; ++j) {
+    for (int j = 0; j < columns; ++j) {
       Varying<Sum> sum;
       w_.each([&](int lane) {
         sum(lane) = Sum(0);
         for (std::uint32_t i = static_cast<std::uint32_t>(lane); i < part.count; i += lanes) {
-          sum(lane) += Wave::read_published(partials + i * Columns + j);
+          sum(lane) += Wave::read_published(partials + i * columns + j);
         }
       });
       whole[j] = w_.sum(sum);
@@ -265,7 +276,7 @@ class PackedKernel {
     TESSERA_UNROLL
     for (int r = 0; r < Group; ++r) {
       TESSERA_UNROLL
-      for (int j = 0; j < Columns; ++j) sums.sum[r][j] = Sum(0);
+      for (int j = 0; j < columns; ++j) sums.sum[r][j] = Sum(0);
     }
     Chunk<chunk / 2, Group, Index> half;
     Chunk<1, Group, Index> last;
@@ -273,7 +284,9 @@ class PackedKernel {
     const int half_steps = has_half ? chunk / 2 : 0;
     load(at, tail, has_half, half);
     if constexpr (chunk == 4) load(at, tail + half_steps, has_last, last);
-    constexpr int batch = Group == 1 ? Batch : Batch / 2 > 0 ? Batch / 2 : 1;  // groups hold more values a step
+    constexpr int batch = Group == 1              ? Tuning::batch
+                          : Tuning::batch / 2 > 0 ? Tuning::batch / 2
+                                                  : 1;  // groups hold more values a step
     Chunk<chunk, Group, Index> c[batch];
     TESSERA_UNROLL
     for (int u = 0; u < batch; ++u) load(at, u * chunk, u < whole, c[u]);
@@ -302,9 +315,9 @@ class PackedKernel {
     const std::size_t low = Index == PackedIndexFree
                                 ? static_cast<std::size_t>(step) * 4
                                 : (static_cast<std::size_t>(step) * lanes + at.lane * N) * low_bytes;
-    Wave::template load_if<Stream, N * low_bytes>(at.low + low, on, ~0u, c.low.w);
+    Wave::template load_if<stream, N * low_bytes>(at.low + low, on, ~0u, c.low.w);
     if constexpr (Index == PackedIndex24) {
-      Wave::template load_if<Stream, N>(at.high + static_cast<std::size_t>(step) * lanes + at.lane * N, on, ~0u,
+      Wave::template load_if<stream, N>(at.high + static_cast<std::size_t>(step) * lanes + at.lane * N, on, ~0u,
                                         c.high.w);
     }
     if constexpr (stored) {
@@ -312,7 +325,7 @@ class PackedKernel {
           at.values + (static_cast<std::size_t>(step) * Group * lanes + at.lane * N) * value_bytes;
       TESSERA_UNROLL
       for (int r = 0; r < Group; ++r) {
-        Wave::template load_if<Stream, N * value_bytes>(v + r * (N * lanes * value_bytes), on, 0u, c.value[r].w);
+        Wave::template load_if<stream, N * value_bytes>(v + r * (N * lanes * value_bytes), on, 0u, c.value[r].w);
       }
     }
   }
@@ -336,8 +349,8 @@ class PackedKernel {
         column += index;
       }
       TESSERA_UNROLL
-      for (int j = 0; j < Columns; ++j) {
-        c.x[n][j] = gather_(column, j, on && (Columns == 1 || j < p_.columns));
+      for (int j = 0; j < columns; ++j) {
+        c.x[n][j] = gather_(column, j, on && (columns == 1 || j < p_.columns));
       }
     }
   }
@@ -357,15 +370,15 @@ class PackedKernel {
           value = static_cast<Sum>(c.value[r].get(n));
         }
         TESSERA_UNROLL
-        for (int j = 0; j < Columns; ++j) sums.sum[r][j] += value * static_cast<Sum>(c.x[n][j]);
+        for (int j = 0; j < columns; ++j) sums.sum[r][j] += value * static_cast<Sum>(c.x[n][j]);
       }
     }
   }
 
-  TESSERA_FUNCTION void store(std::int64_t row, const Sum (&sum)[Columns]) const {
+  TESSERA_FUNCTION void store(std::int64_t row, const Sum (&sum)[columns]) const {
     TESSERA_UNROLL
-    for (int j = 0; j < Columns; ++j) {
-      if (Columns > 1 && j >= p_.columns) break;
+    for (int j = 0; j < columns; ++j) {
+      if (columns > 1 && j >= p_.columns) break;
       store_result<Value>(p_, row * p_.y_stride + j * p_.y_column_stride, sum[j]);
     }
   }

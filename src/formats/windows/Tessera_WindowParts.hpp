@@ -35,7 +35,8 @@ KOKKOS_INLINE_FUNCTION std::int64_t spmm_part_bound(int wanted, std::int64_t blo
 /// Multiprocessors of the backend's device; 64 where it does not say.
 inline int spmm_compute_units(const KernelTable* backend) {
   DeviceFacts facts;
-  if (backend == nullptr || backend->device_facts == nullptr || !backend->device_facts(facts).ok()) return 64;
+  if (backend == nullptr || backend->runtime.device_facts == nullptr || !backend->runtime.device_facts(facts).ok())
+    return 64;
   return facts.compute_units > 0 ? facts.compute_units : 64;
 }
 

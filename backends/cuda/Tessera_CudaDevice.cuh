@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_CUDA_DEVICE_CUH
+#define TESSERA_CUDA_DEVICE_CUH
+
+#include <cuda_runtime.h>
+
+#include "backends/cuda/Tessera_CudaAtoms.cuh"
+#include "backends/cuda/Tessera_CudaBackend.hpp"
+#include "backends/cuda/Tessera_CudaWave.cuh"
+#include "backends/launch/Tessera_Launch.hpp"
+
+/// \file
+/// CUDA as launchers see it (Tessera_Launch.hpp). Launches are prepared by the device while the launch before is still
+/// running (programmatic dependent launch, capability 9.0): a good part of what a launch costs is then hidden behind
+/// that one.
+
+namespace Tessera {
+
+/// The own block of threads.
+class CudaBlock {
+ public:
+  __device__ __forceinline__ explicit CudaBlock(char* memory) : memory_(memory) {}
+
+  __device__ __forceinline__ static unsigned index() { return blockIdx.x; }
+  __device__ __forceinline__ static unsigned blocks() { return gridDim.x; }
+  __device__ __forceinline__ static unsigned tile() { return blockIdx.y; }
+  __device__ __forceinline__ static unsigned tiles() { return gridDim.y; }
+  __device__ __forceinline__ char* memory() const { return memory_; }
+
+  template <class F>
+  __device__ __forceinline__ static void each_wave(F&& f) {
+    f(threadIdx.x / 32);
+  }
+  template <class F>
+  __device__ __forceinline__ static void each_thread(F&& f) {
+    f(threadIdx.x);
+  }
+  __device__ __forceinline__ static void synchronize() { __syncthreads(); }
+
+  /// Waits until the launch before is complete. Every thread that touches memory that another kernel writes calls this
+  /// first, and some thread of every launch must, since the launch after this one waits for this one alone. EarlyNext:
+  /// lets the blocks of the next launch come in from now on, else as this one's end. Early blocks are shared out by the
+  /// room that they find, so that launches of a few blocks a multiprocessor become uneven (perf_test/NOTES.md,
+  /// "Launches").
+  template <bool EarlyNext>
+  __device__ __forceinline__ static void wait_for_previous_launch() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    if constexpr (EarlyNext) asm volatile("griddepcontrol.launch_dependents;");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+  }
+
+ private:
+  char* memory_;
+};
+
+namespace Cuda {
+
+template <class Body, class Args, class... Rest>
+__global__ __launch_bounds__(Body::threads, Body::bound) void bounded_kernel(const __grid_constant__ Args args,
+                                                                             Rest... rest) {
+  extern __shared__ __align__(128) char memory[];
+  Body::run(CudaBlock(memory), args, rest...);
+}
+template <class Body, class Args, class... Rest>
+__global__ __launch_bounds__(Body::threads) void kernel(const __grid_constant__ Args args, Rest... rest) {
+  extern __shared__ __align__(128) char memory[];
+  Body::run(CudaBlock(memory), args, rest...);
+}
+
+template <class Body, class... Args>
+auto kernel_of() -> void (*)(Args...) {
+  if constexpr (Body::bound > 0) {
+    return bounded_kernel<Body, Args...>;
+  } else {
+    return kernel<Body, Args...>;
+  }
+}
+
+}  // namespace Cuda
+
+struct CudaDevice {
+  using Wave = CudaWave;
+  template <class Atom>
+  using Unit = PtxUnit<Atom>;
+  using Error = cudaError_t;
+
+  static constexpr const char* name = "cuda";
+  static constexpr Family family = Family::Nvidia;
+  static constexpr bool emulated = false, tables = true;
+  static constexpr Error success = cudaSuccess, too_large = cudaErrorInvalidConfiguration;
+
+  static constexpr std::int64_t most_blocks(int) { return (std::int64_t{1} << 31) - 1; }
+  static int multiprocessors() noexcept { return Cuda::multiprocessors(); }
+  static std::size_t shared_bytes() noexcept { return Cuda::shared_bytes(); }
+  static Status status(Error error, const char* label) noexcept { return Cuda::status_of(error, label); }
+  static RuntimeCalls runtime() noexcept { return Cuda::runtime_calls(); }
+
+  /// Code compiled for an older architecture (as text for a newer device) does not wait, and must be launched after the
+  /// one before.
+  template <class Body, class... Args>
+  static Error launch(const Launch::Grid& grid, Stream stream, const Args&... args) {
+    const auto kernel = Cuda::kernel_of<Body, Args...>();
+    const std::size_t shared = Body::shared + grid.table_bytes;
+    if (shared > 0) {
+      static Cuda::AllowedMemory allowed;
+      const Error error = allowed.allow(reinterpret_cast<const void*>(kernel), shared);
+      if (error != cudaSuccess) return error;
+    }
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(static_cast<unsigned>(grid.blocks), static_cast<unsigned>(grid.tiles));
+    config.blockDim = dim3(Body::threads);
+    config.dynamicSmemBytes = shared;
+    config.stream = static_cast<cudaStream_t>(stream);
+    cudaLaunchAttribute dependent{};
+    dependent.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    dependent.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &dependent;
+    config.numAttrs = Body::overlapping && Cuda::supports_dependent_launch() ? 1 : 0;
+    const Error error = cudaLaunchKernelEx(&config, kernel, args...);
+    if (error != cudaSuccess) cudaGetLastError();
+    return error;
+  }
+};
+
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_EMULATED_DEVICE_HPP
+#define TESSERA_EMULATED_DEVICE_HPP
+
+#include <cstring>
+#include <vector>
+
+#include "backends/interface/Tessera_KernelTable.hpp"
+#include "backends/launch/Tessera_Launch.hpp"
+#include "backends/units/Tessera_Atom.hpp"
+#include "backends/units/Tessera_Wave.hpp"
+
+/// \file
+/// The host as launchers see it (Tessera_Launch.hpp): the same text as on devices, with emulated lanes and an emulated
+/// matrix instruction. For validation; one thread, waves one after another.
+
+namespace Tessera {
+
+/// A block whose threads take turns.
+template <class Wave, int Threads>
+class EmulatedBlock {
+ public:
+  EmulatedBlock(const Launch::Grid& grid, unsigned index, unsigned tile, char* memory)
+      : grid_(grid), index_(index), tile_(tile), memory_(memory) {}
+
+  unsigned index() const { return index_; }
+  unsigned blocks() const { return static_cast<unsigned>(grid_.blocks); }
+  unsigned tile() const { return tile_; }
+  unsigned tiles() const { return static_cast<unsigned>(grid_.tiles); }
+  char* memory() const { return memory_; }
+
+  template <class F>
+  void each_wave(F&& f) const {
+    for (unsigned wave = 0; wave < Threads / Wave::lanes; ++wave) f(wave);
+  }
+  template <class F>
+  void each_thread(F&& f) const {
+    for (unsigned thread = 0; thread < Threads; ++thread) f(thread);
+  }
+  void synchronize() const {}
+  template <bool EarlyNext>
+  void wait_for_previous_launch() const {}
+
+ private:
+  const Launch::Grid& grid_;
+  unsigned index_, tile_;
+  char* memory_;
+};
+
+template <Family Family_>
+struct EmulatedDevice {
+  static constexpr Family family = Family_;
+  static constexpr bool nvidia = family == Family::Nvidia;
+
+  using Wave = HostWave<nvidia ? 32 : 64>;
+  template <class Atom>
+  using Unit = Emulated<Atom>;
+  using Error = const char*;
+
+  static constexpr const char* name = nvidia ? "emulated-nvidia" : "emulated-amd";
+  static constexpr bool emulated = true, tables = nvidia;
+  static constexpr Error success = nullptr, too_large = "emulation: the grid has too many blocks";
+
+  static constexpr std::int64_t most_blocks(int) { return (std::int64_t{1} << 31) - 1; }
+  static constexpr int multiprocessors() { return 7; }  // so that work is divided, unevenly
+  static constexpr std::size_t shared_bytes() { return 227 << 10; }
+  static Status status(Error error, const char*) noexcept { return {error}; }
+  static RuntimeCalls runtime() noexcept;
+
+  template <class Body, class... Args>
+  static Error launch(const Launch::Grid& grid, Stream, const Args&... args) {
+    std::vector<Word> memory((Body::shared + grid.table_bytes + sizeof(Word) - 1) / sizeof(Word));
+    char* const bytes = reinterpret_cast<char*>(memory.data());
+    for (unsigned tile = 0; tile < grid.tiles; ++tile) {
+      for (unsigned index = 0; index < grid.blocks; ++index) {
+        // What a kernel reads without having written it must not look like something.
+        if (!memory.empty()) std::memset(bytes, 0xff, memory.size() * sizeof(Word));
+        Body::run(EmulatedBlock<Wave, Body::threads>(grid, index, tile, bytes), args...);
+      }
+    }
+    return success;
+  }
+};
+
+using EmulatedNvidia = EmulatedDevice<Family::Nvidia>;
+using EmulatedAmd = EmulatedDevice<Family::Amd>;
+
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+#include <cstdio>
+
+#include "backends/emulated/Tessera_EmulatedDevice.hpp"
+#include "backends/launch/Tessera_KernelTableOf.hpp"
+
+namespace Tessera {
+namespace {
+
+template <class Device>
+Status device_facts(DeviceFacts& facts) noexcept {
+  facts = DeviceFacts{};
+  std::snprintf(facts.name, sizeof(facts.name), "%s",
+                Device::nvidia ? "emulated NVIDIA matrix unit (sm_80 atoms, waves of 32)"
+                               : "emulated AMD matrix unit (gfx90a atoms, waves of 64)");
+  facts.wave = Device::Wave::lanes;
+  facts.compute_units = Device::multiprocessors();
+  facts.cache_bytes = 64 << 10;  // so that some matrices reach beyond it
+  return {};
+}
+
+}  // namespace
+
+template <Family F>
+RuntimeCalls EmulatedDevice<F>::runtime() noexcept {
+  RuntimeCalls calls;
+  calls.device_facts = device_facts<EmulatedDevice>;
+  return calls;
+}
+
+const KernelTable* emulated_nvidia_table() noexcept { return Launch::kernel_table_of<EmulatedNvidia>(); }
+const KernelTable* emulated_amd_table() noexcept { return Launch::kernel_table_of<EmulatedAmd>(); }
+
+}  // namespace Tessera

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_LAUNCH_PACKED_LAUNCH_HPP
+#define TESSERA_LAUNCH_PACKED_LAUNCH_HPP
+
+#include "backends/launch/Tessera_PackedTuning.hpp"
+#include "backends/launch/Tessera_SpmvLaunchers.hpp"
+
+/// \file
+/// Launchers of packed-slices SpMV: one slice a wave, four waves a block; with tables of x in shared memory one block a
+/// multiprocessor. The kernels of one precision, and of three kinds of call, are compiled in files of their own
+/// (backends/CMakeLists.txt).
+
+namespace Tessera {
+namespace Launch {
+
+/// The pattern never changes, so that the slice's record can be read before the wait; x, y and the values can not.
+template <class Device, class Types, class Gather, class Tuning>
+struct PackedBody {
+  using Wave = typename Device::Wave;
+  using Kernel = PackedKernel<Types, Wave, Gather, Tuning>;
+  static constexpr int waves = Tuning::waves, threads = waves * Wave::lanes, bound = Tuning::bound, shared = 0;
+  static constexpr bool overlapping = true;
+
+  template <class Block>
+  TESSERA_FUNCTION static void run(const Block& block, const SpmvPackedArgs& args) {
+    block.each_wave([&](unsigned in_block) {
+      const unsigned index = block.index() * waves + in_block;
+      if (index >= args.slice_count) return;
+      const Wave wave;
+      const Gather gather = Gather::make(args);
+      const PackedSlice slice = Kernel::load_slice(args, index);
+      block.template wait_for_previous_launch<true>();
+      Kernel::run(wave, args, gather, slice);
+    });
+  }
+};
+
+/// Slices at(i) for i = first, first + stride ... below count; the next one's record is on its way while one is
+/// multiplied.
+template <class Kernel, class Wave, class Gather, class At>
+TESSERA_FUNCTION void multiply_slices(const SpmvPackedArgs& args, const Gather& gather, unsigned first, unsigned stride,
+                                      unsigned count, const At& at) {
+  if (first >= count) return;
+  const Wave wave;
+  PackedSlice next = Kernel::load_slice(args, at(first));
+  for (unsigned i = first; i < count; i += stride) {
+    const PackedSlice slice = next;
+    if (i + stride < count) next = Kernel::load_slice(args, at(i + stride));
+    Kernel::run(wave, args, gather, slice);
+  }
+}
+
+/// What bodies with a table of x share: one block a multiprocessor.
+template <class Device, class Types, class Gather_>
+struct PackedTableBody {
+  using Wave = typename Device::Wave;
+  using Value = typename Types::Value;
+  using Tuning = typename PackedTunings<Device, Types>::Table;
+  using Gather = Gather_;
+  using Kernel = PackedKernel<Types, Wave, Gather, Tuning>;
+  static constexpr int waves = Tuning::waves, threads = waves * Wave::lanes, bound = Tuning::bound, shared = 0;
+  static constexpr bool overlapping = true;
+};
+
+/// x at the hub columns in shared memory.
+template <class Device, class Types>
+struct PackedHubBody
+    : PackedTableBody<
+          Device, Types,
+          PackedGather<Device, GatherHubs<typename Types::Value, typename Device::Wave>, typename Types::Value>> {
+  using Base = PackedTableBody<
+      Device, Types,
+      PackedGather<Device, GatherHubs<typename Types::Value, typename Device::Wave>, typename Types::Value>>;
+  using Value = typename Base::Value;
+
+  template <class Block>
+  TESSERA_FUNCTION static void run(const Block& block, const SpmvPackedArgs& args) {
+    Value* const table = reinterpret_cast<Value*>(block.memory());
+    const Value* const x = static_cast<const Value*>(args.x);
+    block.template wait_for_previous_launch<true>();
+    block.each_thread([&](unsigned thread) {
+      for (unsigned i = thread; i < args.hubs; i += Base::threads) table[i] = x[args.hub_columns[i]];
+    });
+    block.synchronize();
+    block.each_wave([&](unsigned in_block) {
+      const auto gather = Base::Gather::make(args, table);
+      multiply_slices<typename Base::Kernel, typename Base::Wave>(args, gather, block.index() * Base::waves + in_block,
+                                                                  block.blocks() * Base::waves, args.slice_count,
+                                                                  [](unsigned i) { return i; });
+    });
+  }
+};
+
+/// One block of threads a share: x at the columns of its block in shared memory, then its slices.
+template <class Device, class Types>
+struct PackedBlockBody : PackedTableBody<Device, Types, GatherBlock<typename Types::Value, typename Device::Wave>> {
+  using Base = PackedTableBody<Device, Types, GatherBlock<typename Types::Value, typename Device::Wave>>;
+  using Value = typename Base::Value;
+
+  template <class Block>
+  TESSERA_FUNCTION static void run(const Block& block, const SpmvPackedArgs& args) {
+    Value* const table = reinterpret_cast<Value*>(block.memory());
+    const PackedShare share = args.shares[block.index()];
+    const Value* const x = static_cast<const Value*>(args.x) + share.column;
+    block.template wait_for_previous_launch<true>();
+    block.each_thread([&](unsigned thread) {
+      TESSERA_UNROLL_4
+      for (unsigned i = thread; i < share.columns; i += Base::threads) table[i] = x[i];
+    });
+    block.synchronize();
+    block.each_wave([&](unsigned in_block) {
+      const typename Base::Gather gather{table, share.column};
+      multiply_slices<typename Base::Kernel, typename Base::Wave>(args, gather, share.rank * Base::waves + in_block,
+                                                                  share.ranks * Base::waves, share.count(),
+                                                                  [&](unsigned i) { return share.slice(i); });
+    });
+  }
+};
+
+template <class Value>
+struct AddBlocksBody {
+  static constexpr int threads = 256, bound = 0, shared = 0;
+  static constexpr bool overlapping = true;
+
+  template <class Block>
+  TESSERA_FUNCTION static void run(const Block& block, const SpmvPackedArgs& args) {
+    block.template wait_for_previous_launch<true>();
+    block.each_thread([&](unsigned thread) {
+      const std::int64_t row = std::int64_t{block.index()} * threads + thread;
+      if (row < args.rows) packed_add_blocks<Value>(args, row);
+    });
+  }
+};
+
+template <class Value>
+struct CopyHubsBody {
+  static constexpr int threads = 256, bound = 0, shared = 0;
+  static constexpr bool overlapping = true;
+
+  template <class Block>
+  TESSERA_FUNCTION static void run(const Block& block, const SpmvPackedArgs& args) {
+    block.template wait_for_previous_launch<true>();
+    block.each_thread([&](unsigned thread) {
+      const unsigned i = block.index() * threads + thread;
+      if (i < args.hubs) static_cast<Value*>(args.hub_copy)[i] = static_cast<const Value*>(args.x)[args.hub_columns[i]];
+    });
+  }
+};
+
+template <class Device, class Body>
+Status launch_packed(const SpmvPackedArgs& args, std::int64_t blocks, Stream stream, std::size_t table_bytes = 0) {
+  return Device::status(launch<Device, Body>({blocks, 1, table_bytes}, stream, args), "Tessera::spmv[packed]");
+}
+
+template <class Device, class Types, class Gather, class Tuning>
+Status launch_slices(const SpmvPackedArgs& args, Stream stream) {
+  using Body = PackedBody<Device, Types, PackedGather<Device, Gather, typename Types::Value>, Tuning>;
+  return launch_packed<Device, Body>(args, parts_of(args.slice_count, Body::waves), stream);
+}
+
+template <class Device, class Types>
+using PlainOf = GatherPlain<typename Types::Value, typename Device::Wave, false>;
+template <class Device, class Types>
+using StridedOf = GatherPlain<typename Types::Value, typename Device::Wave, true>;
+
+inline bool packed_is_plain(const SpmvPackedArgs& args) { return args.columns == 1 && args.x_stride == 1; }
+
+/// Column blocks; x from memory where a block of it does not fit into shared memory, or has a stride.
+template <class Device, class Types>
+Status launch_blocks(const SpmvPackedArgs& args, Stream stream) {
+  using Value = typename Types::Value;
+  const std::size_t table_bytes = args.block_columns * sizeof(Value);
+  const SpmvPackedArgs first = packed_block_args(args);
+  Status status;
+  bool tabled = false;
+  if constexpr (Device::tables) {
+    tabled = packed_is_plain(args) && table_bytes <= Device::shared_bytes();
+    if (tabled) {
+      status = launch_packed<Device, PackedBlockBody<Device, Types>>(first, args.share_count, stream, table_bytes);
+    }
+  }
+  if (!tabled) {
+    using Tuning = typename PackedTunings<Device, Types>::Strided;
+    status = launch_slices<Device, Types, StridedOf<Device, Types>, Tuning>(first, stream);
+  }
+  if (!status.ok()) return status;
+  using Body = AddBlocksBody<Value>;
+  return launch_packed<Device, Body>(args, parts_of(args.rows, Body::threads), stream);
+}
+
+/// Hub columns through a copy of x that the caches keep, or through a table in shared memory; x with a stride through
+/// their numbers.
+template <class Device, class Types>
+Status launch_hubs(const SpmvPackedArgs& args, Stream stream) {
+  using Value = typename Types::Value;
+  using Wave = typename Device::Wave;
+  using Tunings = PackedTunings<Device, Types>;
+  if (packed_is_plain(args) && args.hub_copy != nullptr) {
+    using Body = CopyHubsBody<Value>;
+    const Status status = launch_packed<Device, Body>(args, parts_of(args.hubs, Body::threads), stream);
+    if (!status.ok()) return status;
+    return launch_slices<Device, Types, GatherCopied<Value, Wave>, typename Tunings::CopiedHubs>(args, stream);
+  }
+  if constexpr (Device::tables) {
+    if (packed_is_plain(args)) {
+      return launch_packed<Device, PackedHubBody<Device, Types>>(args, Device::multiprocessors(), stream,
+                                                                 args.hubs * sizeof(Value));
+    }
+  }
+  return launch_slices<Device, Types, GatherRenumbered<Value, Wave>, typename Tunings::Renumbered>(args, stream);
+}
+
+template <class Device, class Types, bool Streaming>
+Status launch_variant(const SpmvPackedArgs& args, Stream stream) {
+  using Tunings = PackedTunings<Device, Types>;
+  using Gather = PlainOf<Device, Types>;
+  if constexpr (Tunings::variants) {
+    using Short = typename Tunings::ShortSlices;
+    using Free = typename Tunings::IndexFree;
+    switch (args.variant) {
+      case PackedVariant::ShortSlices:
+        return launch_slices<Device, Types, Gather, std::conditional_t<Streaming, Short, PackedCached<Short>>>(args,
+                                                                                                               stream);
+      case PackedVariant::IndexFree:
+        return launch_slices<Device, Types, Gather, std::conditional_t<Streaming, Free, PackedCached<Free>>>(args,
+                                                                                                             stream);
+      case PackedVariant::WideBlocks:
+        return launch_slices<Device, Types, Gather, typename Tunings::WideBlocks>(args, stream);
+      default:
+        break;
+    }
+  }
+  using General = typename Tunings::General;
+  return launch_slices<Device, Types, Gather, std::conditional_t<Streaming, General, PackedCached<General>>>(args,
+                                                                                                             stream);
+}
+
+template <class Device, class Value>
+Status packed_full(const SpmvPackedArgs& args, Stream stream) noexcept {
+  using Types = PackedTypes<Value, PackedStorage::Full>;
+  using Tunings = PackedTunings<Device, Types>;
+  if (args.blocks > 1) return launch_blocks<Device, Types>(args, stream);
+  if (args.hubs > 0) return launch_hubs<Device, Types>(args, stream);
+  if (!packed_is_plain(args)) {
+    return launch_slices<Device, Types, StridedOf<Device, Types>, typename Tunings::Strided>(args, stream);
+  }
+  if constexpr (Tunings::variants) {
+    if (!args.stream) return launch_variant<Device, Types, false>(args, stream);
+  }
+  return launch_variant<Device, Types, true>(args, stream);
+}
+
+template <class Device, class Value>
+Status packed_vectors(const SpmvPackedArgs& args, Stream stream) noexcept {
+  using Types = PackedTypes<Value, PackedStorage::Full>;
+  using Tunings = PackedTunings<Device, Types>;
+  using Gather = StridedOf<Device, Types>;
+  return args.columns > Tunings::FewVectors::columns
+             ? launch_slices<Device, Types, Gather, typename Tunings::ManyVectors>(args, stream)
+             : launch_slices<Device, Types, Gather, typename Tunings::FewVectors>(args, stream);
+}
+
+/// One vector a launch.
+template <class Device, class Types>
+Status launch_stored(const SpmvPackedArgs& args, Stream stream) {
+  using Tunings = PackedTunings<Device, Types>;
+  return packed_is_plain(args)
+             ? launch_slices<Device, Types, PlainOf<Device, Types>, typename Tunings::General>(args, stream)
+             : launch_slices<Device, Types, StridedOf<Device, Types>, typename Tunings::StoredStrided>(args, stream);
+}
+
+template <class Device, class Value>
+Status packed_stored(const SpmvPackedArgs& args, Stream stream) noexcept {
+  switch (args.storage) {
+    case PackedStorage::Float:
+      if constexpr (sizeof(Value) == 8) {
+        return launch_stored<Device, PackedTypes<Value, PackedStorage::Float>>(args, stream);
+      }
+      break;
+    case PackedStorage::Integer:
+      return launch_stored<Device, PackedTypes<Value, PackedStorage::Integer>>(args, stream);
+    case PackedStorage::Dictionary:
+      return launch_stored<Device, PackedTypes<Value, PackedStorage::Dictionary>>(args, stream);
+    case PackedStorage::Constant:
+      return launch_stored<Device, PackedTypes<Value, PackedStorage::Constant>>(args, stream);
+    case PackedStorage::Full:
+      break;
+  }
+  return {"spmv[packed]: unknown storage"};  // refused before
+}
+
+}  // namespace Launch
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_LAUNCH_PACKED_TUNING_HPP
+#define TESSERA_LAUNCH_PACKED_TUNING_HPP
+
+#include <type_traits>
+
+#include "backends/kernels/spmv/Tessera_PackedKernel.hpp"
+#include "backends/launch/Tessera_Launch.hpp"
+
+/// \file
+/// How packed-slices SpMV is launched: chunks in flight, the bound of registers and waves a block for each kind of call
+/// and vendor.
+
+namespace Tessera {
+namespace Launch {
+
+/// What PackedKernel takes, and beside it what a launch needs.
+struct PackedTuning : PackedKernelTuning {
+  static constexpr int bound = 4, waves = 4;
+};
+/// The same with the matrix in the first-level cache.
+template <class Tuning>
+struct PackedCached : Tuning {
+  static constexpr bool stream = false;
+};
+
+/// Measured: perf_test/NOTES.md. Blocks that a multiprocessor must hold are the bound.
+template <class Types>
+struct PackedNvidia {
+  static constexpr bool variants = true;
+  static constexpr bool pairs = Types::value_bytes == 8;                      // two steps a chunk, else four
+  static constexpr bool wide_x = !pairs && sizeof(typename Types::Sum) == 8;  // doubles stored in fewer bytes
+
+  struct General : PackedTuning {
+    static constexpr int batch = pairs ? 4 : 2, bound = pairs || wide_x ? 8 : 10;
+  };
+  struct ShortSlices : PackedTuning {
+    static constexpr int batch = pairs ? 2 : 1, bound = Types::value_bytes == 2 ? 12 : 10;
+    static constexpr bool groups = false;
+  };
+  struct IndexFreePairs : PackedTuning {
+    static constexpr int batch = 3, bound = 8;
+    static constexpr bool groups = false;
+  };
+  using IndexFree = std::conditional_t<pairs, IndexFreePairs, ShortSlices>;
+  struct WideBlocks : PackedTuning {
+    static constexpr int batch = General::batch, bound = 2, waves = 16;
+    static constexpr bool groups = false;
+  };
+  struct CopiedHubs : General {
+    static constexpr bool groups = false;
+  };
+  /// With tables in shared memory: one block a multiprocessor.
+  struct Table : PackedTuning {
+    static constexpr int batch = General::batch, bound = 1, waves = 32;
+    static constexpr bool groups = false;
+  };
+  struct Strided : PackedTuning {
+    static constexpr int batch = 2, bound = 8;
+  };
+  struct StoredStrided : General {
+    static constexpr int batch = 1;
+  };
+  struct Renumbered : PackedTuning {
+    static constexpr int batch = 1, bound = 8;
+  };
+  struct FewVectors : PackedTuning {
+    static constexpr int batch = 2, columns = 4;
+  };
+  struct ManyVectors : PackedTuning {
+    static constexpr int batch = 1, columns = packed_max_columns;
+  };
+};
+
+/// Not tuned: nothing has run on a device. With 4 waves a SIMD a lane may have 128 registers.
+template <class Types>
+struct PackedAmd {
+  static constexpr bool variants = false;
+
+  struct General : PackedTuning {
+    static constexpr int batch = Types::value_bytes == 8 ? 4 : 2;
+  };
+  struct Strided : PackedTuning {
+    static constexpr int batch = 1;
+  };
+  struct ManyVectors : Strided {
+    static constexpr int columns = packed_max_columns;
+  };
+  using CopiedHubs = General;
+  using StoredStrided = Strided;
+  using Renumbered = Strided;
+  using FewVectors = ManyVectors;
+};
+
+/// As few kernels as do for validation.
+template <class Types>
+struct PackedEmulation {
+  static constexpr bool variants = false;
+
+  using General = PackedTuning;
+  struct ManyVectors : PackedTuning {
+    static constexpr int columns = packed_max_columns;
+  };
+  using CopiedHubs = General;
+  using Table = General;
+  using Strided = General;
+  using StoredStrided = General;
+  using Renumbered = General;
+  using FewVectors = ManyVectors;
+};
+
+template <class Device, class Types>
+using PackedTunings = std::conditional_t<Device::emulated, PackedEmulation<Types>,
+                                         ForFamily<Device, PackedNvidia<Types>, PackedAmd<Types>>>;
+
+/// Any stride, any number of vectors, hub columns through a table or not: what devices have several policies for.
+template <class Value, class Wave>
+struct GatherAny {
+  GatherRenumbered<Value, Wave> renumbered;
+  const Value* table;
+
+  static GatherAny make(const SpmvPackedArgs& args) {
+    const bool plain = args.columns == 1 && args.x_stride == 1;
+    return make(args, plain ? static_cast<const Value*>(args.hub_copy) : nullptr);
+  }
+  static GatherAny make(const SpmvPackedArgs& args, const Value* table) {
+    return {GatherRenumbered<Value, Wave>::make(args), table};
+  }
+  Value operator()(std::int64_t column, int vector, bool on) const {
+    const auto& plain = renumbered.plain;
+    if (table != nullptr) return GatherHubs<Value, Wave>{plain.x, table, renumbered.hubs}(column, vector, on);
+    return renumbered.hubs > 0 ? renumbered(column, vector, on) : plain(column, vector, on);
+  }
+};
+template <class Device, class Gather, class Value>
+using PackedGather = std::conditional_t<Device::emulated, GatherAny<Value, typename Device::Wave>, Gather>;
+
+}  // namespace Launch
+}  // namespace Tessera
+
+#endif

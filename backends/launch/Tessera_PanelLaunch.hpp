@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_LAUNCH_PANEL_LAUNCH_HPP
+#define TESSERA_LAUNCH_PANEL_LAUNCH_HPP
+
+#include "backends/kernels/spmm/Tessera_PanelDispatch.hpp"
+#include "backends/launch/Tessera_Launch.hpp"
+#include "backends/launch/Tessera_PartialsLaunch.hpp"
+#include "backends/launch/Tessera_SpmmLaunchers.hpp"
+
+/// \file
+/// Launchers of SpMM from panels: the four waves of a block, each with rings of its own in shared memory, take
+/// neighbouring windows and the same columns; column tiles follow each other, so that a tile of B stays in the caches.
+/// No private memory (CheckHipAssembly.cmake proves it for AMD).
+
+namespace Tessera {
+namespace Launch {
+
+/// NVIDIA: the rings of a multiprocessor's blocks take 100 to 190 of its 256 KB, the rest is cache (perf_test/NOTES.md
+/// has other numbers); registers follow. 16-bit operands in two chunks need more than a fifth of them.
+template <class Kernel>
+constexpr int panel_blocks = Kernel::row_bytes <= 64                                             ? 8
+                             : Kernel::row_bytes <= 128 || sizeof(typename Kernel::Operand) == 8 ? 6
+                             : sizeof(typename Kernel::Operand) == 2                             ? 4
+                                                                                                 : 5;
+
+template <class Device, class Kernel_>
+struct PanelBody {
+  using Kernel = Kernel_;
+  using Wave = typename Device::Wave;
+  static constexpr int waves = 4, threads = waves * Wave::lanes, bound = for_family<Device>(panel_blocks<Kernel>, 1);
+  static constexpr int shared = waves * Kernel::wave_bytes;
+  static constexpr bool overlapping = true;
+
+  template <class Block>
+  TESSERA_FUNCTION static void run(const Block& block, const SpmmPanelArgs& args, std::int64_t first_tile) {
+    block.template wait_for_previous_launch<false>();
+    block.each_wave([&](unsigned in_block) {
+      const int index = static_cast<int>(in_block);
+      const std::int64_t part = std::int64_t{block.index()} * waves + index;
+      if (part >= args.split.part_count) return;
+      const Wave wave;
+      Kernel::run(wave, args, Wave::memory(block.memory()) + index * Kernel::wave_bytes, part,
+                  (first_tile + block.tile()) * Kernel::tile_columns);
+    });
+  }
+};
+
+/// Waves that the device should have before a wave takes several windows; an emulation's are few, so that small
+/// matrices have such waves.
+template <class Device>
+std::int64_t panel_waves() {
+  return Device::emulated ? 3 : std::int64_t{for_family<Device>(96, 24)} * Device::multiprocessors();
+}
+
+/// What the dispatch over panels calls.
+template <class Device>
+struct PanelLauncher {
+  const SpmmPanelArgs& args;
+  Stream stream;
+
+  template <class Atom, int Steps, int Chunks, int Bytes>
+  Status run() const {
+    using Unit = typename UnitOf<Device::template Unit, Atom>::type;
+    using Kernel = PanelKernel<Unit, typename Device::Wave, Steps, Chunks, Bytes>;
+    using Body = PanelBody<Device, Kernel>;
+    const SpmmPanelArgs shared_out = panel_shared_out(args, Kernel::tile_columns, panel_waves<Device>());
+    const Grid grid{parts_of(shared_out.split.part_count, Body::waves),
+                    parts_of(args.dense.columns, Kernel::tile_columns)};
+    typename Device::Error error = launch_tiles<Device, Body>(grid, stream, shared_out);
+    if (error == Device::success) {
+      const SpmmPartialRows split = spmm_partial_rows(args, Kernel::Shape::rows);
+      error = add_partials<Device, typename Atom::Operand, typename Atom::Accumulator>(split, stream);
+    }
+    return Device::status(error, "Tessera::spmm[panels]");
+  }
+};
+
+template <class Device>
+const PanelGeometry* panel_geometry(Precision precision, std::int64_t columns) noexcept {
+  return ForFamily<Device, PanelNvidia, PanelAmd>::geometry(precision, columns);
+}
+
+template <class Device>
+Status spmm_panels(const SpmmPanelArgs& args, Stream stream) noexcept {
+  const Status status = panel_check(args);
+  if (!status.ok() || args.split.part_count == 0 || args.dense.columns == 0) return status;
+  return ForFamily<Device, PanelNvidia, PanelAmd>::dispatch(args, PanelLauncher<Device>{args, stream});
+}
+
+}  // namespace Launch
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_LAUNCH_ROWS_LAUNCH_HPP
+#define TESSERA_LAUNCH_ROWS_LAUNCH_HPP
+
+#include "backends/kernels/spmm/Tessera_RowsKernel.hpp"
+#include "backends/launch/Tessera_Launch.hpp"
+#include "backends/launch/Tessera_PartialsLaunch.hpp"
+#include "backends/launch/Tessera_SpmmLaunchers.hpp"
+
+/// \file
+/// Launchers of SpMM from compressed rows: four waves a block; column tiles follow each other, so that a tile of B
+/// stays in the caches.
+
+namespace Tessera {
+namespace Launch {
+
+/// NVIDIA: 64 registers for a compact B, 48 where two vectors are 16 sums, else 40.
+template <class Kernel>
+constexpr int rows_blocks = sizeof(typename Kernel::B::Vector) > 16 ? 8
+                            : Kernel::vectors* Kernel::vector == 16 ? 10
+                                                                    : 12;
+
+template <class Device, class Kernel>
+struct RowsBody {
+  using Wave = typename Device::Wave;
+  static constexpr int waves = 4, threads = waves * Wave::lanes, bound = for_family<Device>(rows_blocks<Kernel>, 0);
+  static constexpr int shared = 0;
+  static constexpr bool overlapping = true;
+
+  template <class Block>
+  TESSERA_FUNCTION static void run(const Block& block, const SpmmRowsArgs& args, int items, int tile_columns,
+                                   RowsAhead ahead) {
+    block.template wait_for_previous_launch<false>();
+    const std::int64_t first = std::int64_t{block.index()} * waves;
+    block.each_wave([&](unsigned in_block) {
+      const std::int64_t wave_index = first + in_block;
+      const Wave wave;
+      Kernel::run(wave, args, wave_index * items, static_cast<std::int32_t>(block.tile()) * tile_columns, ahead);
+    });
+  }
+};
+
+struct CompactArgs {
+  SpmmDense dense, copy;
+  std::int64_t rows;
+};
+struct CompactBody {
+  static constexpr int threads = 256, bound = 0, shared = 0;
+  static constexpr bool overlapping = true;
+
+  template <class Block>
+  TESSERA_FUNCTION static void run(const Block& block, const CompactArgs& args) {
+    block.template wait_for_previous_launch<false>();
+    const std::uint32_t first = block.index() * threads, groups = static_cast<std::uint32_t>(args.copy.ldb);
+    block.each_thread([&](unsigned thread) {
+      const std::uint32_t n = first + thread;
+      // 32 bits: CompactB::fits
+      if (n < args.rows * args.copy.ldb) compact_b_group(args.dense, args.copy, n / groups, n % groups);
+    });
+  }
+};
+
+/// What a wave may ask for ahead of the device's next round. AMD's waves cannot ask; an emulation asks for anything.
+template <class Device, class Body>
+RowsAhead rows_ahead(const SpmmRowsArgs& args, std::int64_t a_block) {
+  RowsAhead ahead;
+  if (Device::emulated) return {3, 5};
+  const std::int64_t at_once = Device::multiprocessors() * Body::bound * a_block;
+  if (Device::family == Family::Nvidia && at_once < args.count && rows_narrow(args)) {
+    ahead.items = static_cast<std::int32_t>(at_once);
+    ahead.entries = static_cast<std::int32_t>(args.nnz * at_once / args.count);
+  }
+  return ahead;
+}
+
+template <class Device, class Types>
+typename Device::Error launch_rows(const SpmmRowsArgs& args, Stream stream) {
+  // An emulation has few lanes, so that small matrices fill it, and 64-bit entry numbers for some numbers of columns.
+  const std::int64_t lanes = Device::emulated ? 256 : Device::multiprocessors() * std::int64_t{2048};
+  const bool narrow = Device::emulated ? args.dense.columns % 4 != 3 : rows_narrow(args);
+  typename Device::Error error = Device::success;
+  rows_dispatch<Types, typename Device::Wave>(args, lanes, narrow, [&](auto kernel, const SpmmRowsArgs& ready) {
+    using Kernel = decltype(kernel);
+    using Body = RowsBody<Device, Kernel>;
+    const std::int64_t items = Kernel::items(ready), tile = Kernel::tile_columns(ready);
+    const std::int64_t a_block = Body::waves * items;
+    const RowsAhead ahead = rows_ahead<Device, Body>(ready, a_block);
+    const Grid grid{parts_of(ready.count, a_block), parts_of(ready.dense.columns, tile)};
+    error = launch<Device, Body>(grid, stream, ready, static_cast<int>(items), static_cast<int>(tile), ahead);
+  });
+  if (error != Device::success) return error;
+  return add_partials<Device, typename Types::Value, typename Types::Sum>(spmm_partial_rows(args), stream);
+}
+
+template <class Device>
+typename Device::Error launch_tf32_rows(SpmmRowsArgs args, Stream stream) {
+  if (args.compact == nullptr) return launch_rows<Device, RowsTypes<float, float>>(args, stream);
+  const SpmmDense copy = CompactB::dense(args.dense, args.cols, args.compact);
+  const Grid grid{parts_of(args.cols * copy.ldb, CompactBody::threads)};
+  const auto error = launch<Device, CompactBody>(grid, stream, CompactArgs{args.dense, copy, args.cols});
+  if (error != Device::success) return error;
+  args.dense = copy;
+  return launch_rows<Device, RowsTypes<float, float, RowsOfCompactB>>(args, stream);
+}
+
+template <class Device>
+Status spmm_rows(const SpmmRowsArgs& args, Stream stream) noexcept {
+  const Status status = rows_check(args);
+  if (!status.ok() || args.count == 0 || args.dense.columns == 0) return status;
+  const auto answer = [](typename Device::Error error) { return Device::status(error, "Tessera::spmm[gespmm]"); };
+  switch (args.precision) {
+    case Precision::FP64:
+      return answer(launch_rows<Device, RowsTypes<double, double>>(args, stream));
+    case Precision::FP32:
+      return answer(launch_rows<Device, RowsTypes<float, float>>(args, stream));
+    case Precision::FP16:
+      return answer(launch_rows<Device, RowsTypes<half_t, float>>(args, stream));
+    case Precision::BF16:
+      return answer(launch_rows<Device, RowsTypes<bhalf_t, float>>(args, stream));
+    case Precision::TF32:
+      return answer(launch_tf32_rows<Device>(args, stream));
+  }
+  return {"spmm[gespmm]: unknown precision"};
+}
+
+}  // namespace Launch
+}  // namespace Tessera
+
+#endif
