@@ -79,10 +79,10 @@ void set_dasp(DaspOptions& dasp, const std::string& setting) {
 
 void print_list() {
   std::printf("generators, for --matrix gen:NAME[:key=value...]\n");
-  for (const Testing::GeneratorInfo& g : Testing::generators()) {
+  for (const Matrices::GeneratorInfo& g : Matrices::generators()) {
     std::printf("  %-20s %s\n", g.name.c_str(), g.alias_of.empty() ? g.summary.c_str() : g.alias_of.c_str());
     if (!g.alias_of.empty()) continue;
-    for (const Testing::GeneratorKey& k : g.keys) {
+    for (const Matrices::GeneratorKey& k : g.keys) {
       std::printf("  %-20s   %s=%s (%s)\n", "", k.name.c_str(), k.default_value.c_str(), k.accepts.c_str());
     }
   }

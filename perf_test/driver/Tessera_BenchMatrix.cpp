@@ -63,7 +63,7 @@ BenchMatrix load_matrix(const std::string& spec, std::uint64_t seed) {
   matrix.name = matrix_name(spec);
   if (is_generated(spec)) {
     try {
-      Testing::Pattern pattern = Testing::generate(spec);
+      Matrices::Pattern pattern = Matrices::generate(spec);
       if (pattern.rows > std::numeric_limits<int>::max() || pattern.cols > std::numeric_limits<int>::max()) {
         throw BenchError(ExitUsage, spec + ": more than 2^31 - 1 rows or columns");
       }
