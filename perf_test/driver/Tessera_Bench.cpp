@@ -7,14 +7,12 @@
 #include <new>
 #include <vector>
 
+#include "driver/Tessera_BenchCase.hpp"
 #include "driver/Tessera_BenchCli.hpp"
 #include "driver/Tessera_BenchContext.hpp"
 #include "driver/Tessera_BenchMain.hpp"
 #include "driver/Tessera_BenchMatrix.hpp"
-#include "driver/Tessera_BenchRead.hpp"
 #include "driver/Tessera_BenchReport.hpp"
-#include "spmm/Tessera_BenchSpmm.hpp"
-#include "spmv/Tessera_BenchSpmv.hpp"
 
 namespace Tessera {
 namespace Bench {
@@ -25,22 +23,14 @@ void bench_matrix(const BenchOptions& options, std::size_t index, Report& report
   report.start_matrix(matrix_name(spec), index);
   BenchMatrix matrix = load_matrix(spec, options.seed);
   report.describe_matrix(matrix.csr.rows, matrix.csr.cols, matrix.nnz(), matrix.seeded_values, pattern_class(matrix));
-  if (options.op == "spmm") {
-    make_values_uniform(matrix, options.seed);
-    bench_spmm(SpmmJob{options, matrix, report});
-    report.end_matrix();
-    return;
-  }
-  const std::vector<double> x = load_vector(options.x, matrix.csr.cols, options.seed, VectorRole::X);
-  std::vector<double> y;
-  if (options.beta != 0) y = load_vector(options.y, matrix.csr.rows, options.seed, VectorRole::Y);
-  if (!options.write_operands.empty()) write_operands(options, matrix, x, y);
-  bench_spmv(SpmvJob{options, matrix, x, y, report});
+  const Operation& operation = find_operation(options.op);
+  if (operation.uniform_values) make_values_uniform(matrix, options.seed);
+  operation.run(Job{options, matrix, report});
   report.end_matrix();
 }
 
 Exit bench_matrices(const BenchOptions& options) {
-  Report report(options, make_context(options));
+  Report report(options, make_context(options), find_operation(options.op).columns);
   for (std::size_t i = 0; i < options.matrices.size(); ++i) {
     try {
       bench_matrix(options, i, report);
@@ -56,7 +46,8 @@ Exit bench_matrices(const BenchOptions& options) {
 Exit run(CommandLine& line) {
   const auto options = parse_command_line(line.argc(), line.argv());
   if (!options) return ExitVerified;
-  if (options->op == "read") return bench_read(*options);
+  const Operation& operation = find_operation(options->op);
+  if (operation.read != nullptr) return operation.read(*options);
   const auto kokkos = line.start_kokkos();
   return bench_matrices(*options);
 }

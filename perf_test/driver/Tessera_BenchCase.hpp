@@ -3,58 +3,97 @@
 #ifndef TESSERA_BENCH_CASE_HPP
 #define TESSERA_BENCH_CASE_HPP
 
-#include <exception>
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "Tessera_Compat.hpp"
-#include "Tessera_Error.hpp"
-#include "driver/Tessera_BenchOptions.hpp"
+#include "Tessera_Statistics.hpp"
+#include "driver/Tessera_BenchMatrix.hpp"
+#include "driver/Tessera_BenchOperands.hpp"
+#include "driver/Tessera_BenchOperation.hpp"
 #include "driver/Tessera_BenchReport.hpp"
+#include "driver/Tessera_BenchVerdict.hpp"
 
 /// \file
-/// What the cases of all operations share.
+/// What is measured, for every operation in the same way: baselines and plans on the same operands, one row of the
+/// table each. An operation is a Product; nothing here knows a type of its operands.
 
 namespace Tessera {
 namespace Bench {
 
-/// Baselines asked for out of those that exist here; the report learns of those that do not.
-std::vector<std::string> wanted_baselines(const BenchOptions& options, Report& report,
-                                          const std::vector<std::string>& existing, const std::string& precision);
+/// A plan or a baseline that is set up. The closures own what they need, the operands apart.
+struct System {
+  std::function<void()> apply;
+  std::function<void()> update;            ///< of the values; empty: there is none
+  std::function<Statistics()> statistics;  ///< of a plan; empty for baselines, which the members below describe
+  std::function<double()> matrix_instructions;
+  std::string backend, kernel, why;
+  double workspace_bytes = 0;
+  double format_bytes = 0, padding_ratio = 0;  ///< of a format of its own; 0: it reads the CSR arrays
+  bool has_setup = false;                      ///< it has a set-up that is worth a time
+};
 
-/// The status of a baseline that declines: out of "all", that is no shortcoming of the run.
-Exit declined_baseline(const BenchOptions& options);
+/// One Tessera row of the table.
+struct Variant {
+  std::string algorithm;  ///< as on the command line
+  std::string name;       ///< of an ablation's option set
+  bool named = true;      ///< on the command line: that it is not supported is a shortcoming of the run
+};
 
-/// Runs f. A system that fails is reported, with `what` before its message, and the others still run.
+/// One operation on one matrix in one precision: its operands on the device, what computes it, the right answer.
+class Product {
+ public:
+  virtual ~Product() = default;
+  /// Sizes, types and scalars; numbers of columns where there are some.
+  virtual void describe(Record& record) const = 0;
+  virtual double matrix_bytes() const = 0;
+  /// Of vectors or dense operands: each read or written once.
+  virtual double dense_bytes() const = 0;
+  virtual double flops() const = 0;
+  /// The baselines of this build that know these types.
+  virtual std::vector<std::string> baselines() const = 0;
+  /// @throw NotSupported
+  virtual System make_baseline(const std::string& name) const = 0;
+  /// What the command line asks for, csr first so that the others can be compared with it.
+  virtual std::vector<Variant> variants() const = 0;
+  /// @param index  of variants()
+  virtual System make_plan(std::size_t index) const = 0;
+  /// The result as it is before the first product: undefined where beta is 0, which promises not to read it.
+  virtual void reset() = 0;
+  /// Of a result computed once after reset(). @param kernel  as the record names it
+  virtual Verdict check(const std::string& kernel) = 0;
+  /// The result that was checked last. @throw Error
+  virtual void write_result(const std::string& file) const = 0;
+};
+
+/// One matrix on the command line's options.
+struct Job {
+  const BenchOptions& options;
+  const BenchMatrix& matrix;
+  Report& report;
+};
+
+/// The matrix in this precision on the device. Values that do not fit are scaled, and the report says so.
+/// @param scale  is set to the power of two that they were multiplied with; alpha has to take it back
+CsrOperand make_csr(const Job& job, Precision precision, double& scale);
+
+/// Times and verifies all that is asked for.
+void run_case(const Job& job, Precision precision, Product& product);
+
+/// Runs f. What fails is reported, with `what` in the message, and the others still run.
 /// @param not_supported  the status where the library says that it does not offer this
-template <class F>
-void guarded(Report& report, const std::string& what, Exit not_supported, const F& f) {
-  const auto note = [&](const std::exception& e, Exit status) { report.note(what + ": " + e.what(), status); };
-  try {
-    f();
-  } catch (const BenchError&) {
-    throw;
-  } catch (const NotSupported& e) {
-    note(e, not_supported);
-  } catch (const NotCompiled& e) {
-    note(e, not_supported);
-  } catch (const InvalidArgument& e) {
-    note(e, ExitUsage);
-  } catch (const std::exception& e) {
-    note(e, ExitFailure);
-  }
-}
+void guarded(const Job& job, const std::string& what, Exit not_supported, const std::function<void()>& f);
 
-/// A host array in the device's memory, converted.
-template <class T, class Device, class Exec, class From>
-Kokkos::View<T*, Device> upload(const Exec& space, const char* name, const std::vector<From>& from) {
-  auto to = Compat::allocate<Kokkos::View<T*, Device>>(space, name, from.size());
-  auto host = Kokkos::create_mirror_view(to);
-  for (std::size_t i = 0; i < from.size(); ++i) host(i) = static_cast<T>(from[i]);
-  Kokkos::deep_copy(space, to, host);
-  Compat::fence(space, "Tessera::bench upload");
-  return to;
-}
+/// "fp16" or, with columns, "fp16 N=64".
+std::string case_name(Precision precision, std::int64_t columns = 0);
+
+/// The type of A's values, and of results: y_as_operand keeps 16 bits, where float is the rule.
+ElementType operand_type(Precision precision);
+ElementType result_type(Precision precision, const BenchOptions& options);
+
+/// The narrower of float and double that holds the type: what files are written from.
+void write_dense_result(const std::string& file, std::int64_t rows, std::int64_t columns,
+                        const std::vector<double>& values, ElementType type);
 
 }  // namespace Bench
 }  // namespace Tessera

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "Tessera_Device.hpp"
-#include "driver/Tessera_BaselineTypes.hpp"
+#include "driver/Tessera_BenchOperation.hpp"
 #include "matrices/Tessera_Generators.hpp"
 
 namespace Tessera {
@@ -26,9 +26,14 @@ std::string joined(const Names& names) {
   return text;
 }
 
-const Names& operations() {
-  static const Names names = {"spmv", "spmm", "sddmm", "attention", "spgemm", "read"};
-  return names;
+/// "auto, packed (spmv); auto, panels (spmm)" of a list that operations have.
+std::string of_operations(Names Operation::*list) {
+  std::string text;
+  for (const Operation& op : operations()) {
+    if ((op.*list).empty()) continue;
+    text += (text.empty() ? "" : "; ") + joined(op.*list) + " (" + op.name + ")";
+  }
+  return text;
 }
 
 /// One key=value of --dasp. Ranges are the library's to check.
@@ -79,10 +84,10 @@ void set_dasp(DaspOptions& dasp, const std::string& setting) {
 
 void print_list() {
   std::printf("generators, for --matrix gen:NAME[:key=value...]\n");
-  for (const Testing::GeneratorInfo& g : Testing::generators()) {
+  for (const Matrices::GeneratorInfo& g : Matrices::generators()) {
     std::printf("  %-20s %s\n", g.name.c_str(), g.alias_of.empty() ? g.summary.c_str() : g.alias_of.c_str());
     if (!g.alias_of.empty()) continue;
-    for (const Testing::GeneratorKey& k : g.keys) {
+    for (const Matrices::GeneratorKey& k : g.keys) {
       std::printf("  %-20s   %s=%s (%s)\n", "", k.name.c_str(), k.default_value.c_str(), k.accepts.c_str());
     }
   }
@@ -90,109 +95,92 @@ void print_list() {
   for (const BackendInfo& b : available_backends()) {
     std::printf("  %-20s %s\n", b.name.c_str(), b.usable ? b.facts.name : b.reason.c_str());
   }
-  std::printf("\nbaselines of spmv: %s, cusparse (both CSR algorithms)\n", joined(known_baselines("spmv")).c_str());
-  std::printf("baselines of spmm: %s, cusparse (all of its CSR algorithms)\n", joined(known_baselines("spmm")).c_str());
+  std::printf("\nbaselines; cusparse is all of its CSR algorithms\n");
+  for (const Operation& op : operations()) {
+    if (!op.baselines.empty()) std::printf("  %-20s %s\n", op.name.c_str(), joined(op.baselines).c_str());
+  }
 }
 
-void check_spmv(const BenchOptions& o, bool columns_given) {
-  if (o.n != 1 || o.k != 0 || columns_given) {
-    usage("spmv multiplies one vector: it takes neither --n nor --k nor --columns");
-  }
-  if (o.layout_left) usage("--layout belongs to spmm");
-  for (const std::string& name : o.algorithms) {
-    if (name != "all") parse_spmv_algorithm(name);
-  }
-  for (const Precision p : o.precisions) {
-    if (p == Precision::TF32) {
-      throw BenchError(ExitNotSupported, "spmv has no tf32; it offers fp64, fp32, fp16 and bf16");
+bool contains(const Names& list, const std::string& name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+/// Options that belong to some operations were given to one of those only.
+void check_taken(const CLI::App& app, const Operation& own) {
+  for (const Operation& other : operations()) {
+    for (const std::string& option : other.takes) {
+      if (app.count(option) > 0 && !contains(own.takes, option)) usage(option + " belongs to " + other.name);
     }
-  }
-}
-
-void check_spmm(const BenchOptions& o, bool dasp_given) {
-  if (o.n != 1 || o.k != 0) usage("spmm takes --columns, and neither --n nor --k");
-  for (const std::int64_t n : o.columns) {
-    if (n < 1 || n > std::numeric_limits<std::int32_t>::max()) usage("--columns: 1 to 2^31 - 1 are possible");
-  }
-  if (dasp_given || o.value_classes) usage("--dasp and --value-classes belong to spmv");
-  if (!o.x.empty() || !o.y.empty() || !o.write_result.empty() || !o.write_operands.empty()) {
-    usage("spmm has seeded dense operands only: --x, --y, --write-result and --write-operands belong to spmv");
-  }
-  for (const std::string& name : o.algorithms) {
-    if (name != "all") parse_spmm_algorithm(name);
   }
 }
 
 /// What CLI11 cannot check.
-void check(const BenchOptions& o, bool columns_given, bool dasp_given) {
+void check(const BenchOptions& o, const Operation& op) {
   if (o.matrices.empty()) usage("--matrix FILE or --matrix gen:NAME is missing");
-  if (o.op == "read") return;
-  if (o.op != "spmv" && o.op != "spmm") {
-    throw BenchError(ExitNotSupported,
-                     "op '" + o.op + "' does not exist yet; this tessera_bench has spmv, spmm and read");
-  }
-  if (!o.matrix_b.empty()) usage("--matrix-b belongs to spgemm");
-  if (o.op == "spmv") {
-    check_spmv(o, columns_given);
-  } else {
-    check_spmm(o, dasp_given);
-  }
-  for (const std::string& name : o.baselines) {
-    const Names& known = known_baselines(o.op);
-    if (name == "all" || name == "none" || name == "cusparse") continue;
-    if (std::find(known.begin(), known.end(), name) == known.end()) {
-      usage("unknown baseline '" + name + "'; known: none, all, cusparse, " + joined(known));
+  if (op.read != nullptr) return;
+  for (const std::string& name : o.algorithms) {
+    if (name != "all" && !contains(op.algorithms, name)) {
+      usage("unknown algorithm '" + name + "' of " + op.name + "; known: all, " + joined(op.algorithms));
     }
   }
-  if (o.write_operands.empty() && o.write_result.empty()) return;
+  for (const Precision p : o.precisions) {
+    if (std::find(op.precisions.begin(), op.precisions.end(), p) != op.precisions.end()) continue;
+    Names known;
+    for (const Precision q : op.precisions) known.emplace_back(to_string(q));
+    throw BenchError(ExitNotSupported, op.name + " has no " + to_string(p) + "; it offers " + joined(known));
+  }
+  for (const std::int64_t n : o.columns) {
+    if (n < 1 || n > std::numeric_limits<std::int32_t>::max()) usage("--columns: 1 to 2^31 - 1 are possible");
+  }
+  for (const std::string& name : o.baselines) {
+    if (name == "all" || name == "none" || name == "cusparse" || contains(op.baselines, name)) continue;
+    usage("unknown baseline '" + name + "'; known: none, all, cusparse, " + joined(op.baselines));
+  }
   if (o.ablation && !o.write_result.empty()) usage("--ablation and --write-result exclude each other");
 }
 
-}  // namespace
-
-std::optional<BenchOptions> parse_command_line(int argc, char** argv) {
-  BenchOptions o;
+/// What the command line gives as text.
+struct Texts {
   std::string backend = "auto", y_type = "float", selection = "predict", layout = "right";
   std::vector<std::int64_t> columns;
   Names precisions, dasp;
   bool list = false;
-  CLI::App app(
-      "Times Tessera's operations beside other libraries and verifies every result.\n"
-      "Exit status: 0 all results verified, 1 failure at run time, 2 bad usage, 3 bad or unreadable input,\n"
-      "4 a wrong result, 5 not supported or not built.",
-      "tessera_bench");
-  app.option_defaults()->always_capture_default();
-  app.add_option("--op", o.op, "Operation; read times the Matrix Market reader")->check(CLI::IsMember(operations()));
+};
+
+void add_problem(CLI::App& app, BenchOptions& o, Texts& t) {
+  std::string summary = "Operation";
+  Names names;
+  for (const Operation& op : operations()) {
+    summary += (names.empty() ? ": " : "; ") + op.name + ": " + op.summary;
+    names.push_back(op.name);
+  }
+  app.add_option("--op", o.op, summary)->check(CLI::IsMember(names));
   app.add_option("--matrix", o.matrices, "FILE.mtx[.gz] or gen:NAME[:key=value...]; several are allowed (--list)")
       ->default_str("");
-  app.add_option("--matrix-b", o.matrix_b, "Second matrix (spgemm)");
-  app.add_option("--algorithm", o.algorithms,
-                 "all, or names: auto, packed, csr5, dasp, csr (spmv); auto, panels, flash, gespmm, csr (spmm)")
-      ->delimiter(',');
-  app.add_option("--backend", backend, "auto, kokkos, reference, emulated-nvidia, emulated-amd, cuda or hip");
-  app.add_option("--precision", precisions, "fp64, fp32, tf32, fp16, bf16; several with commas")
+  app.add_option("--precision", t.precisions, "fp64, fp32, tf32 (spmm), fp16, bf16; several with commas")
       ->delimiter(',')
       ->default_str("fp64");
-  app.add_option("--y-type", y_type, "y (spmm: C) of fp16 and bf16: float, or same as the operands")
+  app.add_option("--y-type", t.y_type, "y (spmm: C) of fp16 and bf16: float, or same as the operands")
       ->check(CLI::IsMember(Names{"float", "same"}));
   app.add_option("--offset-bits", o.offset_bits, "Width of CSR offsets: 32, 64, or 0: by the entries")
       ->check(CLI::IsMember(std::vector<int>{0, 32, 64}));
-  app.add_option("--columns", columns, "Columns of B and C (spmm); several with commas, each is measured")
+  app.add_option("--columns", t.columns, "Columns of B and C (spmm); several with commas, each is measured")
       ->delimiter(',')
-      ->default_str("32,64,128,256");
-  app.add_option("--layout", layout, "Of B and C (spmm)")->check(CLI::IsMember(Names{"right", "left"}));
-  app.add_option("--n", o.n, "Columns of the dense operands (sddmm, attention)")->check(CLI::PositiveNumber);
-  app.add_option("--k", o.k, "Inner dimension (sddmm, attention)")->check(CLI::NonNegativeNumber);
-  app.add_option("--alpha", o.alpha, "y = alpha A x + beta y, C = alpha A B + beta C");
-  app.add_option("--beta", o.beta, "See --alpha; not 0: y (C) starts with seeded values");
+      ->default_str("32,64,128,256, or those of --x");
+  app.add_option("--layout", t.layout, "Of B and C (spmm)")->check(CLI::IsMember(Names{"right", "left"}));
+  app.add_option("--alpha", o.alpha, "See --op");
+  app.add_option("--beta", o.beta, "See --op; not 0: y (C) starts with seeded values or those of --y");
   app.add_option("--seed", o.seed, "Seed of all values that no file gives");
-  app.add_option("--repeat", o.repeat, "Batches of at least 0.3 ms a time is taken from")->check(CLI::Range(1, 100000));
-  app.add_option("--budget", o.budget, "Seconds after which a case stops repeating")->check(CLI::PositiveNumber);
-  app.add_flag("--cold", o.cold, "Also time single runs after the caches were overwritten");
+}
+
+void add_systems(CLI::App& app, BenchOptions& o, Texts& t) {
+  app.add_option("--algorithm", o.algorithms, "all, or names: " + of_operations(&Operation::algorithms))
+      ->delimiter(',');
+  app.add_option("--backend", t.backend, "auto, kokkos, reference, emulated-nvidia, emulated-amd, cuda or hip");
   app.add_option("--baseline", o.baselines, "none, all, or names (--list)")->delimiter(',');
-  app.add_option("--dasp", dasp,
+  app.add_option("--dasp", t.dasp,
                  "key=value,...: threshold, max_medium, min_pairs, sort=auto|window|global, entries_per_wave, "
-                 "adaptive=0|1, bypass=auto|0|1")
+                 "adaptive=0|1, bypass=auto|0|1 (spmv)")
       ->delimiter(',')
       ->default_str("");
   app.add_flag(
@@ -200,23 +188,69 @@ std::optional<BenchOptions> parse_command_line(int argc, char** argv) {
       "spmv: DASP with adaptive on and off times bypass on and off. spmm: flash with windows of 16 rows (16x1), "
       "direct mapping (direct) and padded blocks (sr) beside the published choice");
   app.add_flag("--value-classes", o.value_classes,
-               "Packed slices of a backend may store values in fewer bytes where that loses nothing. Off, so that "
-               "figures stand for "
-               "general values: generated ones have 8 significant bits, and fp64 would always be stored as float");
-  app.add_option("--selection", selection, "How auto decides: predict, or measure the two best predictions")
+               "Packed slices of a backend may store values in fewer bytes where that loses nothing (spmv). Off, so "
+               "that figures stand for general values: generated ones have 8 significant bits, and fp64 would always "
+               "be stored as float");
+  app.add_option("--selection", t.selection, "How auto decides: predict, or measure the two best predictions")
       ->check(CLI::IsMember(Names{"predict", "measure"}));
   app.add_flag("--regret", o.regret,
                "Also measure auto, and print its time over that of the fastest other algorithm of the run");
+}
+
+void add_measuring(CLI::App& app, BenchOptions& o, Texts& t) {
+  app.add_option("--repeat", o.repeat, "Batches of at least 0.3 ms a time is taken from")->check(CLI::Range(1, 100000));
+  app.add_option("--budget", o.budget, "Seconds after which a case stops repeating")->check(CLI::PositiveNumber);
+  app.add_flag("--cold", o.cold, "Also time single runs after the caches were overwritten");
   app.add_flag("--ceiling", o.ceiling, "Measure the streaming read rate first");
-  app.add_option("--x", o.x, "Matrix Market vector x instead of seeded values");
-  app.add_option("--y", o.y, "Matrix Market vector y, read if beta is not 0");
-  app.add_option("--write-result", o.write_result, "Write y; several results get suffixes");
-  app.add_option("--write-operands", o.write_operands, "Write A.mtx, x.mtx (and y.mtx) into this folder");
+  app.add_option("--x", o.x, "Matrix Market vector x (spmm: array B, any number of columns) instead of seeded values");
+  app.add_option("--y", o.y, "Matrix Market vector y (spmm: array C) on entry, read if beta is not 0");
+  app.add_option("--write-result", o.write_result, "Write y (spmm: C); several results get suffixes");
+  app.add_option("--write-operands", o.write_operands,
+                 "Write A.mtx, x.mtx and y.mtx (spmm: B.mtx and C.mtx) into this folder; y and C if beta is not 0");
   app.add_option("--json", o.json, "Write all records");
   app.add_option("--csv", o.csv, "Write all records, row classes apart");
   app.add_flag("--quiet", o.quiet, "Print failures only, and the summary of several matrices");
   app.add_flag("--verbose", o.verbose, "Also print why, minimum times and row classes");
-  app.add_flag("--list", list, "List generators, backends and baselines");
+  app.add_flag("--list", t.list, "List generators, backends and baselines");
+}
+
+/// Each once, in their order.
+template <class T>
+std::vector<T> distinct(const std::vector<T>& values) {
+  std::vector<T> result;
+  for (const T& v : values) {
+    if (std::find(result.begin(), result.end(), v) == result.end()) result.push_back(v);
+  }
+  return result;
+}
+
+void interpret(const Texts& t, BenchOptions& o) {
+  o.backend = parse_backend(t.backend);
+  if (!t.precisions.empty()) o.precisions.clear();
+  for (const std::string& name : t.precisions) o.precisions.push_back(parse_precision(name));
+  o.precisions = distinct(o.precisions);
+  o.y_as_operand = t.y_type == "same";
+  o.layout_left = t.layout == "left";
+  o.columns_given = !t.columns.empty();
+  if (o.columns_given) o.columns = distinct(t.columns);
+  if (t.selection == "measure") o.selection = Selection::Measure;
+  for (const std::string& setting : t.dasp) set_dasp(o.dasp, setting);
+}
+
+}  // namespace
+
+std::optional<BenchOptions> parse_command_line(int argc, char** argv) {
+  BenchOptions o;
+  Texts texts;
+  CLI::App app(
+      "Times Tessera's operations beside other libraries and verifies every result.\n"
+      "Exit status: 0 all results verified, 1 failure at run time, 2 bad usage, 3 bad or unreadable input,\n"
+      "4 a wrong result, 5 not supported or not built.",
+      "tessera_bench");
+  app.option_defaults()->always_capture_default();
+  add_problem(app, o, texts);
+  add_systems(app, o, texts);
+  add_measuring(app, o, texts);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
@@ -226,26 +260,15 @@ std::optional<BenchOptions> parse_command_line(int argc, char** argv) {
     }
     usage(e.what());
   }
-  if (list) {
+  if (texts.list) {
     print_list();
     return std::nullopt;
   }
   try {
-    o.backend = parse_backend(backend);
-    if (!precisions.empty()) o.precisions.clear();
-    for (const std::string& name : precisions) {
-      const Precision p = parse_precision(name);
-      if (std::find(o.precisions.begin(), o.precisions.end(), p) == o.precisions.end()) o.precisions.push_back(p);
-    }
-    o.y_as_operand = y_type == "same";
-    o.layout_left = layout == "left";
-    if (!columns.empty()) o.columns.clear();
-    for (const std::int64_t n : columns) {
-      if (std::find(o.columns.begin(), o.columns.end(), n) == o.columns.end()) o.columns.push_back(n);
-    }
-    if (selection == "measure") o.selection = Selection::Measure;
-    for (const std::string& setting : dasp) set_dasp(o.dasp, setting);
-    check(o, !columns.empty(), !dasp.empty());
+    const Operation& op = find_operation(o.op);
+    interpret(texts, o);
+    if (op.read == nullptr) check_taken(app, op);
+    check(o, op);
   } catch (const InvalidArgument& e) {
     usage(e.what());
   }

@@ -63,7 +63,7 @@ BenchMatrix load_matrix(const std::string& spec, std::uint64_t seed) {
   matrix.name = matrix_name(spec);
   if (is_generated(spec)) {
     try {
-      Testing::Pattern pattern = Testing::generate(spec);
+      Matrices::Pattern pattern = Matrices::generate(spec);
       if (pattern.rows > std::numeric_limits<int>::max() || pattern.cols > std::numeric_limits<int>::max()) {
         throw BenchError(ExitUsage, spec + ": more than 2^31 - 1 rows or columns");
       }
@@ -123,18 +123,22 @@ void make_values_uniform(BenchMatrix& matrix, std::uint64_t seed) {
   }
 }
 
+io::HostDense<double> load_dense(const std::string& file) {
+  try {
+    return io::read_matrix_market_dense<double>(file);
+  } catch (const Error& e) {
+    throw BenchError(ExitInput, e.what());
+  }
+}
+
 std::vector<double> load_vector(const std::string& file, std::int64_t size, std::uint64_t seed, VectorRole role) {
   if (!file.empty()) {
-    try {
-      io::HostDense<double> dense = io::read_matrix_market_dense<double>(file);
-      if (static_cast<std::int64_t>(dense.values.size()) != size || (dense.rows != size && dense.cols != size)) {
-        throw BenchError(ExitInput, file + ": " + std::to_string(dense.rows) + " x " + std::to_string(dense.cols) +
-                                        " values, the matrix needs a vector of " + std::to_string(size));
-      }
-      return std::move(dense.values);
-    } catch (const Error& e) {
-      throw BenchError(ExitInput, e.what());
+    io::HostDense<double> dense = load_dense(file);
+    if (static_cast<std::int64_t>(dense.values.size()) != size || (dense.rows != size && dense.cols != size)) {
+      throw BenchError(ExitInput, file + ": " + std::to_string(dense.rows) + " x " + std::to_string(dense.cols) +
+                                      " values, the matrix needs a vector of " + std::to_string(size));
     }
+    return std::move(dense.values);
   }
   std::vector<double> values(static_cast<std::size_t>(size));
   for (std::int64_t i = 0; i < size; ++i) {
@@ -176,14 +180,12 @@ std::string with_suffix(const std::string& file, const std::string& suffix) {
   return file.substr(0, ending) + clean + file.substr(ending);
 }
 
-void write_operands(const BenchOptions& options, const BenchMatrix& matrix, const std::vector<double>& x,
-                    const std::vector<double>& y) {
+void write_operands(const BenchOptions& options, const BenchMatrix& matrix, const std::vector<DenseFile>& others) {
   const std::string suffix = options.matrices.size() > 1 ? matrix.name : std::string();
-  const auto file = [&](const char* name) { return with_suffix(options.write_operands + "/" + name, suffix); };
+  const auto file = [&](const std::string& name) { return with_suffix(options.write_operands + "/" + name, suffix); };
   try {
     io::write_matrix_market(file("A.mtx"), matrix.csr);
-    write_vector(file("x.mtx"), x);
-    if (options.beta != 0) write_vector(file("y.mtx"), y);
+    for (const DenseFile& other : others) io::write_matrix_market(file(other.name), other.dense);
   } catch (const Error& e) {
     throw BenchError(ExitInput, e.what());
   }

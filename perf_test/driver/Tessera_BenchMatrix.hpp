@@ -55,19 +55,15 @@ double fitting_scale(const std::vector<double>& values, Precision precision);
 /// FILE with a suffix before its ending(s): y.mtx.gz and "a:b" give y_a_b.mtx.gz. An empty suffix leaves it alone.
 std::string with_suffix(const std::string& file, const std::string& suffix);
 
-/// DIR/A.mtx, DIR/x.mtx and, if beta is not 0, DIR/y.mtx; with the matrix's name as a suffix if there are several.
-void write_operands(const BenchOptions& options, const BenchMatrix& matrix, const std::vector<double>& x,
-                    const std::vector<double>& y);
+/// A Matrix Market file as a dense matrix. @throw BenchError  ExitInput
+io::HostDense<double> load_dense(const std::string& file);
 
-/// A vector as a Matrix Market array.
-template <class T>
-void write_vector(const std::string& file, const std::vector<T>& values) {
-  io::HostDense<T> dense;
-  dense.rows = static_cast<std::int64_t>(values.size());
-  dense.cols = 1;
-  dense.values = values;
-  io::write_matrix_market(file, dense);
-}
+struct DenseFile {
+  std::string name;
+  io::HostDense<double> dense;
+};
+/// DIR/A.mtx and the others; with the matrix's name as a suffix if there are several. @throw BenchError  ExitInput
+void write_operands(const BenchOptions& options, const BenchMatrix& matrix, const std::vector<DenseFile>& others);
 
 }  // namespace Bench
 }  // namespace Tessera

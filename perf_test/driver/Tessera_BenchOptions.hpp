@@ -38,12 +38,11 @@ class BenchError : public std::runtime_error {
 struct BenchOptions {
   std::string op = "spmv";
   std::vector<std::string> matrices;
-  std::string matrix_b;
   std::vector<std::string> algorithms = {"all"};
   Backend backend = Backend::Auto;
   std::vector<Precision> precisions = {Precision::FP64};
-  std::int64_t n = 1, k = 0;
   std::vector<std::int64_t> columns = {32, 64, 128, 256};  ///< spmm: of B and C, one case each
+  bool columns_given = false;                              ///< on the command line, not the ones above
   bool layout_left = false;                                ///< spmm: B and C in LayoutLeft instead of LayoutRight
   double alpha = 1, beta = 0;
   std::uint64_t seed = 1;

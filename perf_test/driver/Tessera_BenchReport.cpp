@@ -60,9 +60,9 @@ std::string format_seconds(double seconds) {
   return format_number(pattern, value) + (micro ? " us" : milli ? " ms" : " s");
 }
 
-Report::Report(const BenchOptions& options, const BenchContext& context)
-    : options_(options), context_(context), terminal_(isatty(STDERR_FILENO) == 1), begin_(now()) {
-  if (options_.ablation && !spmm()) label_width_ = 28;
+Report::Report(const BenchOptions& options, const BenchContext& context, bool columns)
+    : options_(options), context_(context), columns_(columns), terminal_(isatty(STDERR_FILENO) == 1), begin_(now()) {
+  if (options_.ablation && !columns_) label_width_ = 28;
   if (options_.quiet) return;
   std::printf("tessera_bench --op %s: %s\n%s, Tessera %s, Kokkos %s, %s\n", options_.op.c_str(),
               context_.device.c_str(), context_.execution_space.c_str(), context_.tessera.c_str(),
@@ -91,7 +91,7 @@ void Report::start_matrix(const std::string& name, std::size_t index) {
   matrix_ = name;
   index_ = index;
   first_of_matrix_ = records_.size();
-  header_printed_ = false;
+  header_printed_ = cached_shown_ = false;
   progress("read");
 }
 
@@ -109,14 +109,14 @@ void Report::describe_matrix(std::int64_t rows, std::int64_t cols, std::int64_t 
 
 void Report::print_header() {
   std::printf("  %-*s %-15s %-5s", static_cast<int>(label_width_), "algorithm", "backend", "prec");
-  if (spmm()) std::printf(" %5s", "N");
+  if (columns_) std::printf(" %5s", "N");
   std::printf(" %-22s %10s", "kernel", "time");
   if (options_.cold) std::printf(" %10s", "cold");
   std::printf(" %8s %8s %8s %8s", "speedup", "GB/s", "CSR GB/s", "GFLOP/s");
   // The compulsory bytes (A in CSR, B and C once) at the streaming read, over the time.
-  if (spmm() && context_.stream_gbytes_per_second > 0) std::printf(" %7s", "of roof");
+  if (context_.stream_gbytes_per_second > 0) std::printf(" %7s", "of roof");
   std::printf(" %7s %10s", "padding", "set-up");
-  if (spmm()) std::printf(" %8s", "applies");
+  if (columns_) std::printf(" %8s", "applies");
   std::printf(" %10s %9s\n", "break-even", "err/bound");
   header_printed_ = true;
 }
@@ -139,7 +139,7 @@ void Report::print_row(const Record& r) {
   std::printf("  %-*s", static_cast<int>(label_width_), r.label().c_str());
   text(r.backend, -15);
   text(r.precision, -5);
-  if (spmm()) text(std::to_string(r.n), 5);
+  if (columns_) text(std::to_string(r.n), 5);
   text(r.kernel.substr(0, 22), -22);
   text(format_seconds(r.seconds_median), 10);
   if (options_.cold) text(format_seconds(r.seconds_cold_median), 10);
@@ -147,32 +147,40 @@ void Report::print_row(const Record& r) {
   text(format_number("%.1f", r.gbytes_per_second()), 8);
   text(format_number("%.1f", r.csr_gbytes_per_second()), 8);
   text(format_number("%.2f", r.gflops), 8);
-  if (spmm() && context_.stream_gbytes_per_second > 0) text(format_number("%.3f", r.roof_share), 7);
+  if (context_.stream_gbytes_per_second > 0) {
+    // A share of main memory's rate says nothing where less than the operands came from there.
+    const bool cached = r.roof_share > 1;
+    text(cached ? "cached" : format_number("%.3f", r.roof_share), 7);
+    cached_shown_ = cached_shown_ || cached;
+  }
   text(format_number("%.3f", r.padding_ratio), 7);
   text(format_seconds(r.setup_seconds), 10);
-  if (spmm()) text(format_number("%.1f", r.setup_applies()), 8);
+  if (columns_) text(format_number("%.1f", r.setup_applies()), 8);
   text(break_even(r), 10);
   text(shown_error(r.error_over_bound), 9);
   std::printf("%s%s\n", r.emulated ? " emulated" : "", r.verified ? "" : "  WRONG");
 }
 
 void Report::print_classes(const Record& r) const {
-  // Formats of SpMM count windows and vectors, the same for every N.
-  if (r.classes.empty() || (spmm() && r.n != options_.columns.front())) return;
+  // Formats of SpMM count windows and vectors, the same for every N. Classes without rows are classes of slots, of
+  // which padding makes more than there are entries.
+  if (r.classes.empty() || (columns_ && r.n != options_.columns.front())) return;
   const auto share = [](long long part, std::int64_t whole) {
     return part == 0 || whole == 0
                ? std::string("-")
                : format_number("%.1f%%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
   };
   std::printf("  %s %s %s:", r.label().c_str(), r.precision.c_str(),
-              spmm() ? "format" : "classes (share of rows | of entries)");
+              columns_ ? "format" : "classes (share of rows | of entries or stored slots)");
+  const auto slots = static_cast<std::int64_t>(static_cast<double>(r.nnz) * (1 + r.padding_ratio) + 0.5);
   for (const ClassShare& c : r.classes) {
     if (c.rows == 0 && c.nnz == 0) continue;
-    if (spmm()) {
+    if (columns_) {
       std::printf("  %s %lld", c.name.c_str(), c.rows);
       continue;
     }
-    std::printf("  %s %s | %s", c.name.c_str(), share(c.rows, r.rows).c_str(), share(c.nnz, r.nnz).c_str());
+    std::printf("  %s %s | %s", c.name.c_str(), share(c.rows, r.rows).c_str(),
+                share(c.nnz, c.rows == 0 ? slots : r.nnz).c_str());
   }
   std::printf("\n");
 }
@@ -186,7 +194,7 @@ void Report::add(Record record) {
   if (!record.verified) {
     const Exit status = ExitWrongResult;
     if (severity(status) > severity(status_)) status_ = status;
-    const std::string columns = spmm() ? " N=" + std::to_string(record.n) : std::string();
+    const std::string columns = columns_ ? " N=" + std::to_string(record.n) : std::string();
     std::fprintf(stderr, "tessera_bench: WRONG RESULT: %s %s%s on %s: %s\n", record.label().c_str(),
                  record.precision.c_str(), columns.c_str(), record.matrix.c_str(), record.fault.c_str());
   }
@@ -197,7 +205,7 @@ void Report::add(Record record) {
       std::printf("      %s; minimum %s of %d x %d runs, update %s", record.why.c_str(),
                   format_seconds(record.seconds_min).c_str(), record.samples, record.runs_per_sample,
                   format_seconds(record.update_seconds).c_str());
-      if (spmm()) {
+      if (columns_) {
         std::printf("; format %s MB, %s matrix instructions", format_number("%.3f", 1e-6 * record.format_bytes).c_str(),
                     format_number("%.0f", record.matrix_instructions).c_str());
       }
@@ -222,6 +230,10 @@ void Report::end_matrix() {
   clear_progress();
   if (!options_.quiet && (options_.matrices.size() == 1 || options_.verbose)) {
     for (std::size_t i = first_of_matrix_; i < records_.size(); ++i) print_classes(records_[i]);
+  }
+  if (cached_shown_) {
+    std::printf(
+        "  cached: in less time than reading its operands from main memory takes; part of them stay in caches\n");
   }
   std::fflush(stdout);
   write_files();

@@ -30,6 +30,7 @@ struct Record {
   std::string layout;     ///< of B and C: "right" or "left"; empty for vectors
   bool emulated = false;  ///< an emulated matrix unit: its times say nothing about a device
   std::int64_t rows = 0, cols = 0, nnz = 0, n = 1, k = 0;
+  bool columns = false;  ///< the operation has n columns, so that tables show them
   double alpha = 1, beta = 0, value_scale = 1;
   int offset_bits = 32;
   double seconds_median = unknown, seconds_min = unknown;
@@ -59,7 +60,7 @@ struct Record {
   std::string label() const {
     if (chosen_by_auto()) return "auto->" + algorithm;
     if (variant.empty()) return algorithm;
-    return op == "spmm" ? algorithm + "-" + variant : algorithm + "[" + variant + "]";
+    return columns ? algorithm + "-" + variant : algorithm + "[" + variant + "]";
   }
   /// What a summary over matrices calls it: auto is one system, whatever it takes.
   std::string system() const { return chosen_by_auto() ? asked : label(); }
@@ -69,7 +70,8 @@ struct Record {
 
 class Report {
  public:
-  Report(const BenchOptions& options, const BenchContext& context);
+  /// @param columns  the operation has columns N
+  Report(const BenchOptions& options, const BenchContext& context, bool columns);
 
   void start_matrix(const std::string& name, std::size_t index);
   /// Sizes are known only after reading or generating.
@@ -87,7 +89,6 @@ class Report {
   Exit finish();
 
  private:
-  bool spmm() const { return options_.op == "spmm"; }
   void print_header();
   void print_row(const Record& record);
   double speedup(const Record& record) const;
@@ -102,6 +103,7 @@ class Report {
   std::size_t first_of_matrix_ = 0;
   std::string matrix_, pattern_;
   std::size_t index_ = 0;
+  bool columns_ = false, cached_shown_ = false;
   std::size_t label_width_ = 20;
   bool header_printed_ = false, progress_shown_ = false, terminal_ = false;
   double begin_ = 0;

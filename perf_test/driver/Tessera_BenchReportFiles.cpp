@@ -151,6 +151,7 @@ void write_json(const std::string& file, const BenchContext& context, const Benc
                             {"speedup_minimum", number(c.minimum)},
                             {"speedup_minimum_matrix", c.minimum_matrix},
                             {"wins", c.wins},
+                            {"ties", c.ties},
                             {"matrices", c.matrices}});
   }
   j["auto"] = Json::array();

@@ -48,7 +48,7 @@ T& of_group(std::vector<T>& list, const Group& group) {
   return list.back();
 }
 
-bool of_spmm(const std::vector<Record>& records) { return !records.empty() && records.front().op == "spmm"; }
+bool have_columns(const std::vector<Record>& records) { return !records.empty() && records.front().columns; }
 
 /// Sum of logarithms.
 struct Mean {
@@ -64,67 +64,109 @@ struct Mean {
 
 }  // namespace
 
-std::vector<Comparison> compare(const std::vector<Record>& records) {
-  const std::string best_baseline = "best baseline";
-  // Best time of each system on each matrix, precision and N; "cusparse" stands for the best of its CSR algorithms.
-  struct Times {
-    double warm, cold;
-  };
-  std::map<std::pair<Group, std::string>, std::map<std::string, Times>> cases;
-  std::vector<std::pair<Group, std::string>> tessera, baselines;  // with labels, in the order of appearance
-  const auto remember = [](auto& list, const Group& group, const std::string& label) {
-    const auto entry = std::make_pair(group, label);
+namespace {
+
+const char* const best_baseline = "best baseline";
+
+/// One system on one matrix: its best times, and what ran at the best warm one.
+struct Best {
+  double warm, cold;
+  const Record* record;
+};
+using Key = std::pair<Group, std::string>;                       ///< group and matrix, or group and system
+using BestOfCases = std::map<Key, std::map<std::string, Best>>;  ///< by group and matrix, then by system
+
+/// "cusparse" stands for the best of its CSR algorithms.
+std::string system_of(const Record& r) { return r.algorithm.rfind("cusparse-alg", 0) == 0 ? "cusparse" : r.system(); }
+
+BestOfCases best_of_cases(const std::vector<Record>& records) {
+  BestOfCases cases;
+  for (const Record& r : records) {
+    if (!r.counts()) continue;
+    auto& systems = cases[{Group(r.precision, r.n), r.matrix}];
+    const auto keep_best = [&](const std::string& name) {
+      const auto [at, fresh] = systems.insert({name, {r.seconds_median, r.seconds_cold_median, &r}});
+      if (fresh) return;
+      Best& best = at->second;
+      if (r.seconds_median < best.warm) best.record = &r;
+      best.warm = std::fmin(best.warm, r.seconds_median);
+      best.cold = std::fmin(best.cold, r.seconds_cold_median);
+    };
+    keep_best(system_of(r));
+    if (r.role == "baseline") keep_best(best_baseline);
+  }
+  return cases;
+}
+
+/// Systems in the order of appearance: Tessera's, and those they are compared with.
+struct Peers {
+  std::vector<Key> tessera, against;
+};
+
+Peers peers_of(const std::vector<Record>& records) {
+  Peers peers;
+  const auto remember = [](std::vector<Key>& list, const Key& entry) {
     if (std::find(list.begin(), list.end(), entry) == list.end()) list.push_back(entry);
   };
   for (const Record& r : records) {
     if (!r.counts()) continue;
-    const Group group(r.precision, r.n);
-    const bool cusparse = r.algorithm.rfind("cusparse-alg", 0) == 0;
-    const std::string label = cusparse ? "cusparse" : r.system();
-    const auto keep_best = [&](const std::string& name) {
-      const auto [at, fresh] = cases[{group, r.matrix}].insert({name, {r.seconds_median, r.seconds_cold_median}});
-      if (fresh) return;
-      at->second.warm = std::fmin(at->second.warm, r.seconds_median);
-      at->second.cold = std::fmin(at->second.cold, r.seconds_cold_median);
-    };
-    keep_best(label);
-    if (r.role == "baseline") keep_best(best_baseline);
-    if (r.role == "tessera") remember(tessera, group, label);
-    if (r.role != "tessera" || label == "csr") remember(baselines, group, label);
+    const Key key(Group(r.precision, r.n), system_of(r));
+    if (r.role == "tessera") remember(peers.tessera, key);
+    if (r.role != "tessera" || key.second == "csr") remember(peers.against, key);
   }
-  for (const auto& own : tessera) {
-    const auto foreign = std::count_if(baselines.begin(), baselines.end(),
-                                       [&](const auto& b) { return b.first == own.first && b.second != "csr"; });
-    if (foreign > 1) remember(baselines, own.first, best_baseline);
+  for (const Key& own : peers.tessera) {
+    const auto foreign = std::count_if(peers.against.begin(), peers.against.end(),
+                                       [&](const Key& b) { return b.first == own.first && b.second != "csr"; });
+    if (foreign > 1) remember(peers.against, {own.first, best_baseline});
   }
+  return peers;
+}
+
+/// As auto and the algorithm that it took.
+bool same_kernel(const Record& a, const Record& b) {
+  return a.role == b.role && a.algorithm == b.algorithm && a.variant == b.variant && a.backend == b.backend &&
+         a.kernel == b.kernel;
+}
+
+Comparison compare_two(const BestOfCases& cases, const Key& own, const Key& other) {
+  Comparison c;
+  c.precision = own.first.first;
+  c.n = own.first.second;
+  c.label = own.second;
+  c.against = other.second;
+  double sum = 0, cold_sum = 0;
+  for (const auto& one : cases) {
+    if (one.first.first != own.first) continue;
+    const auto a = one.second.find(own.second), b = one.second.find(other.second);
+    if (a == one.second.end() || b == one.second.end()) continue;
+    const double speedup = b->second.warm / a->second.warm;
+    sum += std::log(speedup);
+    if (!(speedup >= c.minimum)) {
+      c.minimum = speedup;
+      c.minimum_matrix = one.first.second;
+    }
+    cold_sum += std::log(b->second.cold / a->second.cold);
+    const bool tie = same_kernel(*a->second.record, *b->second.record);
+    c.ties += tie;
+    c.wins += !tie && a->second.warm < b->second.warm;
+    ++c.matrices;
+  }
+  c.geometric_mean = std::exp(sum / c.matrices);
+  c.cold_geometric_mean = std::exp(cold_sum / c.matrices);
+  return c;
+}
+
+}  // namespace
+
+std::vector<Comparison> compare(const std::vector<Record>& records) {
+  const BestOfCases cases = best_of_cases(records);
+  const Peers peers = peers_of(records);
   std::vector<Comparison> result;
-  for (const auto& own : tessera) {
-    for (const auto& other : baselines) {
+  for (const Key& own : peers.tessera) {
+    for (const Key& other : peers.against) {
       if (own.first != other.first || own.second == other.second) continue;
-      Comparison c;
-      c.precision = own.first.first;
-      c.n = own.first.second;
-      c.label = own.second;
-      c.against = other.second;
-      double sum = 0, cold_sum = 0;
-      for (const auto& one : cases) {
-        if (one.first.first != own.first) continue;
-        const auto a = one.second.find(own.second), b = one.second.find(other.second);
-        if (a == one.second.end() || b == one.second.end()) continue;
-        const double speedup = b->second.warm / a->second.warm;
-        sum += std::log(speedup);
-        if (!(speedup >= c.minimum)) {
-          c.minimum = speedup;
-          c.minimum_matrix = one.first.second;
-        }
-        cold_sum += std::log(b->second.cold / a->second.cold);
-        c.wins += a->second.warm < b->second.warm;
-        ++c.matrices;
-      }
-      if (c.matrices == 0) continue;
-      c.geometric_mean = std::exp(sum / c.matrices);
-      c.cold_geometric_mean = std::exp(cold_sum / c.matrices);
-      result.push_back(c);
+      const Comparison c = compare_two(cases, own, other);
+      if (c.matrices > 0) result.push_back(c);
     }
   }
   return result;
@@ -207,6 +249,17 @@ std::vector<std::string> patterns_of(const std::vector<Record>& records) {
   return result;
 }
 
+namespace {
+
+/// "3 of 4", "3 of 4, 1 same" where both ran the same kernel, "same kernel" where they always did.
+std::string wins_of(const Comparison& c) {
+  if (c.ties == c.matrices) return "same kernel";
+  const std::string wins = std::to_string(c.wins) + " of " + std::to_string(c.matrices);
+  return c.ties > 0 ? wins + ", " + std::to_string(c.ties) + " same" : wins;
+}
+
+}  // namespace
+
 void print_comparisons(const std::vector<Record>& records, std::size_t label_width, bool cold) {
   const std::vector<Comparison> comparisons = compare(records);
   if (comparisons.empty()) return;
@@ -214,19 +267,18 @@ void print_comparisons(const std::vector<Record>& records, std::size_t label_wid
   const bool emulated = std::any_of(records.begin(), records.end(), [](const Record& r) { return r.emulated; });
   std::printf("\nspeedup (time of the second over time of the first, geometric mean)%s\n",
               emulated ? "; emulated rows left out" : "");
-  const bool spmm = of_spmm(records);
+  const bool columns = have_columns(records);
   std::printf("  %-*s %-22s %-5s", width, "algorithm", "against", "prec");
-  if (spmm) std::printf(" %5s", "N");
+  if (columns) std::printf(" %5s", "N");
   std::printf(" %8s", "speedup");
   if (cold) std::printf(" %8s", "cold");
   std::printf(" %8s %12s\n", "minimum", "wins");
   for (const Comparison& c : comparisons) {
     std::printf("  %-*s %-22s %-5s", width, c.label.c_str(), c.against.c_str(), c.precision.c_str());
-    if (spmm) std::printf(" %5lld", static_cast<long long>(c.n));
+    if (columns) std::printf(" %5lld", static_cast<long long>(c.n));
     std::printf(" %8s", format_number("%.3f", c.geometric_mean).c_str());
     if (cold) std::printf(" %8s", format_number("%.3f", c.cold_geometric_mean).c_str());
-    std::printf(" %8s %12s\n", format_number("%.3f", c.minimum).c_str(),
-                (std::to_string(c.wins) + " of " + std::to_string(c.matrices)).c_str());
+    std::printf(" %8s %12s\n", format_number("%.3f", c.minimum).c_str(), wins_of(c).c_str());
   }
 }
 
@@ -239,10 +291,10 @@ void print_auto(const std::vector<Record>& records, double stream_gbytes_per_sec
     for (const std::string& pattern : patterns) classes.push_back(summarize_auto(records, pattern));
   }
   std::printf("\nauto against the fastest baseline of each matrix (geometric means)\n");
-  const bool spmm = of_spmm(records);
+  const bool columns = have_columns(records);
   for (const AutoSummary& a : all) {
     std::printf("  %-5s", a.precision.c_str());
-    if (spmm) std::printf(" N=%-5lld", static_cast<long long>(a.n));
+    if (columns) std::printf(" N=%-5lld", static_cast<long long>(a.n));
     if (a.compared > 0) {
       std::printf(" speedup %.3f on %d of %d, %d won, at least %.3f (%s on %s);", a.speedup_geometric_mean, a.compared,
                   a.matrices, a.wins, a.speedup_minimum, a.minimum_baseline.c_str(), a.minimum_matrix.c_str());
@@ -257,9 +309,11 @@ void print_auto(const std::vector<Record>& records, double stream_gbytes_per_sec
       std::printf(" no baseline;");
     }
     std::printf(" %s GB/s", format_number("%.1f", a.gbytes_per_second).c_str());
-    if (stream_gbytes_per_second > 0) {
-      std::printf(", %s of the streaming read",
-                  format_number("%.2f", a.gbytes_per_second / stream_gbytes_per_second).c_str());
+    const double share = a.gbytes_per_second / stream_gbytes_per_second;
+    if (stream_gbytes_per_second > 0 && share > 1) {
+      std::printf(", above the streaming read: partly from caches");
+    } else if (stream_gbytes_per_second > 0) {
+      std::printf(", %s of the streaming read", format_number("%.2f", share).c_str());
     }
     std::printf("; set-up in applies %s, at most %s (%s)\n", format_number("%.1f", a.setup_applies).c_str(),
                 format_number("%.1f", a.setup_applies_largest).c_str(), a.setup_matrix.c_str());
@@ -285,7 +339,7 @@ void print_regrets(const std::vector<Record>& records) {
                 format_seconds(r.fastest_seconds).c_str(), r.ratio());
   }
   for (const RegretSummary& s : summarize_regrets(all)) {
-    const std::string columns = of_spmm(records) ? " N=" + std::to_string(s.n) : std::string();
+    const std::string columns = have_columns(records) ? " N=" + std::to_string(s.n) : std::string();
     std::printf("  %s%s: geometric mean %.3f, worst %.3f (%s), %d matri%s\n", s.precision.c_str(), columns.c_str(),
                 s.geometric_mean, s.worst, s.worst_matrix.c_str(), s.matrices, s.matrices == 1 ? "x" : "ces");
   }

@@ -24,7 +24,7 @@ struct Comparison {
   double geometric_mean = 1, cold_geometric_mean = Record::unknown;
   double minimum = Record::unknown;
   std::string minimum_matrix;
-  int wins = 0, matrices = 0;
+  int wins = 0, ties = 0, matrices = 0;  ///< ties: both ran the same kernel, so that no difference is one
 };
 /// Tessera's rows against the baselines, and against its own csr; "cusparse" is the better of its CSR algorithms, "best
 /// baseline" the best of all on each matrix.

@@ -10,7 +10,7 @@
 #include "Tessera_GeneratorsDetail.hpp"
 
 namespace Tessera {
-namespace Testing {
+namespace Matrices {
 namespace Detail {
 
 namespace {
@@ -318,5 +318,5 @@ std::vector<GeneratorInfo> generators() {
   return list;
 }
 
-}  // namespace Testing
+}  // namespace Matrices
 }  // namespace Tessera

@@ -16,7 +16,7 @@
 /// so that measurements can be repeated on the very same pattern; keys given after an alias replace the alias's own.
 
 namespace Tessera {
-namespace Testing {
+namespace Matrices {
 
 /// Compressed rows without values. Columns are sorted and unique in every row unless the generator says otherwise.
 struct Pattern {
@@ -47,7 +47,7 @@ Pattern generate(const std::string& spec);
 /// Every name that `generate` knows: first the generators, then the aliases.
 std::vector<GeneratorInfo> generators();
 
-}  // namespace Testing
+}  // namespace Matrices
 }  // namespace Tessera
 
 #endif

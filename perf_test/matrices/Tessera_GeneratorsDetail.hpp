@@ -17,7 +17,7 @@
 /// What the generators' source files share; include only from those.
 
 namespace Tessera {
-namespace Testing {
+namespace Matrices {
 namespace Detail {
 
 constexpr std::int64_t max_index = 2147483647;
@@ -134,7 +134,7 @@ inline std::uint64_t pack_edge(int from, int to) {
 Pattern by_edges(int nodes, std::vector<std::uint64_t>&& edges, bool symmetric);
 
 }  // namespace Detail
-}  // namespace Testing
+}  // namespace Matrices
 }  // namespace Tessera
 
 #endif

@@ -8,7 +8,7 @@
 /// Patterns of graphs.
 
 namespace Tessera {
-namespace Testing {
+namespace Matrices {
 namespace Detail {
 
 namespace {
@@ -167,5 +167,5 @@ std::vector<Generator> graph_generators() {
 }
 
 }  // namespace Detail
-}  // namespace Testing
+}  // namespace Matrices
 }  // namespace Tessera

@@ -10,7 +10,7 @@
 /// Patterns of discretised partial differential equations.
 
 namespace Tessera {
-namespace Testing {
+namespace Matrices {
 namespace Detail {
 
 namespace {
@@ -315,5 +315,5 @@ std::vector<Generator> mesh_generators() {
 }
 
 }  // namespace Detail
-}  // namespace Testing
+}  // namespace Matrices
 }  // namespace Tessera

@@ -8,7 +8,7 @@
 /// Patterns that are described by their rows: circuits, chemistry, linear programs and plain random ones.
 
 namespace Tessera {
-namespace Testing {
+namespace Matrices {
 namespace Detail {
 
 namespace {
@@ -215,5 +215,5 @@ std::vector<Generator> row_generators() {
 }
 
 }  // namespace Detail
-}  // namespace Testing
+}  // namespace Matrices
 }  // namespace Tessera

@@ -8,7 +8,7 @@
 /// Shapes that break kernels; they stand for no application.
 
 namespace Tessera {
-namespace Testing {
+namespace Matrices {
 namespace Detail {
 
 namespace {
@@ -144,5 +144,5 @@ std::vector<Generator> shape_generators() {
 }
 
 }  // namespace Detail
-}  // namespace Testing
+}  // namespace Matrices
 }  // namespace Tessera

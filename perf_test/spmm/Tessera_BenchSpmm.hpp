@@ -6,28 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "driver/Tessera_BenchMatrix.hpp"
-#include "driver/Tessera_BenchOptions.hpp"
-#include "driver/Tessera_BenchReport.hpp"
+#include "driver/Tessera_BenchCase.hpp"
 
 namespace Tessera {
 namespace Bench {
-
-/// Everything about one matrix that depends neither on the precision nor on the number of columns.
-struct SpmmJob {
-  const BenchOptions& options;
-  const BenchMatrix& matrix;
-  Report& report;
-};
-
-/// All algorithms and baselines, all precisions and numbers of columns, on one matrix.
-void bench_spmm(const SpmmJob& job);
-
-/// One precision each, compiled in files of their own. TF32 is FP32's data with another plan.
-void bench_spmm_fp64(const SpmmJob& job);
-void bench_spmm_fp32(const SpmmJob& job, Precision precision);
-void bench_spmm_fp16(const SpmmJob& job);
-void bench_spmm_bf16(const SpmmJob& job);
 
 /// One Tessera row of the table.
 struct SpmmVariant {
@@ -38,6 +20,17 @@ struct SpmmVariant {
 };
 /// What --algorithm, --backend, --ablation and --regret ask for, csr first so that the others can be compared with it.
 std::vector<SpmmVariant> spmm_variants(const BenchOptions& options, Precision precision);
+
+/// Plans by the type of A, compiled in files of their own; C is of the same type or of float.
+System spmm_plan_fp64(const SpmmOperands& operands, const SpmmOptions& options);
+System spmm_plan_fp32(const SpmmOperands& operands, const SpmmOptions& options);
+System spmm_plan_fp16(const SpmmOperands& operands, const SpmmOptions& options);
+System spmm_plan_bf16(const SpmmOperands& operands, const SpmmOptions& options);
+
+/// See spmv_baselines().
+std::vector<std::string> spmm_baselines(const SpmmOperands& operands);
+/// @throw NotSupported
+System make_spmm_baseline(const SpmmOperands& operands, const std::string& name);
 
 /// Bytes that an spmm of this size may take on a machine with `memory` bytes: the matrix, a format and the dense
 /// operands, with a copy of each where a kernel wants another layout.

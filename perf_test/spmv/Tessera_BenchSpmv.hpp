@@ -3,32 +3,13 @@
 #ifndef TESSERA_BENCH_SPMV_HPP
 #define TESSERA_BENCH_SPMV_HPP
 
+#include <string>
 #include <vector>
 
-#include "driver/Tessera_BenchMatrix.hpp"
-#include "driver/Tessera_BenchOptions.hpp"
-#include "driver/Tessera_BenchReport.hpp"
+#include "driver/Tessera_BenchCase.hpp"
 
 namespace Tessera {
 namespace Bench {
-
-/// Everything about one matrix that does not depend on the precision.
-struct SpmvJob {
-  const BenchOptions& options;
-  const BenchMatrix& matrix;
-  const std::vector<double>& x;
-  const std::vector<double>& y;  ///< before the product; only looked at if beta is not 0
-  Report& report;
-};
-
-/// All algorithms and baselines, all precisions, on one matrix.
-void bench_spmv(const SpmvJob& job);
-
-/// One precision each, compiled in files of their own.
-void bench_spmv_fp64(const SpmvJob& job);
-void bench_spmv_fp32(const SpmvJob& job);
-void bench_spmv_fp16(const SpmvJob& job);
-void bench_spmv_bf16(const SpmvJob& job);
 
 /// One Tessera row of the table.
 struct SpmvVariant {
@@ -38,6 +19,17 @@ struct SpmvVariant {
 };
 /// What --algorithm, --backend, --ablation and --regret ask for, csr first so that the others can be compared with it.
 std::vector<SpmvVariant> spmv_variants(const BenchOptions& options, Precision precision);
+
+/// Plans by the type of A, compiled in files of their own; y is of the same type or of float.
+System spmv_plan_fp64(const SpmvOperands& operands, const SpmvOptions& options);
+System spmv_plan_fp32(const SpmvOperands& operands, const SpmvOptions& options);
+System spmv_plan_fp16(const SpmvOperands& operands, const SpmvOptions& options);
+System spmv_plan_bf16(const SpmvOperands& operands, const SpmvOptions& options);
+
+/// What Tessera is compared with, each on the arrays that Tessera gets, set up as its authors advise for repeated use.
+std::vector<std::string> spmv_baselines(const SpmvOperands& operands);
+/// @throw NotSupported
+System make_spmv_baseline(const SpmvOperands& operands, const std::string& name);
 
 }  // namespace Bench
 }  // namespace Tessera

@@ -38,7 +38,7 @@ TEST(BenchReport, NamesWhatAutoTook) {
 
 TEST(BenchReport, NamesAblationsOfSpmm) {
   Record r;
-  r.op = "spmm";
+  r.columns = true;
   r.asked = r.algorithm = "flash";
   EXPECT_EQ(r.label(), "flash");
   r.variant = "16x1";

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "driver/Tessera_BenchCase.hpp"
 #include "driver/Tessera_BenchMatrix.hpp"
+#include "driver/Tessera_BenchUniform.hpp"
 #include "spmm/Tessera_BenchSpmm.hpp"
 #include "spmm/Tessera_BenchVerifySpmm.hpp"
 
@@ -20,81 +20,82 @@ namespace {
 
 using namespace Tessera;
 using namespace Tessera::Bench;
-using Exec = Kokkos::DefaultExecutionSpace;
 
 /// 3 x 4 with 5 columns: rows of three entries, of none, of two (one column twice).
-template <class S, class Y, class Layout>
 struct SmallSpmm {
-  using Operands = SpmmOperands<Exec, S, Y, int, Layout>;
-  using Device = typename Operands::device_type;
   static constexpr std::uint64_t b_seed = 1, c_seed = 2;
-  Operands o;
-  const std::vector<int> row_map = {0, 3, 3, 5}, entries = {0, 2, 3, 1, 1};
+  SpmmOperands o;
+  const std::vector<std::int64_t> row_map = {0, 3, 3, 5};
+  const std::vector<int> entries = {0, 2, 3, 1, 1};
   const std::vector<double> values = {1.5, -0.25, 0.75, 2, -0.5};
 
-  SmallSpmm(double alpha, double beta) {
-    o.rows = 3;
-    o.cols = 4;
+  SmallSpmm(ElementType operand, ElementType result, bool layout_left, double alpha, double beta,
+            int offset_bits = 32) {
+    o.A.rows = 3;
+    o.A.cols = 4;
+    o.A.offset_bits = offset_bits;
+    o.A.element = operand;
+    o.A.row_map = upload_offsets(o.A.space, row_map, offset_bits);
+    o.A.entries = upload(o.A.space, "entries", entries);
+    o.A.values = upload(o.A.space, "values", values, operand);
+    o.c_type = result;
     o.columns = 5;
+    o.layout_left = layout_left;
     o.alpha = alpha;
     o.beta = beta;
-    o.row_map = upload<int, Device>(o.space, "row_map", row_map);
-    o.entries = upload<int, Device>(o.space, "entries", entries);
-    o.values = upload<S, Device>(o.space, "values", values);
-    o.B = typename Operands::b_type("B", 4, 5);
-    o.C = typename Operands::c_type("C", 3, 5);
-    fill_dense(o.space, o.B, b_seed);
+    o.B = DeviceArray("B", 4 * 5, bytes_of(operand));
+    fill_dense(o.A.space, o.b_elements(), b_seed);
   }
-  /// Sums in double, rounded once to Y.
+  /// Sums in double, rounded once to the type of C.
   double right(int i, int j) const {
     double sum = 0;
-    for (int k = row_map[i]; k < row_map[i + 1]; ++k) {
-      sum += values[k] * static_cast<double>(static_cast<S>(uniform_value(b_seed, entries[k], j)));
+    for (auto k = row_map[i]; k < row_map[i + 1]; ++k) {
+      sum += values[k] * rounded(uniform_value(b_seed, entries[k], j), o.A.element);
     }
-    return o.alpha * sum + o.beta * static_cast<double>(static_cast<Y>(uniform_value(c_seed, i, j)));
+    return o.alpha * sum + o.beta * rounded(uniform_value(c_seed, i, j), o.c_type);
   }
   /// C holds the right answer but for one element, `factor` times that, plus `more`.
   Verdict check(int row, int col, double factor, double more, Precision precision) {
-    const auto host = Kokkos::create_mirror_view(o.C);
-    for (int i = 0; i < 3; ++i) {
-      for (int j = 0; j < 5; ++j) {
-        const bool changed = i == row && j == col;
-        host(i, j) = static_cast<Y>(changed ? right(i, j) * factor + more : right(i, j));
-      }
+    std::vector<double> c;
+    for (int at = 0; at < 15; ++at) {
+      const int i = o.layout_left ? at % 3 : at / 5, j = o.layout_left ? at / 3 : at % 5;
+      c.push_back(i == row && j == col ? right(i, j) * factor + more : right(i, j));
     }
-    Kokkos::deep_copy(o.C, host);
-    return SpmmCheck<Operands>(o, c_seed, SpmmRounding::of<S, Y>(precision, "")).run(o.space);
+    o.C = upload(o.A.space, "C", c, o.c_type);
+    return check_spmm(o, {}, c_seed, SpmmRounding::of(precision, o.A.element, o.c_type, ""));
   }
   Verdict check(Precision precision) { return check(-1, -1, 1, 0, precision); }
 };
 
+constexpr ElementType d = ElementType::Double, f = ElementType::Float, h = ElementType::Half, b = ElementType::BHalf;
+
 TEST(BenchSpmm, AcceptsTheRightAnswer) {
-  EXPECT_TRUE((SmallSpmm<double, double, Kokkos::LayoutRight>(2, -0.5).check(Precision::FP64).verified()));
-  EXPECT_TRUE((SmallSpmm<double, double, Kokkos::LayoutLeft>(2, -0.5).check(Precision::FP64).verified()));
-  EXPECT_TRUE((SmallSpmm<float, float, Kokkos::LayoutRight>(1, 0).check(Precision::FP32).verified()));
-  EXPECT_TRUE((SmallSpmm<float, float, Kokkos::LayoutRight>(1, 0).check(Precision::TF32).verified()));
-  EXPECT_TRUE((SmallSpmm<half_t, float, Kokkos::LayoutLeft>(1, 0.5).check(Precision::FP16).verified()));
-  EXPECT_TRUE((SmallSpmm<half_t, half_t, Kokkos::LayoutRight>(1, 0).check(Precision::FP16).verified()));
-  EXPECT_TRUE((SmallSpmm<bhalf_t, bhalf_t, Kokkos::LayoutRight>(-3, 1).check(Precision::BF16).verified()));
+  EXPECT_TRUE((SmallSpmm(d, d, false, 2, -0.5).check(Precision::FP64).verified()));
+  EXPECT_TRUE((SmallSpmm(d, d, true, 2, -0.5, 64).check(Precision::FP64).verified()));
+  EXPECT_TRUE((SmallSpmm(f, f, false, 1, 0).check(Precision::FP32).verified()));
+  EXPECT_TRUE((SmallSpmm(f, f, false, 1, 0).check(Precision::TF32).verified()));
+  EXPECT_TRUE((SmallSpmm(h, f, true, 1, 0.5).check(Precision::FP16).verified()));
+  EXPECT_TRUE((SmallSpmm(h, h, false, 1, 0).check(Precision::FP16).verified()));
+  EXPECT_TRUE((SmallSpmm(b, b, false, -3, 1).check(Precision::BF16).verified()));
 }
 
 TEST(BenchSpmm, RefusesWhatIsOutsideTheBound) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  SmallSpmm<double, double, Kokkos::LayoutRight> right(1, 0);
+  SmallSpmm right(d, d, false, 1, 0);
   const Verdict v = right.check(2, 3, 1 + 1e-12, 0, Precision::FP64);
   EXPECT_FALSE(v.verified());
   EXPECT_NE(v.fault.find("element (2, 3)"), std::string::npos) << v.fault;
   EXPECT_FALSE(right.check(1, 0, 1, 1e-300, Precision::FP64).verified());  // the empty row is exactly 0
   EXPECT_FALSE(right.check(0, 4, nan, 0, Precision::FP64).verified());     // not written
   EXPECT_FALSE(right.check(0, 4, 1, HUGE_VAL, Precision::FP64).verified());
-  SmallSpmm<double, double, Kokkos::LayoutLeft> left(1, 0);
+  SmallSpmm left(d, d, true, 1, 0);
   EXPECT_NE(left.check(0, 1, 1, 1e-9, Precision::FP64).fault.find("element (0, 1)"), std::string::npos);
-  SmallSpmm<half_t, half_t, Kokkos::LayoutRight> half(1, 0);
+  SmallSpmm half(h, h, false, 1, 0);
   EXPECT_FALSE(half.check(0, 0, 1 + 4.0 / 1024, 0, Precision::FP16).verified());
 }
 
 TEST(BenchSpmm, OnlyTf32MayRoundItsOperands) {
-  SmallSpmm<float, float, Kokkos::LayoutRight> small(1, 0);
+  SmallSpmm small(f, f, false, 1, 0);
   EXPECT_TRUE(small.check(0, 0, 1 + 1.0 / 2048, 0, Precision::TF32).verified());
   EXPECT_FALSE(small.check(0, 0, 1 + 1.0 / 2048, 0, Precision::FP32).verified());
 }

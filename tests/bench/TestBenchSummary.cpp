@@ -25,6 +25,12 @@ Record record(const char* role, const char* algorithm, const char* matrix, doubl
   return r;
 }
 
+Record chosen(const char* algorithm, const char* matrix, double seconds) {
+  Record r = record("tessera", algorithm, matrix, seconds);
+  r.asked = "auto";
+  return r;
+}
+
 const Comparison* find(const std::vector<Comparison>& all, const std::string& label, const std::string& against) {
   for (const Comparison& c : all) {
     if (c.label == label && c.against == against) return &c;
@@ -70,16 +76,20 @@ TEST(BenchSummary, LeavesOutEmulatedAndWrongResults) {
   EXPECT_TRUE(compare({record("baseline", "kokkos-kernels", "a", 2), emulated, wrong}).empty());
 }
 
+TEST(BenchSummary, TheSameKernelIsATie) {
+  Record other = chosen("packed", "b", 1), csr = record("tessera", "csr", "b", 2);
+  other.kernel = "slices";
+  const auto all = compare({record("tessera", "csr", "a", 2), chosen("csr", "a", 1), csr, other});
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].matrices, 2);
+  EXPECT_EQ(all[0].ties, 1);
+  EXPECT_EQ(all[0].wins, 1);
+}
+
 TEST(BenchSummary, NeverMixesPrecisions) {
   Record half = record("tessera", "dasp", "a", 1);
   half.precision = "fp16";
   EXPECT_TRUE(compare({record("baseline", "kokkos-kernels", "a", 2), half}).empty());
-}
-
-Record chosen(const char* algorithm, const char* matrix, double seconds) {
-  Record r = record("tessera", algorithm, matrix, seconds);
-  r.asked = "auto";
-  return r;
 }
 
 TEST(BenchSummary, AutoIsOneSystemWhateverItTakes) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -18,18 +19,28 @@ using Tessera::half_t;
 using Tessera::Bench::SpmvVerifier;
 using Tessera::Bench::Verdict;
 
+/// As the device stores it.
+template <class T>
+double stored(double value) {
+  return static_cast<double>(static_cast<T>(value));
+}
+
 /// 3 x 3: a row of two, an empty row, a row whose sum cancels.
 template <class S, class Y>
 struct Small {
-  std::vector<int> row_map = {0, 2, 2, 4};
+  std::vector<std::int64_t> row_map = {0, 2, 2, 4};
   std::vector<int> entries = {0, 2, 1, 2};
-  std::vector<S> values = {S(1.5), S(0.25), S(1024.0), S(-1016.0)};
-  std::vector<S> x = {S(2.0), S(1.0), S(1.0)};
-  std::vector<Y> right(double alpha, double beta, double y) const {
-    return {Y(3.25 * alpha + beta * y), Y(beta * y), Y(8 * alpha + beta * y)};
+  std::vector<double> values = {1.5, 0.25, 1024.0, -1016.0};
+  std::vector<double> x = {2.0, 1.0, 1.0};
+  std::vector<double> right(double alpha, double beta, double y) const {
+    return {stored<Y>(3.25 * alpha + beta * y), stored<Y>(beta * y), stored<Y>(8 * alpha + beta * y)};
   }
-  SpmvVerifier<S, Y> verifier(double alpha, double beta, double y) const {
-    return {3, row_map, entries, values, alpha, x, beta, std::vector<Y>(3, Y(y))};
+  SpmvVerifier verifier(double alpha, double beta, double y) const {
+    using Tessera::Impl::ScalarTraits;
+    SpmvVerifier v;
+    v.set(row_map, entries, values, alpha, x, beta, std::vector<double>(3, y), ScalarTraits<S>::element,
+          ScalarTraits<Y>::element);
+    return v;
   }
 };
 
@@ -70,30 +81,32 @@ TEST(BenchVerify, RefusesNanUnwrittenRowsAndWrongSizes) {
   const Small<float, float> small;
   const auto verifier = small.verifier(1, 0, 0);
   for (std::size_t row = 0; row < 3; ++row) {
-    for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 77.0f}) {
-      std::vector<float> y = small.right(1, 0, 0);
+    for (const double bad : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 77.0}) {
+      std::vector<double> y = small.right(1, 0, 0);
       y[row] = bad;
       EXPECT_FALSE(verifier.check(y).verified()) << "row " << row << " = " << bad;
     }
   }
-  EXPECT_FALSE(verifier.check({3.25f, 0.0f}).verified());
+  EXPECT_FALSE(verifier.check({3.25, 0.0}).verified());
 }
 
 TEST(BenchVerify, NarrowResultsMayBeRoundedOnce) {
   const Small<half_t, half_t> small;
   const auto verifier = small.verifier(1.0 / 3, 0, 0);
-  std::vector<half_t> y = small.right(1.0 / 3, 0, 0);
+  std::vector<double> y = small.right(1.0 / 3, 0, 0);
   EXPECT_TRUE(verifier.check(y).verified());
-  y[0].bits += 2;
+  half_t wrong(y[0]);
+  wrong.bits += 2;
+  y[0] = static_cast<double>(wrong);
   EXPECT_FALSE(verifier.check(y).verified());
 }
 
 TEST(BenchVerify, ExpectsWhatOverflowsToBeInfinite) {
   const Small<half_t, half_t> small;
   const auto verifier = small.verifier(1e6, 0, 0);
-  std::vector<half_t> y = small.right(1e6, 0, 0);
+  std::vector<double> y = small.right(1e6, 0, 0);
   EXPECT_TRUE(verifier.check(y).verified());
-  y[0] = half_t(65504.0);
+  y[0] = 65504;
   EXPECT_FALSE(verifier.check(y).verified());
   const Small<double, double> infinite = [] {
     Small<double, double> s;

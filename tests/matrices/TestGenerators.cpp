@@ -14,10 +14,10 @@
 
 namespace {
 
-using Tessera::Testing::generate;
-using Tessera::Testing::GeneratorInfo;
-using Tessera::Testing::generators;
-using Tessera::Testing::Pattern;
+using Tessera::Matrices::generate;
+using Tessera::Matrices::GeneratorInfo;
+using Tessera::Matrices::generators;
+using Tessera::Matrices::Pattern;
 
 std::int64_t length(const Pattern& p, std::int64_t row) { return p.row_map[row + 1] - p.row_map[row]; }
 std::int64_t entries(const Pattern& p) { return p.row_map.back(); }

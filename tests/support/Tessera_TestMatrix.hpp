@@ -20,6 +20,11 @@
 namespace Tessera {
 namespace Testing {
 
+using Matrices::generate;
+using Matrices::GeneratorInfo;
+using Matrices::generators;
+using Matrices::Pattern;
+
 template <class Exec>
 using DeviceOf = Kokkos::Device<Exec, typename Exec::memory_space>;
 template <class Exec, class T>

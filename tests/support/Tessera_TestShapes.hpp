@@ -15,6 +15,9 @@
 namespace Tessera {
 namespace Testing {
 
+using Matrices::generate;
+using Matrices::Pattern;
+
 /// Every generator at least once, small enough for an emulated matrix unit.
 inline const std::vector<std::string>& shapes() {
   static const std::vector<std::string> all = {"empty",

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#include "driver/Tessera_BenchOperation.hpp"
+
+namespace Tessera {
+namespace Bench {
+
+const std::vector<Operation>& operations() {
+  static const std::vector<Operation> table = {
+      spmv_operation(),
+      spmm_operation(),
+      read_operation(),
+  };
+  return table;
+}
+
+const Operation& find_operation(const std::string& name) {
+  std::string known;
+  for (const Operation& operation : operations()) {
+    if (operation.name == name) return operation;
+    known += (known.empty() ? "" : ", ") + operation.name;
+  }
+  throw BenchError(ExitUsage, "op '" + name + "' does not exist; there are " + known);
+}
+
+}  // namespace Bench
+}  // namespace Tessera

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+/// \file
+/// What SpMV is compared with. Every baseline gets the arrays that Tessera gets and is set up as its authors advise for
+/// repeated use.
+
+#include "Tessera_Compat.hpp"
+#include "Tessera_Config.hpp"
+#include "Tessera_Error.hpp"
+#include "driver/Tessera_BaselineKokkosKernels.hpp"
+#include "spmv/Tessera_BenchSpmv.hpp"
+#if defined(TESSERA_HAVE_CUDA)
+#include "spmv/Tessera_BaselineCusparse.hpp"
+#endif
+
+namespace Tessera {
+namespace Bench {
+
+std::vector<std::string> spmv_baselines(const SpmvOperands& o) {
+  std::vector<std::string> names;
+#if defined(TESSERA_HAVE_KOKKOSKERNELS)
+  // It has no 16-bit types of ours.
+  if (bytes_of(o.A.element) > 2) {
+    names.emplace_back("kokkos-kernels");
+    if (kokkos_kernels_has_handle) names.emplace_back("kokkos-kernels-merge");
+  }
+#endif
+#if defined(TESSERA_HAVE_CUDA)
+  if (Compat::is_cuda_v<Exec>) {
+    names.emplace_back("cusparse-alg1");
+    names.emplace_back("cusparse-alg2");
+#if defined(TESSERA_BENCH_CUSPARSE_SELL)
+    if (bytes_of(o.A.element) > 2) names.emplace_back("cusparse-sell");
+#endif
+  }
+#endif
+  (void)o;
+  return names;
+}
+
+System make_spmv_baseline(const SpmvOperands& o, const std::string& name) {
+#if defined(TESSERA_HAVE_KOKKOSKERNELS)
+  if (bytes_of(o.A.element) > 2) {
+    if (name == "kokkos-kernels") return kokkos_kernels_spmv(o, false);
+    if (name == "kokkos-kernels-merge") return kokkos_kernels_spmv(o, true);
+  }
+#endif
+#if defined(TESSERA_HAVE_CUDA)
+  if (Compat::is_cuda_v<Exec>) {
+    if (name == "cusparse-alg1") return make_cusparse_spmv(o, CUSPARSE_SPMV_CSR_ALG1);
+    if (name == "cusparse-alg2") return make_cusparse_spmv(o, CUSPARSE_SPMV_CSR_ALG2);
+#if defined(TESSERA_BENCH_CUSPARSE_SELL)
+    if (name == "cusparse-sell" && bytes_of(o.A.element) > 2) return make_cusparse_sell(o);
+#endif
+  }
+#endif
+  (void)o;
+  throw NotSupported("baseline '" + name + "' is not in this build or does not know this precision");
+}
+
+}  // namespace Bench
+}  // namespace Tessera

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#include "spmv/Tessera_BenchSpmvPlan.hpp"
+
+Tessera::Bench::System Tessera::Bench::spmv_plan_fp64(const SpmvOperands& operands, const SpmvOptions& options) {
+  return spmv_plan_of<double>(operands, options);
+}
