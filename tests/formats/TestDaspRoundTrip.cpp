@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "Tessera_Device.hpp"
+#include "core/Tessera_KernelTables.hpp"
 #include "formats/dasp/Tessera_FromDasp.hpp"
 #include "formats/dasp/Tessera_ToDasp.hpp"
 #include "support/Tessera_DaspCases.hpp"

@@ -9,7 +9,7 @@
 #include <iostream>
 #include <type_traits>
 
-#include "backends/interface/Tessera_KernelTable.hpp"
+#include "core/Tessera_KernelTables.hpp"
 #include "io/Tessera_MatrixMarket.hpp"
 #include "support/Tessera_DaspCases.hpp"
 #include "support/Tessera_TestSpmv.hpp"
