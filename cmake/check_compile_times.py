@@ -27,7 +27,8 @@ def compilations(folder):
             if len(fields) != 5:
                 raise ValueError(f"{path}: cannot read '{line.rstrip()}'")
             begin, end, _, output, _ = fields
-            if output.endswith((".o", ".obj")):
+            # A log remembers what is no longer built, too.
+            if output.endswith((".o", ".obj")) and os.path.exists(os.path.join(folder, output)):
                 # A path from the build folder, and from the root where a custom command made the object.
                 name = os.path.relpath(output, os.path.realpath(folder)) if os.path.isabs(output) else output
                 seconds[name] = (int(end) - int(begin)) / 1000
