@@ -16,7 +16,7 @@ bool same_class(double a, double b) {
 }
 
 /// Whether nothing that row i is computed from is infinite or undefined.
-bool finite_inputs(const Product& p, std::size_t i, const std::vector<double>& x, const std::vector<double>& y0) {
+bool finite_inputs(const WantedProduct& p, std::size_t i, const std::vector<double>& x, const std::vector<double>& y0) {
   bool finite = p.s.beta == 0 || std::isfinite(y0[i]);
   for (auto k = static_cast<std::size_t>(p.A.row_map[i]);
        p.s.alpha != 0 && k < static_cast<std::size_t>(p.A.row_map[i + 1]); ++k) {
@@ -27,7 +27,7 @@ bool finite_inputs(const Product& p, std::size_t i, const std::vector<double>& x
 
 }  // namespace
 
-::testing::AssertionResult agrees(const Product& p, const std::vector<double>& x, const std::vector<double>& y0,
+::testing::AssertionResult agrees(const WantedProduct& p, const std::vector<double>& x, const std::vector<double>& y0,
                                   const std::vector<double>& y) {
   const auto rows = static_cast<std::size_t>(p.A.rows);
   if (y.size() != rows) return ::testing::AssertionFailure() << "y has " << y.size() << " elements";
@@ -57,7 +57,7 @@ bool finite_inputs(const Product& p, std::size_t i, const std::vector<double>& x
   return ::testing::AssertionSuccess();
 }
 
-::testing::AssertionResult agrees(const Product& p, std::int64_t columns, const std::vector<double>& b,
+::testing::AssertionResult agrees(const WantedProduct& p, std::int64_t columns, const std::vector<double>& b,
                                   const std::vector<double>& c0, const std::vector<double>& c) {
   const auto column_of = [columns](const std::vector<double>& all, std::int64_t rows, std::int64_t j) {
     std::vector<double> one(static_cast<std::size_t>(rows));

@@ -61,7 +61,7 @@ double unit_of(bool matrix_unit_of_a_device) {
 }
 
 /// A product and what is known of its numbers, without their types.
-struct Product {
+struct WantedProduct {
   HostMatrix<double> A;
   Scaling s;
   bool exact;
@@ -71,10 +71,10 @@ struct Product {
   double tiny;              ///< largest error of a rounding below the normal range
   double (*store)(double);  ///< rounds to the type of y
 };
-::testing::AssertionResult agrees(const Product& product, const std::vector<double>& x, const std::vector<double>& y0,
-                                  const std::vector<double>& y);
+::testing::AssertionResult agrees(const WantedProduct& product, const std::vector<double>& x,
+                                  const std::vector<double>& y0, const std::vector<double>& y);
 /// C row by row.
-::testing::AssertionResult agrees(const Product& product, std::int64_t columns, const std::vector<double>& b,
+::testing::AssertionResult agrees(const WantedProduct& product, std::int64_t columns, const std::vector<double>& b,
                                   const std::vector<double>& c0, const std::vector<double>& c);
 
 template <class T>
@@ -85,8 +85,9 @@ std::vector<double> wide(const std::vector<T>& numbers) {
   return all;
 }
 template <class Sum, class Y, class Scalar, class Offset>
-Product product_of(const HostMatrix<Scalar, Offset>& A, Scaling s, bool exact, double unit, double operand_floor) {
-  Product p{{}, s, exact, unit, operand_floor, 0, 0, 0, [](double value) { return wide(as<Y>(value)); }};
+WantedProduct product_of(const HostMatrix<Scalar, Offset>& A, Scaling s, bool exact, double unit,
+                         double operand_floor) {
+  WantedProduct p{{}, s, exact, unit, operand_floor, 0, 0, 0, [](double value) { return wide(as<Y>(value)); }};
   p.A.rows = A.rows;
   p.A.cols = A.cols;
   p.A.row_map.assign(A.row_map.begin(), A.row_map.end());
