@@ -23,7 +23,7 @@ function(tessera_add_test name)
 endfunction()
 
 # tessera_add_header_tests(<name> STANDARD <17|20> [TOGETHER] HEADERS <file>... [INCLUDES <folder>...]
-#                          [LIBRARIES <target>...])
+#                          [LIBRARIES <target>...] [PRECOMPILE <header>])
 # Every header compiles alone, twice in one file (its guard), under one standard; TOGETHER: all of them in one file. The
 # objects are built by the ctest entry "compile.<name>" and not by the default build, where they would be paid for again
 # and again.
@@ -51,6 +51,9 @@ function(tessera_add_header_tests name)
   target_link_libraries(tessera_${name} PRIVATE ${arg_LIBRARIES})
   # Only the front end matters here.
   target_compile_options(tessera_${name} PRIVATE -O0 -g0)
+  if(arg_PRECOMPILE)
+    target_precompile_headers(tessera_${name} PRIVATE "${arg_PRECOMPILE}")
+  endif()
   set_target_properties(tessera_${name} PROPERTIES CXX_STANDARD ${arg_STANDARD} CXX_STANDARD_REQUIRED ON)
   add_test(NAME compile.${name} COMMAND "${CMAKE_COMMAND}" --build "${PROJECT_BINARY_DIR}" --config $<CONFIG> --target
                                         tessera_${name})
