@@ -7,10 +7,8 @@ function(tessera_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "SOURCES;LIBRARIES")
   add_executable(${name} ${arg_SOURCES})
   tessera_own_target(${name})
-  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   target_compile_definitions(${name} PRIVATE TESSERA_EXAMPLE_DATA="${PROJECT_SOURCE_DIR}/example/data")
-  target_link_libraries(${name} PRIVATE tessera_test_main Tessera::tessera tessera_generators GTest::gtest
-                                        ${arg_LIBRARIES})
+  target_link_libraries(${name} PRIVATE tessera_test_main ${arg_LIBRARIES})
   target_compile_options(${name} PRIVATE "$<$<CONFIG:Release>:${Tessera_TEST_FLAGS}>")
   if(Tessera_TEST_FEWER_TYPES)
     target_compile_definitions(${name} PRIVATE TESSERA_TEST_FEWER_TYPES)
@@ -25,7 +23,7 @@ function(tessera_add_test name)
 endfunction()
 
 # tessera_add_header_tests(<name> STANDARD <17|20> [TOGETHER] HEADERS <file>... [INCLUDES <folder>...]
-#                          [LIBRARIES <target>...])
+#                          [LIBRARIES <target>...] [PRECOMPILE <header>])
 # Every header compiles alone, twice in one file (its guard), under one standard; TOGETHER: all of them in one file. The
 # objects are built by the ctest entry "compile.<name>" and not by the default build, where they would be paid for again
 # and again.
@@ -53,6 +51,9 @@ function(tessera_add_header_tests name)
   target_link_libraries(tessera_${name} PRIVATE ${arg_LIBRARIES})
   # Only the front end matters here.
   target_compile_options(tessera_${name} PRIVATE -O0 -g0)
+  if(arg_PRECOMPILE)
+    target_precompile_headers(tessera_${name} PRIVATE "${arg_PRECOMPILE}")
+  endif()
   set_target_properties(tessera_${name} PROPERTIES CXX_STANDARD ${arg_STANDARD} CXX_STANDARD_REQUIRED ON)
   add_test(NAME compile.${name} COMMAND "${CMAKE_COMMAND}" --build "${PROJECT_BINARY_DIR}" --config $<CONFIG> --target
                                         tessera_${name})

@@ -7,7 +7,7 @@
 #   cmake/test.sh [--preset debian|openmp|asan|tpetra|cuda|hip-compile] [--label NAME[,NAME...]] [--configure-only]
 #                 [-DNAME=VALUE ...] [-- CTEST ARGUMENTS]
 #
-# --label NAME builds and runs the tests of these folders (unit, kernels, examples ...). Build folder: build/<preset>.
+# --label NAME builds and runs the tests of these folders (core, spmv, spmm, examples ...). Build folder: build/<preset>.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -171,8 +171,16 @@ TYPED_TEST_P(KokkosSparseCases, Empty) {
     this->template matrices<ColumnMajor, ColumnMajor>(generate(c.spec), true, 3);
   }
 }
-REGISTER_TYPED_TEST_SUITE_P(KokkosSparseCases, Vectors, LayoutLeft, LayoutRight, EveryWidth, MixedLayout, Structured,
-                            Empty);
+// Not theirs, but ours of everything else.
+TYPED_TEST_P(KokkosSparseCases, EveryShape) {
+  for (const std::string& spec : shapes()) {
+    SCOPED_TRACE(spec);
+    typename TestFixture::Worlds worlds(generate(spec), Data::Integers);
+    for (const std::string mode : {"N", "T"}) worlds.vectors(mode, {2.5, -1});
+  }
+}
+REGISTER_TYPED_TEST_SUITE_P(KokkosSparseCases, EveryShape, Vectors, LayoutLeft, LayoutRight, EveryWidth, MixedLayout,
+                            Structured, Empty);
 
 }  // namespace Testing
 }  // namespace Tessera

@@ -164,11 +164,7 @@ class KokkosSparseBlocks : public ::testing::Test {
     }
   }
 };
-#ifdef TESSERA_TEST_FEWER_TYPES
-using BlockTypes = ::testing::Types<TypesOf<double, int, std::size_t>>;
-#else
 using BlockTypes = ::testing::Types<TypesOf<double, int, std::size_t>, TypesOf<float, std::int64_t, int>>;
-#endif
 TYPED_TEST_SUITE(KokkosSparseBlocks, BlockTypes);
 
 // test_spmv_random, test_spm_mv_random

@@ -6,12 +6,8 @@
 namespace Tessera {
 namespace Testing {
 
-// Every ordinal and every offset, but not every pair with both scalars: a pair compiles for a minute.
-#ifdef TESSERA_TEST_FEWER_TYPES
-using DoubleTypes = ::testing::Types<TypesOf<double, int, std::size_t>>;
-#else
+// With those of the other file: every pair of a scalar, an ordinal and an offset.
 using DoubleTypes = ::testing::Types<TypesOf<double, int, std::size_t>, TypesOf<double, std::int64_t, int>>;
-#endif
 INSTANTIATE_TYPED_TEST_SUITE_P(Double, KokkosSparseCases, DoubleTypes);
 
 }  // namespace Testing

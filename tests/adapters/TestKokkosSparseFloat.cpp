@@ -6,12 +6,8 @@
 namespace Tessera {
 namespace Testing {
 
-// Every ordinal and every offset, but not every pair with both scalars: a pair compiles for a minute.
-#ifdef TESSERA_TEST_FEWER_TYPES
-using FloatTypes = ::testing::Types<TypesOf<float, int, int>>;
-#else
+// With those of the other file: every pair of a scalar, an ordinal and an offset.
 using FloatTypes = ::testing::Types<TypesOf<float, int, int>, TypesOf<float, std::int64_t, std::size_t>>;
-#endif
 INSTANTIATE_TYPED_TEST_SUITE_P(Float, KokkosSparseCases, FloatTypes);
 
 }  // namespace Testing

@@ -87,10 +87,27 @@ TYPED_TEST(CsrViewTest, KeepsPointersTypesAndSizes) {
   EXPECT_EQ(A.values().data(), m.values.data());
   EXPECT_EQ(A.row_map().extent(0), 4u);
   EXPECT_EQ(A.values().extent(0), 4u);
-  EXPECT_EQ(m.values.use_count(), users) << "the view must not own";
+  EXPECT_EQ(m.values.use_count(), users + 1) << "the view owns what its caller owns";
   const auto copy = A;
   EXPECT_EQ(copy.values().data(), m.values.data());
   EXPECT_TRUE(validate(Host(), A).valid) << validate(Host(), A).fault;
+}
+
+// Memory that belongs to somebody else stays theirs.
+TYPED_TEST(CsrViewTest, UnmanagedArraysStayTheCallers) {
+  using S = typename TypeParam::Scalar;
+  using O = typename TypeParam::Ordinal;
+  using F = typename TypeParam::Offset;
+  const Sample<S, O, F> m;
+  const int users = m.values.use_count();
+  using Unmanaged = Kokkos::MemoryTraits<Kokkos::Unmanaged>;
+  const Kokkos::View<const F*, Device, Unmanaged> row_map(m.row_map.data(), 4);
+  const Kokkos::View<const O*, Device, Unmanaged> entries(m.entries.data(), 4);
+  const Kokkos::View<const S*, Device, Unmanaged> values(m.values.data(), 4);
+  const auto A = csr_view(O(3), O(4), row_map, entries, values);
+  EXPECT_EQ(A.values().data(), m.values.data());
+  EXPECT_EQ(m.values.use_count(), users);
+  EXPECT_EQ(A.values().use_count(), 0);
 }
 
 TYPED_TEST(CsrViewTest, ConstArraysAreTakenToo) {

@@ -20,7 +20,8 @@ class DevicePacked : public ::testing::Test {
     const std::string reason = why_no_matrix_unit();
     if (!reason.empty()) GTEST_SKIP() << reason;
   }
-  PackedSuite<Kokkos::DefaultExecutionSpace, Scalar> suite{Backend::Auto};
+  using Suite = PackedSuite<Kokkos::DefaultExecutionSpace, Scalar>;
+  Suite suite{Backend::Auto};
 };
 using Scalars = ::testing::Types<double, float, half_t, bhalf_t>;
 TYPED_TEST_SUITE(DevicePacked, Scalars);
@@ -40,7 +41,7 @@ TYPED_TEST(DevicePacked, ClassesChangeNoBit) { this->suite.classes_change_no_bit
 TYPED_TEST(DevicePacked, NewValues) { this->suite.new_values(); }
 TYPED_TEST(DevicePacked, HubColumns) { this->suite.hub_columns(); }
 TYPED_TEST(DevicePacked, ColumnBlocks) { this->suite.column_blocks(); }
-TYPED_TEST(DevicePacked, TransposedProduct) { this->suite.transposed_product(); }
+TYPED_TEST(DevicePacked, TransposedProductsAndNewValues) { this->suite.transposed_products_and_new_values(); }
 TYPED_TEST(DevicePacked, Deterministic) { this->suite.deterministic(20); }
 TYPED_TEST(DevicePacked, NoAllocation) { this->suite.no_allocation(); }
 TYPED_TEST(DevicePacked, OwnWorkspace) { this->suite.own_workspace(); }
@@ -48,9 +49,8 @@ TYPED_TEST(DevicePacked, OwnWorkspace) { this->suite.own_workspace(); }
 // So many hubs that shared memory cannot hold them, in a matrix that has as many columns.
 TYPED_TEST(DevicePacked, ManyHubs) {
   for (const int hubs : {8192, 20480, 32768, 65536}) {
-    PackedOptions o;
-    o.hubs = hubs;
-    this->suite.expect_pattern(generate("rmat:scale=17:degree=8"), "hubs " + std::to_string(hubs), o);
+    const auto suite = this->suite.with(TestFixture::Suite::hubs(hubs));
+    suite.expect_pattern(generate("rmat:scale=17:degree=8"), "hubs " + std::to_string(hubs));
   }
 }
 
@@ -126,7 +126,7 @@ TYPED_TEST(PackedStreams, SetUpAndProductOnAnotherStream) {
     plan.update_values(own.space(), fresh);
     plan.apply(own.space(), Op::Trans, 1, this->dx, 0, dt);
     own.space().fence();
-    EXPECT_EQ(plan.packed()->storage, PackedStorage::Full);
+    EXPECT_TRUE(has_class(plan.statistics(), name_of(PackedStorage::Full)));
     EXPECT_TRUE(agrees<typename TestFixture::Sum>(transposed(B), {}, this->x, this->y, to_host(dt), true));
   }
 }
@@ -192,7 +192,7 @@ TYPED_TEST(PackedStreams, CapturedInAGraph) {
     ASSERT_EQ(cudaStreamEndCapture(own.stream(), &graph), cudaSuccess);
     std::size_t nodes = 0;
     ASSERT_EQ(cudaGraphGetNodes(graph, nullptr, &nodes), cudaSuccess);
-    EXPECT_EQ(nodes, static_cast<std::size_t>(plan.packed()->launches()));
+    EXPECT_EQ(nodes, static_cast<std::size_t>(plan.statistics().launches));
     ASSERT_EQ(cudaGraphInstantiateWithFlags(&executable, graph, 0), cudaSuccess);
     for (int replay = 0; replay < 3; ++replay) {
       Kokkos::deep_copy(dy, as<Sum>(std::nan("")));

@@ -37,8 +37,7 @@ TYPED_TEST(DeviceDasp, SeveralVectors) { this->suite.several_vectors(); }
 TYPED_TEST(DeviceDasp, UnusedColumns) { this->suite.unused_columns(); }
 TYPED_TEST(DeviceDasp, BadNeighbours) { this->suite.bad_neighbours(); }
 TYPED_TEST(DeviceDasp, UndefinedVectors) { this->suite.undefined_vectors(); }
-TYPED_TEST(DeviceDasp, NewValues) { this->suite.new_values(); }
-TYPED_TEST(DeviceDasp, TransposedProduct) { this->suite.transposed_product(); }
+TYPED_TEST(DeviceDasp, TransposedProductsAndNewValues) { this->suite.transposed_products_and_new_values(); }
 TYPED_TEST(DeviceDasp, Deterministic) { this->suite.deterministic(20); }
 TYPED_TEST(DeviceDasp, NoAllocation) { this->suite.no_allocation(); }
 TYPED_TEST(DeviceDasp, ExampleFiles) {

@@ -9,8 +9,10 @@
 #include <numeric>
 
 #include "Tessera_Device.hpp"
+#include "core/Tessera_KernelTables.hpp"
 #include "formats/dasp/Tessera_FromDasp.hpp"
 #include "formats/dasp/Tessera_ToDasp.hpp"
+#include "support/Tessera_DaspCases.hpp"
 #include "support/Tessera_TestCheck.hpp"
 #include "support/Tessera_TestShapes.hpp"
 
@@ -190,10 +192,23 @@ TYPED_TEST(DaspRoundTrip, EveryNumberOfPairs) {
   }
 }
 
-TYPED_TEST(DaspRoundTrip, OffsetTypes) {
+// Offsets are read by kernels that never meet a value.
+using DaspOffsets = DaspRoundTrip<double>;
+TEST_F(DaspOffsets, EveryType) {
   const Pattern p = generate("every_length:longest=300:cols=301");
-  this->template round_trip<int>(p, {"defaults", {}}, "int");
-  this->template round_trip<std::size_t>(p, {"defaults", {}}, "size_t");
+  round_trip<int>(p, {"defaults", {}}, "int");
+  round_trip<std::size_t>(p, {"defaults", {}}, "size_t");
+}
+
+// What the suites of products rely on.
+using DaspCases = DaspRoundTrip<double>;
+TEST_F(DaspCases, AreWhatTheySay) {
+  for (const DaspGeometry* g : geometries()) {
+    SCOPED_TRACE(g->atom);
+    EXPECT_FALSE(convert(make_matrix<double>(dasp_many_windows(), Data::Integers, 11), *g, {}).global_sort);
+    const Pattern p = dasp_many_short_rows(DaspGeometry::tiles * g->rows * g->slices);
+    EXPECT_GT(convert(make_matrix<double>(p, Data::Integers, 11), *g, {}).short_steps_per_wave, 1u);
+  }
 }
 
 // Auto: the whole matrix where it is small or its rows are uneven, windows otherwise.

@@ -287,11 +287,13 @@ TYPED_TEST(PackedRoundTrip, EveryNumberOfRows) {
   }
 }
 
-TYPED_TEST(PackedRoundTrip, OffsetTypes) {
+// Offsets are read by kernels that never meet a value.
+using PackedOffsets = PackedRoundTrip<float>;
+TEST_F(PackedOffsets, EveryType) {
   const Pattern p = generate("every_length:longest=300:cols=301");
-  for (const int lanes : this->waves) {
-    this->expect_everything(make_matrix<TypeParam, int>(p, Data::Real, 7), lanes, {"int", {}});
-    this->expect_everything(make_matrix<TypeParam, std::size_t>(p, Data::Real, 7), lanes, {"size_t", {}});
+  for (const int lanes : waves) {
+    expect_everything(make_matrix<float, int>(p, Data::Real, 7), lanes, {"int", {}});
+    expect_everything(make_matrix<float, std::size_t>(p, Data::Real, 7), lanes, {"size_t", {}});
   }
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "Tessera_Spmv.hpp"
 #include "reorder/ReorderFixture.hpp"
 #include "support/Tessera_TestCheck.hpp"
 #include "support/Tessera_TestShapes.hpp"

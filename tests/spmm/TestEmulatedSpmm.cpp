@@ -84,30 +84,6 @@ TYPED_TEST(EmulatedSpmm, Deterministic) { this->suite.deterministic(this->heavy,
 TYPED_TEST(EmulatedSpmm, NoAllocation) { this->suite.no_allocation(this->mixed, 12); }
 TYPED_TEST(EmulatedSpmm, Ones) { this->suite.ones(5); }
 
-TEST(CopiesOfB, FollowTheMatrix) {
-  SpmmFeatures f;
-  f.rows = f.cols = 1000;
-  const auto from = [&](double mean, double g8, std::int64_t columns, Tf32Copy copy = Tf32Copy::Auto,
-                        Precision precision = Precision::TF32) {
-    SpmmOptions o;
-    o.num_columns_hint = static_cast<int>(columns);
-    o.gespmm.tf32_copy = copy;
-    f.mean = mean;
-    f.g8 = g8;
-    f.nnz = static_cast<std::int64_t>(mean * 1000);
-    return Impl::compact_b_from(f, precision, o);
-  };
-  EXPECT_EQ(from(40, 1.1, 64), 48);
-  EXPECT_EQ(from(20, 1.1, 64), 0);  // a row of B serves too few
-  EXPECT_EQ(from(20, 1.1, 128), 48);
-  EXPECT_EQ(from(40, 1.1, 32), 0);   // too narrow
-  EXPECT_EQ(from(40, 2.5, 128), 0);  // neighbours share columns
-  EXPECT_EQ(from(300, 2.5, 128), 48);
-  EXPECT_EQ(from(300, 1, 128, Tf32Copy::Never), 0);
-  EXPECT_EQ(from(2, 8, 8, Tf32Copy::Always), 1);
-  EXPECT_EQ(from(300, 1, 128, Tf32Copy::Always, Precision::FP32), 0);
-}
-
 // Long pieces first, then those of middle length; where B is large, those of cut rows first, if they are few. Each
 // entry lies in one piece, and the partial sums of a row are numbered as its entries follow each other.
 void expect_pieces(const char* spec, std::int64_t most, bool b_is_cached, bool ordered) {

@@ -42,8 +42,7 @@ TYPED_TEST(EmulatedDasp, SeveralVectors) { this->suite.several_vectors(); }
 TYPED_TEST(EmulatedDasp, UnusedColumns) { this->suite.unused_columns(); }
 TYPED_TEST(EmulatedDasp, BadNeighbours) { this->suite.bad_neighbours(); }
 TYPED_TEST(EmulatedDasp, UndefinedVectors) { this->suite.undefined_vectors(); }
-TYPED_TEST(EmulatedDasp, NewValues) { this->suite.new_values(); }
-TYPED_TEST(EmulatedDasp, TransposedProduct) { this->suite.transposed_product(); }
+TYPED_TEST(EmulatedDasp, TransposedProductsAndNewValues) { this->suite.transposed_products_and_new_values(); }
 TYPED_TEST(EmulatedDasp, Deterministic) { this->suite.deterministic(3); }
 TYPED_TEST(EmulatedDasp, NoAllocation) { this->suite.no_allocation(); }
 TYPED_TEST(EmulatedDasp, ExampleFiles) { this->suite.files(TESSERA_EXAMPLE_DATA, 1000000); }

@@ -48,7 +48,7 @@ TYPED_TEST(EmulatedPacked, ClassesChangeNoBit) { this->suite.classes_change_no_b
 TYPED_TEST(EmulatedPacked, NewValues) { this->suite.new_values(); }
 TYPED_TEST(EmulatedPacked, HubColumns) { this->suite.hub_columns(); }
 TYPED_TEST(EmulatedPacked, ColumnBlocks) { this->suite.column_blocks(); }
-TYPED_TEST(EmulatedPacked, TransposedProduct) { this->suite.transposed_product(); }
+TYPED_TEST(EmulatedPacked, TransposedProductsAndNewValues) { this->suite.transposed_products_and_new_values(); }
 TYPED_TEST(EmulatedPacked, Deterministic) { this->suite.deterministic(3); }
 TYPED_TEST(EmulatedPacked, NoAllocation) { this->suite.no_allocation(); }
 TYPED_TEST(EmulatedPacked, OwnWorkspace) { this->suite.own_workspace(); }

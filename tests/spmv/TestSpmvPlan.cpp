@@ -205,6 +205,23 @@ TEST(NarrowCompute, RoundsTheMatrixOnce) {
   }
 }
 
+// A plan of a function's local Views, which are gone when it multiplies.
+TEST(PlanOfLocalViews, KeepsThemAlive) {
+  const auto A = make_matrix<double>(all_classes(100, 10), Data::Integers, 1);
+  const auto x = numbers<double>(A.cols, Data::Integers, 2), y = numbers<double>(A.rows, Data::Integers, 3);
+  for (const SpmvOptions& o : every_way()) {
+    SCOPED_TRACE(std::string(to_string(o.algorithm)) + " on " + to_string(o.backend));
+    const auto made = [&] {
+      const DeviceMatrix<Exec, double> local(A);
+      return PlanOf<double>(Exec(), local.view(), o);
+    };
+    PlanOf<double> plan = made();
+    EXPECT_TRUE(agrees<double>(A, {2.5, -1}, x, y, product(plan, Scaling{2.5, -1}, x, y), true));
+    plan.update_values(Exec(), to_device<Exec>(A.values));
+    EXPECT_TRUE(agrees<double>(A, {2.5, -1}, x, y, product(plan, Scaling{2.5, -1}, x, y), true));
+  }
+}
+
 TEST(Statistics, AddUp) {
   const auto A = make_matrix<double>(all_classes(600, 300), Data::Integers, 1);
   const DeviceMatrix<Exec, double> device(A);

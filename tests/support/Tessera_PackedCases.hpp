@@ -90,16 +90,21 @@ inline Pattern stencil_with_gaps() {
   return p;
 }
 
-/// Descending columns in which every third repeats the first.
-inline Pattern with_unsorted_columns(Pattern p) {
-  for (std::int64_t i = 0; i < p.rows; ++i) {
-    const auto begin = p.entries.begin() + p.row_map[i], end = p.entries.begin() + p.row_map[i + 1];
-    std::reverse(begin, end);
-    for (auto k = begin; k < end; ++k) {
-      if ((k - begin) % 3 == 1) *k = *begin;
-    }
+/// As plans name a value class in their statistics.
+inline std::string name_of(PackedStorage storage) {
+  switch (storage) {
+    case PackedStorage::Full:
+      return "values in full";
+    case PackedStorage::Float:
+      return "values as float";
+    case PackedStorage::Integer:
+      return "values as 8-bit integers";
+    case PackedStorage::Dictionary:
+      return "values in a dictionary";
+    case PackedStorage::Constant:
+      return "values as a constant";
   }
-  return p;
+  return "";
 }
 
 /// Numbers that belong to a value class and to no narrower one (given some thousand of them), for every type: Integer

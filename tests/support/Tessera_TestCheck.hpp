@@ -5,11 +5,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <string>
+#include <vector>
 
-#include "Tessera_Spmv.hpp"
-#include "backends/reference/Tessera_Reference.hpp"
+#include "Tessera_Options.hpp"
 #include "support/Tessera_TestMatrix.hpp"
 
 /// \file
@@ -57,9 +60,43 @@ double unit_of(bool matrix_unit_of_a_device) {
   return TypeFacts<Sum>::roundoff() * (matrix_unit_of_a_device && sizeof(Sum) == 4 ? 2 : 1);
 }
 
-inline bool same_class(double a, double b) {
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
-  return a == b;
+/// A product and what is known of its numbers, without their types.
+struct WantedProduct {
+  HostMatrix<double> A;
+  Scaling s;
+  bool exact;
+  double unit, operand_floor;
+  double largest;           ///< of the sums and of y: nothing is promised beyond
+  double y_roundoff;        ///< of the store, 0 where y is not narrower than the sums
+  double tiny;              ///< largest error of a rounding below the normal range
+  double (*store)(double);  ///< rounds to the type of y
+};
+::testing::AssertionResult agrees(const WantedProduct& product, const std::vector<double>& x,
+                                  const std::vector<double>& y0, const std::vector<double>& y);
+/// C row by row.
+::testing::AssertionResult agrees(const WantedProduct& product, std::int64_t columns, const std::vector<double>& b,
+                                  const std::vector<double>& c0, const std::vector<double>& c);
+
+template <class T>
+std::vector<double> wide(const std::vector<T>& numbers) {
+  std::vector<double> all;
+  all.reserve(numbers.size());
+  for (const T& number : numbers) all.push_back(wide(number));
+  return all;
+}
+template <class Sum, class Y, class Scalar, class Offset>
+WantedProduct product_of(const HostMatrix<Scalar, Offset>& A, Scaling s, bool exact, double unit,
+                         double operand_floor) {
+  WantedProduct p{{}, s, exact, unit, operand_floor, 0, 0, 0, [](double value) { return wide(as<Y>(value)); }};
+  p.A.rows = A.rows;
+  p.A.cols = A.cols;
+  p.A.row_map.assign(A.row_map.begin(), A.row_map.end());
+  p.A.entries = A.entries;
+  p.A.values = wide(A.values);
+  p.largest = std::min(TypeFacts<Sum>::largest(), TypeFacts<Y>::largest());
+  p.y_roundoff = TypeFacts<Y>::roundoff() > TypeFacts<Sum>::roundoff() ? TypeFacts<Y>::roundoff() : 0;
+  p.tiny = std::max(TypeFacts<Y>::tiny(), TypeFacts<Sum>::tiny());
+  return p;
 }
 
 /// y against alpha A x + beta y0. `unit` is the accumulator's unit roundoff, `operand_floor` as in Reference::spmv,
@@ -69,43 +106,14 @@ template <class Sum, class Scalar, class Offset, class X, class Y>
 ::testing::AssertionResult agrees(const HostMatrix<Scalar, Offset>& A, Scaling s, const std::vector<X>& x,
                                   const std::vector<Y>& y0, const std::vector<Y>& y, bool exact,
                                   double unit = TypeFacts<Sum>::roundoff(), double operand_floor = 0) {
-  const auto rows = static_cast<std::size_t>(A.rows);
-  if (y.size() != rows) return ::testing::AssertionFailure() << "y has " << y.size() << " elements";
-  std::vector<double> reference(rows), magnitude(rows);
-  for (std::size_t i = 0; i < rows; ++i) reference[i] = wide(y0[i]);
-  Reference::spmv(A.rows, A.row_map, A.entries, A.values, s.alpha, x, s.beta, reference, magnitude.data(),
-                  operand_floor);
-  const double largest = std::min(TypeFacts<Sum>::largest(), TypeFacts<Y>::largest());
-  const double v = TypeFacts<Y>::roundoff() > TypeFacts<Sum>::roundoff() ? TypeFacts<Y>::roundoff() : 0;
-  const double tiny = std::max(TypeFacts<Y>::tiny(), TypeFacts<Sum>::tiny());
-  const auto finite_inputs = [&](std::size_t i) {
-    bool finite = s.beta == 0 || std::isfinite(wide(y0[i]));
-    for (auto k = A.row_map[i]; s.alpha != 0 && k < A.row_map[i + 1]; ++k) {
-      finite = finite && std::isfinite(wide(A.values[k])) && std::isfinite(wide(x[A.entries[k]]));
-    }
-    return finite;
-  };
-  for (std::size_t i = 0; i < rows; ++i) {
-    const double got = wide(y[i]), length = static_cast<double>(A.length(static_cast<int>(i)));
-    double wanted = reference[i], bound = 0;
-    bool good;
-    if (!(magnitude[i] < largest / 4)) {
-      good = finite_inputs(i) || same_class(wanted, got);
-    } else if (exact) {
-      wanted = wide(as<Y>(wanted));
-      good = wanted == got;
-    } else {
-      bound = Reference::spmv_bound(length, unit, magnitude[i], v, wanted, tiny);
-      good = std::fabs(got - wanted) <= bound;
-    }
-    if (!good) {
-      return ::testing::AssertionFailure()
-             << "row " << i << " of " << A.rows << " x " << A.cols << ", " << length << " entries, alpha " << s.alpha
-             << ", beta " << s.beta << ": got " << got << ", wanted " << wanted << ", error " << got - wanted
-             << ", allowed " << bound;
-    }
-  }
-  return ::testing::AssertionSuccess();
+  return agrees(product_of<Sum, Y>(A, s, exact, unit, operand_floor), wide(x), wide(y0), wide(y));
+}
+/// C against plain loops, column by column: see agrees() of vectors.
+template <class Sum, class Scalar, class Offset, class BT, class CT>
+::testing::AssertionResult agrees_dense(const HostMatrix<Scalar, Offset>& A, std::int64_t columns, Scaling s,
+                                        const std::vector<BT>& b, const std::vector<CT>& c0, const std::vector<CT>& c,
+                                        bool exact, double unit = TypeFacts<Sum>::roundoff(), double floor = 0) {
+  return agrees(product_of<Sum, CT>(A, s, exact, unit, floor), columns, wide(b), wide(c0), wide(c));
 }
 
 template <class T>

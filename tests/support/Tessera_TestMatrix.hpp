@@ -4,8 +4,11 @@
 #define TESSERA_TEST_MATRIX_HPP
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -131,22 +134,32 @@ HostMatrix<Scalar, Offset> transposed(const HostMatrix<Scalar, Offset>& A) {
   return t;
 }
 
+/// Bytes to and from arrays of a memory space, after everything that was launched; compiled for the spaces of the
+/// default execution spaces.
+template <class Memory>
+void upload(void* to, const void* from, std::size_t bytes);
+template <class Memory>
+void download(void* to, const void* from, std::size_t bytes);
+
+/// `to` is a contiguous View of as many elements.
 template <class T, class Target>
 void copy_to(const std::vector<T>& from, const Target& to) {
-  using Source = Kokkos::View<const T*, Kokkos::LayoutLeft, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-  Kokkos::deep_copy(to, Source(from.data(), from.size()));
+  static_assert(std::is_same_v<typename Target::value_type, T>);
+  if (to.extent(0) != from.size() || !to.span_is_contiguous()) throw std::logic_error("copy_to: another number");
+  upload<typename Target::memory_space>(to.data(), from.data(), from.size() * sizeof(T));
 }
 template <class Exec, class T>
 DeviceVector<Exec, T> to_device(const std::vector<T>& from, const std::string& label = "test") {
-  DeviceVector<Exec, T> to(label, from.size());
+  DeviceVector<Exec, T> to(Kokkos::view_alloc(label, Kokkos::WithoutInitializing), from.size());
   copy_to(from, to);
   return to;
 }
+/// `from` is a contiguous View of rank 1.
 template <class View>
 auto to_host(const View& from) {
-  const auto mirror = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), from);
-  std::vector<typename View::non_const_value_type> to(mirror.extent(0));
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] = mirror(i);
+  std::vector<typename View::non_const_value_type> to(from.extent(0));
+  if (!from.span_is_contiguous()) throw std::logic_error("to_host: with strides");
+  download<typename View::memory_space>(to.data(), from.data(), to.size() * sizeof(to[0]));
   return to;
 }
 
@@ -170,37 +183,92 @@ struct DeviceMatrix {
   DeviceVector<Exec, Scalar> values;
 };
 
-/// A vector as the middle column of a matrix of three: stride 3 (LayoutRight) or 1 (LayoutLeft, seldom aligned to more
-/// than an element). The columns beside it hold a guard that nobody may write, or read into a result.
+/// A dense matrix as the middle of a larger one. What lies around it holds a guard that nobody may write, or read into
+/// a result. Elements are given and read back row by row.
 template <class Exec, class T, class Layout>
-class GuardedVector {
+class Guarded {
  public:
-  GuardedVector(const std::vector<T>& data, double guard) : guard_(guard), all_("test::guarded", data.size(), 3) {
-    const auto host = Kokkos::create_mirror_view(all_);
-    for (std::size_t i = 0; i < data.size(); ++i) {
-      host(i, 0) = host(i, 2) = as<T>(guard);
-      host(i, 1) = data[i];
-    }
-    Kokkos::deep_copy(all_, host);
+  struct Margins {
+    int above = 0, below = 0, left = 0, right = 0;
+  };
+
+  Guarded(const std::vector<T>& data, std::int64_t rows, std::int64_t columns, Margins margins, double guard)
+      : rows_(rows),
+        columns_(columns),
+        margins_(margins),
+        guard_(as<T>(guard)),
+        all_(Kokkos::view_alloc(std::string("test::guarded"), Kokkos::WithoutInitializing),
+             static_cast<std::size_t>(margins.above + rows + margins.below),
+             static_cast<std::size_t>(margins.left + columns + margins.right)) {
+    std::vector<T> host(all_.span(), guard_);
+    each([&](std::size_t at, bool inside, std::size_t element) {
+      if (inside) host[at] = data[element];
+    });
+    upload<typename Exec::memory_space>(all_.data(), host.data(), host.size() * sizeof(T));
   }
-  auto column() const { return Kokkos::subview(all_, Kokkos::ALL(), 1); }
   std::vector<T> read() const {
-    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), all_);
-    std::vector<T> data(host.extent(0));
-    for (std::size_t i = 0; i < data.size(); ++i) data[i] = host(i, 1);
+    std::vector<T> data(static_cast<std::size_t>(rows_ * columns_));
+    const auto host = memory();
+    each([&](std::size_t at, bool inside, std::size_t element) {
+      if (inside) data[element] = host[at];
+    });
     return data;
   }
   bool intact() const {
-    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), all_);
-    for (std::size_t i = 0; i < host.extent(0); ++i) {
-      if (wide(host(i, 0)) != wide(as<T>(guard_)) || wide(host(i, 2)) != wide(as<T>(guard_))) return false;
-    }
-    return true;
+    bool good = true;
+    const auto host = memory();
+    each([&](std::size_t at, bool inside, std::size_t) { good = good && (inside || wide(host[at]) == wide(guard_)); });
+    return good;
   }
 
+ protected:
+  const auto& whole() const { return all_; }
+
  private:
-  double guard_;
+  std::vector<T> memory() const {
+    std::vector<T> host(all_.span());
+    download<typename Exec::memory_space>(host.data(), all_.data(), host.size() * sizeof(T));
+    return host;
+  }
+  /// f(place in memory, whether it is part of the matrix, index of that element)
+  template <class F>
+  void each(const F& f) const {
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(all_.extent(0)); ++i) {
+      for (std::int64_t j = 0; j < static_cast<std::int64_t>(all_.extent(1)); ++j) {
+        const std::int64_t row = i - margins_.above, column = j - margins_.left;
+        const bool inside = row >= 0 && row < rows_ && column >= 0 && column < columns_;
+        f(static_cast<std::size_t>(i) * all_.stride(0) + static_cast<std::size_t>(j) * all_.stride(1), inside,
+          inside ? static_cast<std::size_t>(row * columns_ + column) : 0);
+      }
+    }
+  }
+
+  std::int64_t rows_, columns_;
+  Margins margins_;
+  T guard_;
   Kokkos::View<T**, Layout, DeviceOf<Exec>> all_;
+};
+
+/// Vectors side by side, and one more on each side.
+template <class Exec, class T, class Layout>
+class GuardedColumns : public Guarded<Exec, T, Layout> {
+ public:
+  GuardedColumns(const std::vector<T>& data, std::int64_t rows, int count, double guard)
+      : Guarded<Exec, T, Layout>(data, rows, count, {0, 0, 1, 1}, guard), count_(count) {}
+  auto columns() const { return Kokkos::subview(this->whole(), Kokkos::ALL(), std::make_pair(1, count_ + 1)); }
+
+ private:
+  int count_;
+};
+
+/// A vector as the middle column of a matrix of three: stride 3 (LayoutRight) or 1 (LayoutLeft, seldom aligned to more
+/// than an element).
+template <class Exec, class T, class Layout>
+class GuardedVector : public Guarded<Exec, T, Layout> {
+ public:
+  GuardedVector(const std::vector<T>& data, double guard)
+      : Guarded<Exec, T, Layout>(data, static_cast<std::int64_t>(data.size()), 1, {0, 0, 1, 1}, guard) {}
+  auto column() const { return Kokkos::subview(this->whole(), Kokkos::ALL(), 1); }
 };
 
 }  // namespace Testing

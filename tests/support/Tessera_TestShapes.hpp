@@ -3,14 +3,14 @@
 #ifndef TESSERA_TEST_SHAPES_HPP
 #define TESSERA_TEST_SHAPES_HPP
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
-#include "Tessera_Options.hpp"
 #include "matrices/Tessera_Generators.hpp"
 
 /// \file
-/// Which patterns, and which options of DASP, the suites go through.
+/// Which patterns the suites go through.
 
 namespace Tessera {
 namespace Testing {
@@ -91,47 +91,16 @@ inline Pattern all_classes(int longest, int short_rows, int cols = 701) {
   return p;
 }
 
-struct NamedOptions {
-  std::string name;
-  DaspOptions dasp;
-};
-/// Ends and middles of every range.
-inline std::vector<NamedOptions> option_sets() {
-  std::vector<NamedOptions> all;
-  all.push_back({"defaults", {}});
-  for (const SortRange sort : {SortRange::Window, SortRange::Global}) {
-    const std::string range = sort == SortRange::Window ? "window" : "global";
-    for (const int longest : {0, 4, 5, 31, 64, 254, 255}) {
-      DaspOptions o;
-      o.sort = sort;
-      o.max_medium_length = longest;
-      all.push_back({range + ", max_medium_length " + std::to_string(longest), o});
+/// Descending columns in which every third repeats the first.
+inline Pattern with_unsorted_columns(Pattern p) {
+  for (std::int64_t i = 0; i < p.rows; ++i) {
+    const auto begin = p.entries.begin() + p.row_map[i], end = p.entries.begin() + p.row_map[i + 1];
+    std::reverse(begin, end);
+    for (auto k = begin; k < end; ++k) {
+      if ((k - begin) % 3 == 1) *k = *begin;
     }
-    for (const int work : {1, 64, 300, 1024, 100000}) {
-      DaspOptions o;
-      o.sort = sort;
-      o.entries_per_wave = work;
-      all.push_back({range + ", entries_per_wave " + std::to_string(work), o});
-    }
-    for (const double threshold : {1e-6, 0.5, 1.0}) {
-      DaspOptions o;
-      o.sort = sort;
-      o.threshold = threshold;
-      all.push_back({range + ", threshold " + std::to_string(threshold), o});
-    }
-    for (const int pairs : {0, 1, 17, 1000000}) {
-      DaspOptions o;
-      o.sort = sort;
-      o.min_pairs = pairs;
-      all.push_back({range + ", min_pairs " + std::to_string(pairs), o});
-    }
-    DaspOptions fixed;
-    fixed.sort = sort;
-    fixed.adaptive_work = false;
-    fixed.bypass = CacheBypass::Never;
-    all.push_back({range + ", no adaptive work, cached", fixed});
   }
-  return all;
+  return p;
 }
 
 }  // namespace Testing

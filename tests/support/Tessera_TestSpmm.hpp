@@ -38,59 +38,25 @@ struct ColumnMajorPart {
   static constexpr int before = 2, after = 1;
 };
 
-/// Elements are given and read back row by row.
 template <class Exec, class T, class Form>
-class DenseOperand {
+class DenseOperand : public Guarded<Exec, T, typename Form::layout> {
  public:
   DenseOperand(const std::vector<T>& data, std::int64_t rows, std::int64_t columns, double guard)
-      : rows_(rows),
-        columns_(columns),
-        guard_(guard),
-        all_("test::dense", static_cast<std::size_t>(rows + margin), static_cast<std::size_t>(columns + margin)) {
-    const auto host = Kokkos::create_mirror_view(all_);
-    Kokkos::deep_copy(host, as<T>(guard));
-    for (std::int64_t i = 0; i < rows; ++i) {
-      for (std::int64_t j = 0; j < columns; ++j) {
-        host(i + Form::before, j + Form::before) = data[static_cast<std::size_t>(i * columns + j)];
-      }
-    }
-    Kokkos::deep_copy(all_, host);
-  }
+      : Guarded<Exec, T, typename Form::layout>(data, rows, columns,
+                                                {Form::before, Form::after, Form::before, Form::after}, guard),
+        rows_(rows),
+        columns_(columns) {}
   auto view() const {
-    if constexpr (margin == 0) {
-      return all_;
+    if constexpr (Form::before + Form::after == 0) {
+      return this->whole();
     } else {
-      return Kokkos::subview(all_, std::make_pair<std::int64_t>(Form::before, Form::before + rows_),
+      return Kokkos::subview(this->whole(), std::make_pair<std::int64_t>(Form::before, Form::before + rows_),
                              std::make_pair<std::int64_t>(Form::before, Form::before + columns_));
     }
   }
-  std::vector<T> read() const {
-    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), all_);
-    std::vector<T> data(static_cast<std::size_t>(rows_ * columns_));
-    for (std::int64_t i = 0; i < rows_; ++i) {
-      for (std::int64_t j = 0; j < columns_; ++j) {
-        data[static_cast<std::size_t>(i * columns_ + j)] = host(i + Form::before, j + Form::before);
-      }
-    }
-    return data;
-  }
-  bool intact() const {
-    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), all_);
-    const auto inside = [](std::int64_t i, std::int64_t n) { return i >= Form::before && i < Form::before + n; };
-    for (std::int64_t i = 0; i < rows_ + margin; ++i) {
-      for (std::int64_t j = 0; j < columns_ + margin; ++j) {
-        if (inside(i, rows_) && inside(j, columns_)) continue;
-        if (wide(host(i, j)) != wide(as<T>(guard_))) return false;
-      }
-    }
-    return true;
-  }
 
  private:
-  static constexpr int margin = Form::before + Form::after;
   std::int64_t rows_, columns_;
-  double guard_;
-  Kokkos::View<T**, typename Form::layout, DeviceOf<Exec>> all_;
 };
 
 /// C := alpha op(A) B + beta C through a plan; rows of op(A) and columns of C as given.
@@ -105,25 +71,6 @@ std::vector<CT> dense_product(const Plan& plan, Op op, std::int64_t columns, Sca
   space.fence();
   EXPECT_TRUE(dc.intact()) << "something beside C was written";
   return dc.read();
-}
-
-/// C against plain loops, column by column: see agrees() of vectors.
-template <class Sum, class Scalar, class Offset, class BT, class CT>
-::testing::AssertionResult agrees_dense(const HostMatrix<Scalar, Offset>& A, std::int64_t columns, Scaling s,
-                                        const std::vector<BT>& b, const std::vector<CT>& c0, const std::vector<CT>& c,
-                                        bool exact, double unit = TypeFacts<Sum>::roundoff(), double floor = 0) {
-  const auto column_of = [columns](const auto& all, std::int64_t rows, std::int64_t j) {
-    std::decay_t<decltype(all)> one;
-    for (std::int64_t i = 0; i < rows; ++i) one.push_back(all[static_cast<std::size_t>(i * columns + j)]);
-    return one;
-  };
-  for (std::int64_t j = 0; j < columns; ++j) {
-    const auto result = agrees<Sum>(A, s, column_of(b, A.cols, j), column_of(c0, A.rows, j), column_of(c, A.rows, j),
-                                    exact, unit, floor);
-    if (!result)
-      return ::testing::AssertionFailure() << "column " << j << " of " << columns << ": " << result.message();
-  }
-  return ::testing::AssertionSuccess();
 }
 
 inline std::vector<int> all_widths() { return {0, 1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 32, 33, 64, 100, 128, 256}; }

@@ -98,9 +98,6 @@ std::uint64_t stored_bits(Precision p, Scalar value) {
   if (p == Precision::BF16) keep(bhalf_t(wide(value)));
   return bits;
 }
-inline int bytes_of(Precision p) {
-  return p == Precision::FP64 ? 8 : p == Precision::FP32 || p == Precision::TF32 ? 4 : 2;
-}
 /// Of an array of 8-byte words, the `i`-th value.
 inline std::uint64_t value_at(const std::vector<std::uint64_t>& words, std::size_t i, int bytes) {
   std::uint64_t bits = 0;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "Tessera_Spmv.hpp"
+#include "backends/reference/Tessera_Reference.hpp"
 #include "support/Tessera_TestCheck.hpp"
 
 namespace Tessera {

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+// What must hold of Auto's rules for SpMM wherever their thresholds lie. The thresholds are measured: the notes have
+// the matrices.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "spmm/Tessera_SpmmRules.hpp"
+
+namespace Tessera {
+namespace Testing {
+namespace {
+
+const std::vector<std::int64_t>& widths() {
+  static const std::vector<std::int64_t> all = {1, 8, 16, 17, 32, 33, 64, 100, 128, 129, 256, 512};
+  return all;
+}
+std::vector<Precision> precisions() {
+  return {Precision::FP64, Precision::FP32, Precision::TF32, Precision::FP16, Precision::BF16};
+}
+/// Rows of `mean` entries in a square matrix whose windows of 8 rows share columns `g8` times.
+SpmmFeatures sharing(double mean, double g8) {
+  SpmmFeatures f;
+  f.rows = f.cols = 100000;
+  f.mean = mean;
+  f.nnz = static_cast<std::int64_t>(mean * static_cast<double>(f.rows));
+  f.longest = static_cast<std::int64_t>(2 * mean) + 1;
+  f.g8 = f.g16 = f.g32 = f.g64 = g8;
+  f.reach = 1000;
+  return f;
+}
+SpmmOptions of_width(std::int64_t columns) {
+  SpmmOptions o;
+  o.num_columns_hint = static_cast<int>(columns);
+  return o;
+}
+Impl::SpmmChoice choice_of(const SpmmFeatures& f, Precision precision, const SpmmOptions& o) {
+  Impl::SpmmChoice c;
+  c.backend = Backend::EmulatedNvidia;
+  c.precision = precision;
+  c.pattern = Impl::ge_spmm_pattern(f, precision, o);
+  Impl::predict_spmm(c, f, o, true);
+  return c;
+}
+
+TEST(SpmmRules, TheCheapestCandidateIsTaken) {
+  for (const Precision precision : precisions()) {
+    for (const std::int64_t columns : widths()) {
+      for (const double g8 : {1.0, 2.0, 3.0, 5.0, 8.0}) {
+        const auto c = choice_of(sharing(20, g8), precision, of_width(columns));
+        ASSERT_FALSE(c.candidates.empty());
+        EXPECT_EQ(c.algorithm, c.candidates[0].algorithm);
+        for (const auto& candidate : c.candidates) EXPECT_LE(c.candidates[0].cost, candidate.cost);
+        EXPECT_NE(c.why.find(to_string(c.algorithm)), std::string::npos) << c.why;
+        EXPECT_NE(c.why.find(std::to_string(columns) + " columns"), std::string::npos) << c.why;
+      }
+    }
+  }
+}
+
+// Rows that share more columns never move Auto from a format of windows to rows.
+TEST(SpmmRules, SharingSpeaksForWindows) {
+  for (const Precision precision : precisions()) {
+    for (const std::int64_t columns : widths()) {
+      for (const double mean : {3.0, 20.0, 300.0}) {
+        SCOPED_TRACE(std::string(to_string(precision)) + ", " + std::to_string(columns) + " columns, rows of " +
+                     std::to_string(mean));
+        bool windows = false;
+        for (double g8 = 1; g8 <= 8; g8 += 0.125) {
+          const bool now =
+              choice_of(sharing(mean, g8), precision, of_width(columns)).algorithm != SpmmAlgorithm::GeSpmm;
+          EXPECT_TRUE(now || !windows) << "at " << g8;
+          windows = now;
+        }
+        EXPECT_TRUE(windows) << "all eight rows of a window use the same columns";
+        EXPECT_EQ(choice_of(sharing(mean, 1), precision, of_width(columns)).algorithm, SpmmAlgorithm::GeSpmm)
+            << "no two rows of a window share a column";
+      }
+    }
+  }
+}
+
+// The cost of an algorithm grows with the matrix and falls with sharing.
+TEST(SpmmRules, CostsAreMonotone) {
+  for (const Precision precision : precisions()) {
+    for (const std::int64_t columns : widths()) {
+      for (const SpmmAlgorithm a : {SpmmAlgorithm::Panels, SpmmAlgorithm::FlashSparse, SpmmAlgorithm::GeSpmm}) {
+        const auto cost = [&](double mean, double g8, bool compact = false) {
+          return Impl::predicted_cost(a, sharing(mean, g8), columns, precision, compact);
+        };
+        EXPECT_LT(cost(10, 2), cost(11, 2));
+        EXPECT_GE(cost(10, 2), cost(10, 2.5));
+        EXPECT_GE(cost(10, 2), cost(10, 2, true)) << "a copy of B is taken where it pays";
+      }
+      EXPECT_GT(Impl::least_panel_density(columns, precision), 1) << "rows alone would not be read";
+      EXPECT_LT(Impl::least_panel_density(columns, precision), 8) << "a window has no more rows";
+    }
+  }
+}
+
+// A copy of B in TF32 is for TF32 alone, obeys its option, and is not given up where there is more reason for it.
+TEST(SpmmRules, CopiesOfB) {
+  const auto from = [](double mean, double g8, std::int64_t columns, Tf32Copy copy = Tf32Copy::Auto,
+                       Precision precision = Precision::TF32) {
+    SpmmOptions o = of_width(columns);
+    o.gespmm.tf32_copy = copy;
+    return Impl::compact_b_from(sharing(mean, g8), precision, o);
+  };
+  for (const std::int64_t columns : widths()) {
+    for (const double g8 : {1.0, 1.4, 2.0, 8.0}) {
+      SCOPED_TRACE(std::to_string(columns) + " columns, " + std::to_string(g8));
+      bool copied = false;
+      for (const double mean : {1.0, 8.0, 12.0, 20.0, 30.0, 100.0, 200.0, 1000.0}) {
+        const std::int64_t now = from(mean, g8, columns);
+        EXPECT_TRUE(now > 0 || !copied) << "a row of B serves more entries: rows of " << mean;
+        EXPECT_LE(now, columns) << "it would not be used";
+        copied = now > 0;
+        if (copied && mean < 200) {
+          EXPECT_GT(from(mean, 1, columns), 0) << "neighbours share less";
+        }
+        if (copied) {
+          EXPECT_GT(from(mean, g8, 2 * columns), 0) << "B is wider";
+        }
+        EXPECT_EQ(from(mean, g8, columns, Tf32Copy::Never), 0);
+        EXPECT_EQ(from(mean, g8, columns, Tf32Copy::Always), 1);
+        EXPECT_EQ(from(mean, g8, columns, Tf32Copy::Always, Precision::FP32), 0);
+      }
+    }
+  }
+  EXPECT_GT(from(300, 1, 128), 0);
+  EXPECT_EQ(from(2, 1, 128), 0);
+}
+
+}  // namespace
+}  // namespace Testing
+}  // namespace Tessera
