@@ -21,8 +21,8 @@ void expect_transpose(const Pattern& p) {
   const auto expect_equal = [&](const HostMatrix<Scalar, Offset>& wanted) {
     EXPECT_EQ(t.rows, wanted.rows);
     EXPECT_EQ(t.cols, wanted.cols);
-    EXPECT_EQ(to_host(t.row_map), wanted.row_map);
-    EXPECT_EQ(to_host(t.entries), wanted.entries);
+    EXPECT_EQ(to_host(t.view().row_map()), wanted.row_map);
+    EXPECT_EQ(to_host(t.view().entries()), wanted.entries);
     EXPECT_TRUE(same_bits(to_host(t.values), wanted.values));
   };
   expect_equal(transposed(A));

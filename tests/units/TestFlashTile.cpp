@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "backends/kernels/spmm/Tessera_FlashSpmmKernel.hpp"
+#include "backends/reference/Tessera_Reference.hpp"
 #include "support/Tessera_TestCheck.hpp"
 #include "units/AtomFixture.hpp"
 
