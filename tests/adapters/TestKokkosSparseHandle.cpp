@@ -221,7 +221,7 @@ TEST_F(KokkosSparseHandle, KeepsTheArrays) {
   const auto before = copy.values.use_count();
   expect(
       A, x, y0, [&](auto& a, auto& b) { Tessera::spmv(&handle, "N", s.alpha, *matrix, a, s.beta, b); }, "first");
-  EXPECT_EQ(copy.values.use_count(), before + 1);
+  EXPECT_GT(copy.values.use_count(), before) << "the handle and its plan hold them";
   matrix.reset();
   expect_all(handle, copy, A);
   handle.reset();
