@@ -34,11 +34,13 @@ class GeSpmm : public ::testing::Test {
 using AllSpmmTypes = ::testing::Types<SpmmTypes<double, double, double>, SpmmTypes<float, float, float>,
                                       SpmmTypes<half_t, half_t, float>, SpmmTypes<float, bhalf_t, double>>;
 #else
-using AllSpmmTypes = ::testing::Types<
-    SpmmTypes<double, double, double>, SpmmTypes<float, float, float>, SpmmTypes<half_t, half_t, float>,
-    SpmmTypes<half_t, half_t, half_t>, SpmmTypes<bhalf_t, bhalf_t, float>, SpmmTypes<bhalf_t, bhalf_t, bhalf_t>,
-    SpmmTypes<float, double, double>, SpmmTypes<double, float, float>, SpmmTypes<half_t, float, bhalf_t>,
-    SpmmTypes<float, bhalf_t, double>, SpmmTypes<float, float, float, SpmmAlgorithm::Csr>>;
+using AllSpmmTypes =
+    ::testing::Types<SpmmTypes<double, double, double>, SpmmTypes<float, float, float>,
+                     SpmmTypes<half_t, half_t, float>, SpmmTypes<half_t, half_t, half_t>,
+                     SpmmTypes<bhalf_t, bhalf_t, float>, SpmmTypes<bhalf_t, bhalf_t, bhalf_t>,
+                     // Mixed types are compiled here: sums of float and of double from three different ones.
+                     SpmmTypes<half_t, float, bhalf_t>, SpmmTypes<float, bhalf_t, double>,
+                     SpmmTypes<float, float, float, SpmmAlgorithm::Csr>>;
 #endif
 TYPED_TEST_SUITE(GeSpmm, AllSpmmTypes);
 
