@@ -27,7 +27,7 @@ System kokkos_kernels_product(const CsrOperand& o, double alpha, const X& x, dou
   const auto a = static_cast<Scalar>(alpha), b = static_cast<Scalar>(beta);
   System system;
   system.backend = "kokkos";
-  system.why = X::rank == 1 ? "KokkosSparse::spmv" : "KokkosSparse::spmv on multivectors";
+  system.why = Compat::view_rank<X> == 1 ? "KokkosSparse::spmv" : "KokkosSparse::spmv on multivectors";
 #if defined(TESSERA_BENCH_SPMV_HANDLE)
   using Handle = KokkosSparse::SPMVHandle<Exec, Matrix, X, Y>;
   const auto algorithm = merge ? KokkosSparse::SPMV_MERGE_PATH : KokkosSparse::SPMV_DEFAULT;

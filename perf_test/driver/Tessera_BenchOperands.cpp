@@ -3,6 +3,7 @@
 #include "driver/Tessera_BenchOperands.hpp"
 
 #include <cstring>
+#include <utility>
 
 #include "Tessera_Compat.hpp"
 
@@ -10,7 +11,7 @@ namespace Tessera {
 namespace Bench {
 namespace {
 
-using HostBytes = Kokkos::View<char*, Device>::HostMirror;
+using HostBytes = decltype(Kokkos::create_mirror_view(std::declval<const Kokkos::View<char*, Device>&>()));
 
 template <class T>
 void convert(char* to, const std::vector<double>& from) {

@@ -91,7 +91,7 @@ void Report::start_matrix(const std::string& name, std::size_t index) {
   matrix_ = name;
   index_ = index;
   first_of_matrix_ = records_.size();
-  header_printed_ = cached_shown_ = false;
+  header_printed_ = cached_shown_ = smaller_shown_ = false;
   progress("read");
 }
 
@@ -148,10 +148,11 @@ void Report::print_row(const Record& r) {
   text(format_number("%.1f", r.csr_gbytes_per_second()), 8);
   text(format_number("%.2f", r.gflops), 8);
   if (context_.stream_gbytes_per_second > 0) {
-    // A share of main memory's rate says nothing where less than the operands came from there.
-    const bool cached = r.roof_share > 1;
-    text(cached ? "cached" : format_number("%.3f", r.roof_share), 7);
+    // No share where the operands came from caches, or where the format holds less than CSR, which the share is of.
+    const bool above = r.roof_share > 1, cached = above && r.gbytes_per_second() > context_.stream_gbytes_per_second;
+    text(cached ? "cached" : above ? "smaller" : format_number("%.3f", r.roof_share), 7);
     cached_shown_ = cached_shown_ || cached;
+    smaller_shown_ = smaller_shown_ || (above && !cached);
   }
   text(format_number("%.3f", r.padding_ratio), 7);
   text(format_seconds(r.setup_seconds), 10);
@@ -231,10 +232,9 @@ void Report::end_matrix() {
   if (!options_.quiet && (options_.matrices.size() == 1 || options_.verbose)) {
     for (std::size_t i = first_of_matrix_; i < records_.size(); ++i) print_classes(records_[i]);
   }
-  if (cached_shown_) {
-    std::printf(
-        "  cached: in less time than reading its operands from main memory takes; part of them stay in caches\n");
-  }
+  if (cached_shown_)
+    std::printf("  cached: faster than main memory can be read, so part of the operands stay in caches\n");
+  if (smaller_shown_) std::printf("  smaller: faster than CSR can be read, by a format that is smaller than CSR\n");
   std::fflush(stdout);
   write_files();
 }

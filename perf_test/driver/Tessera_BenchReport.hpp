@@ -103,7 +103,7 @@ class Report {
   std::size_t first_of_matrix_ = 0;
   std::string matrix_, pattern_;
   std::size_t index_ = 0;
-  bool columns_ = false, cached_shown_ = false;
+  bool columns_ = false, cached_shown_ = false, smaller_shown_ = false;
   std::size_t label_width_ = 20;
   bool header_printed_ = false, progress_shown_ = false, terminal_ = false;
   double begin_ = 0;
