@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_HPP
-#define TESSERA_HPP
+#ifndef TESSERA_TESSERA_HPP
+#define TESSERA_TESSERA_HPP
 
 /// \file
 /// Everything of the library: sparse matrix kernels on matrix units for Kokkos applications.

@@ -18,7 +18,7 @@ struct Workspace {
 
 /// Whether the matrix, read once an apply, passes the first-level cache by.
 enum class CacheBypass {
-  Auto,    ///< Always, unless the whole format fits into the last-level cache (measured: perf_test/NOTES.md)
+  Auto,    ///< Always, unless the whole format fits into the last-level cache (measured: perf_test/notes/spmv-dasp.md)
   Always,  ///< leaves the first level to x
   Never
 };
@@ -41,7 +41,7 @@ struct DaspOptions {
   CacheBypass bypass = CacheBypass::Auto;  ///< how the matrix is read
 };
 
-/// Parameters of packed slices. The defaults follow the matrix; perf_test/NOTES.md has the measurements.
+/// Parameters of packed slices. The defaults follow the matrix; perf_test/notes/spmv-packed.md has the measurements.
 struct PackedOptions {
   int max_steps = 0;    ///< a row gets the fewest lanes with which it takes no more steps; 0: 8, 16 or 32 by size
   int split_steps = 0;  ///< rows of more steps of a whole wave are cut; 0: by size
@@ -75,7 +75,7 @@ struct SpmvOptions {
   Backend backend = Backend::Auto;                ///< stronger than TESSERA_FORCE_BACKEND
   Reuse reuse = Reuse::Many;                      ///< Once: no conversion
   bool prepare_transpose = false;                 ///< also build op(A) = A^T (doubles the memory)
-  bool updatable = true;                          ///< keep what update_values needs: 12 bytes a row
+  bool updatable = true;                          ///< keep what update_values needs: 12 bytes per row
   bool fallback = true;                           ///< false: NotSupported instead of another algorithm
   Workspace workspace{};                          ///< instead of scratch of the plan's own
   DaspOptions dasp{};                             ///< where DASP is chosen
@@ -102,7 +102,7 @@ struct PanelOptions {
   int max_blocks = 0;  ///< blocks a wave takes; heavier windows are split; 0: by size
 };
 
-/// Whether products by rows in TF32 first copy B, rounded to TF32, at 20 bits an element. Rows of B that many entries
+/// Whether products by rows in TF32 first copy B, rounded to TF32, at 20 bits per element. Rows of B that many entries
 /// fetch are 5/8 of their size then; the copy takes a pass over B and a launch each apply. Without it B stays as it is
 /// and products are those of FP32. Backends with a kernel of their own for rows; no effect in other precisions.
 enum class Tf32Copy {

@@ -37,7 +37,7 @@ namespace Tessera {
 ///
 /// Set-up: O(nnz) work on the execution space for Panels and FlashSparse, with a few waits for sizes; GeSpmm looks for
 /// rows to split (O(rows), one wait; hosts with one thread: nothing), Csr does nothing. statistics() reports time,
-/// memory, padding and launches an apply. Deterministic: bitwise the same result for the same plan options, device,
+/// memory, padding and launches per apply. Deterministic: bitwise the same result for the same plan options, device,
 /// layouts and inputs; no floating-point atomics.
 ///
 /// Scratch (copies of operands whose layout a kernel does not take, of B in TF32, sums of split rows and windows) grows

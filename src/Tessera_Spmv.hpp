@@ -27,7 +27,7 @@ namespace Tessera {
 /// A 16-bit y is rounded once, at the store.
 ///
 /// Set-up: O(nnz) work on the execution space. Waits: one for the features of the matrix, two for sizes, one more where
-/// hub columns or column blocks are considered; statistics() reports time, memory, padding and launches an apply.
+/// hub columns or column blocks are considered; statistics() reports time, memory, padding and launches per apply.
 /// Deterministic: bitwise the same result for the same plan options, device and inputs; no floating-point atomics.
 /// Thread safety: applies of one plan whose workspace_bytes() is not 0 share scratch. A change of the execution-space
 /// instance then waits for the previous one, which must still exist; two host threads must not apply the plan at once;
@@ -59,7 +59,7 @@ class SpmvPlan {
   SpmvPlan(const SpmvPlan&) = delete;
   SpmvPlan& operator=(const SpmvPlan&) = delete;
 
-  /// Rank-1: x[cols], y[rows]. Rank-2: x(cols, k), y(rows, k), any layout, k >= 0: one launch a column, or with
+  /// Rank-1: x[cols], y[rows]. Rank-2: x(cols, k), y(rows, k), any layout, k >= 0: one launch per column, or with
   /// PackedSlices one for eight columns (unless values are in a class, columns are hubs or in blocks).
   /// alpha and beta are host scalars. beta == 0 overwrites y, NaN included; alpha == 0 does not read x. x and y must
   /// not overlap. Asynchronous on `space`: one kernel launch (two with CSR5, column blocks, or a copy of x at hub

@@ -33,7 +33,7 @@ struct Statistics {
   long long stored = 0;             ///< slots of the format, padding included
   double padding_ratio = 0;         ///< stored / nnz - 1
   double matrix_unit_share = 0;     ///< nonzeros that go through the matrix unit / nnz
-  double row_mean = 0;              ///< entries a row
+  double row_mean = 0;              ///< entries per row
   long long row_max = 0;            ///< 0 if the algorithm did not look
   std::size_t format_bytes = 0;     ///< what the kernel reads, vectors apart
   std::size_t map_bytes = 0;        ///< what update_values keeps

@@ -27,9 +27,9 @@ enum class ComputeType { Auto, FP64, FP32, TF32, FP16_FP32, BF16_FP32 };
 /// equal numbers of entries. PackedSlices: slices of one wave with narrow indices.
 enum class SpmvAlgorithm { Auto, Dasp, Csr, Csr5, PackedSlices };
 
-/// Panels: row windows with bitmaps, dense rows read 16 bytes a lane, matrix units (FP32: in three parts). FlashSparse
-/// [Shi et al., PPoPP'25]: 8x1 vectors in ME-BCRS, matrix units. GeSpmm [Huang et al., SC'20]: rows on CUDA cores or
-/// CPUs, straight from compressed rows, long rows split. Csr: the same without any set-up.
+/// Panels: row windows with bitmaps, dense rows read 16 bytes per lane, matrix units (FP32: in three parts).
+/// FlashSparse [Shi et al., PPoPP'25]: 8x1 vectors in ME-BCRS, matrix units. GeSpmm [Huang et al., SC'20]: rows on CUDA
+/// cores or CPUs, straight from compressed rows, long rows split. Csr: the same without any set-up.
 enum class SpmmAlgorithm { Auto, Panels, FlashSparse, GeSpmm, Csr };
 
 /// Who executes. Kokkos: portable kernels on the execution space. Reference: plain loops on the host in double or

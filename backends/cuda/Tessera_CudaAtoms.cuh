@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CUDA_ATOMS_CUH
-#define TESSERA_CUDA_ATOMS_CUH
+#ifndef TESSERA_CUDA_CUDA_ATOMS_HPP
+#define TESSERA_CUDA_CUDA_ATOMS_HPP
 
 #include <cstdint>
 #include <cstring>

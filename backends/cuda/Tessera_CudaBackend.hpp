@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CUDA_BACKEND_HPP
-#define TESSERA_CUDA_BACKEND_HPP
+#ifndef TESSERA_CUDA_CUDA_BACKEND_HPP
+#define TESSERA_CUDA_CUDA_BACKEND_HPP
 
 #include <cuda_runtime_api.h>
 

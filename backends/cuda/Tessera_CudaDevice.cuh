@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CUDA_DEVICE_CUH
-#define TESSERA_CUDA_DEVICE_CUH
+#ifndef TESSERA_CUDA_CUDA_DEVICE_HPP
+#define TESSERA_CUDA_CUDA_DEVICE_HPP
 
 #include <cuda_runtime.h>
 
@@ -41,8 +41,8 @@ class CudaBlock {
   /// Waits until the launch before is complete. Every thread that touches memory that another kernel writes calls this
   /// first, and some thread of every launch must, since the launch after this one waits for this one alone. EarlyNext:
   /// lets the blocks of the next launch come in from now on, else as this one's end. Early blocks are shared out by the
-  /// room that they find, so that launches of a few blocks a multiprocessor become uneven (perf_test/NOTES.md,
-  /// "Launches").
+  /// room that they find, so that launches of a few blocks a multiprocessor become uneven
+  /// (perf_test/notes/launches.md).
   template <bool EarlyNext>
   __device__ __forceinline__ static void wait_for_previous_launch() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

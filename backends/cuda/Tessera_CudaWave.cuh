@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CUDA_WAVE_CUH
-#define TESSERA_CUDA_WAVE_CUH
+#ifndef TESSERA_CUDA_CUDA_WAVE_HPP
+#define TESSERA_CUDA_CUDA_WAVE_HPP
 
 #include <cstdint>
 

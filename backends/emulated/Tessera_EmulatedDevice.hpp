@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_EMULATED_DEVICE_HPP
-#define TESSERA_EMULATED_DEVICE_HPP
+#ifndef TESSERA_EMULATED_EMULATED_DEVICE_HPP
+#define TESSERA_EMULATED_EMULATED_DEVICE_HPP
 
 #include <cstring>
 #include <vector>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_HIP_DEVICE_HPP
-#define TESSERA_HIP_DEVICE_HPP
+#ifndef TESSERA_HIP_HIP_DEVICE_HPP
+#define TESSERA_HIP_HIP_DEVICE_HPP
 
 #include <hip/hip_runtime.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_HIP_WAVE_HPP
-#define TESSERA_HIP_WAVE_HPP
+#ifndef TESSERA_HIP_HIP_WAVE_HPP
+#define TESSERA_HIP_HIP_WAVE_HPP
 
 #include <hip/hip_runtime.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_HOST_PACKED_VECTORS_HPP
-#define TESSERA_HOST_PACKED_VECTORS_HPP
+#ifndef TESSERA_HOST_HOST_PACKED_VECTORS_HPP
+#define TESSERA_HOST_HOST_PACKED_VECTORS_HPP
 
 #include <cstdint>
 

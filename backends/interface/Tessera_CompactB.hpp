@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_BACKENDS_COMPACT_B_HPP
-#define TESSERA_BACKENDS_COMPACT_B_HPP
+#ifndef TESSERA_INTERFACE_COMPACT_B_HPP
+#define TESSERA_INTERFACE_COMPACT_B_HPP
 
 #include <cstdint>
 
@@ -9,11 +9,11 @@
 #include "backends/interface/Tessera_SpmmArgs.hpp"
 
 /// \file
-/// B in TF32 at 20 bits an element, for products by rows. Where rows of B are fetched many times, fetching them is what
-/// such a product waits for, and a request for TF32 allows elements of 19 bits: sign, 8 of the exponent, 10 of the
+/// B in TF32 at 20 bits per element, for products by rows. Where rows of B are fetched many times, fetching them is
+/// what such a product waits for, and a request for TF32 allows elements of 19 bits: sign, 8 of the exponent, 10 of the
 /// mantissa. So one pass over B rounds it to nearest into a copy of 5/8 of its size, which all fetches read.
 ///
-/// First the upper halves of all elements, row by row, then the next four bits of each, two elements a byte, an even
+/// First the upper halves of all elements, row by row, then the next four bits of each, two elements per byte, an even
 /// column's in the byte's high half; rows of both are padded with zeros to a multiple of 8 columns. (Side by side, a
 /// row would begin at any multiple of 16 bytes and touch more cache lines.)
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_BACKENDS_ELEMENT_TYPES_HPP
-#define TESSERA_BACKENDS_ELEMENT_TYPES_HPP
+#ifndef TESSERA_INTERFACE_ELEMENT_TYPES_HPP
+#define TESSERA_INTERFACE_ELEMENT_TYPES_HPP
 
 /// \file
 /// Precisions and element types, as both sides of the interface name them.

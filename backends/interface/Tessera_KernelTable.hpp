@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_BACKENDS_KERNEL_TABLE_HPP
-#define TESSERA_BACKENDS_KERNEL_TABLE_HPP
+#ifndef TESSERA_INTERFACE_KERNEL_TABLE_HPP
+#define TESSERA_INTERFACE_KERNEL_TABLE_HPP
 
 #include <cstddef>
 

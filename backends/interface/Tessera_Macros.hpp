@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_BACKENDS_MACROS_HPP
-#define TESSERA_BACKENDS_MACROS_HPP
+#ifndef TESSERA_INTERFACE_MACROS_HPP
+#define TESSERA_INTERFACE_MACROS_HPP
 
 /// \file
 /// What the Kokkos-free part of the library needs of the language: a function that host and device compilers both

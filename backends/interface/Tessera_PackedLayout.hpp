@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_BACKENDS_PACKED_LAYOUT_HPP
-#define TESSERA_BACKENDS_PACKED_LAYOUT_HPP
+#ifndef TESSERA_INTERFACE_PACKED_LAYOUT_HPP
+#define TESSERA_INTERFACE_PACKED_LAYOUT_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -14,14 +14,14 @@
 /// \file
 /// The packed-slices format: where everything lies. Shared by the conversion, the wave kernel and the host kernel.
 ///
-/// A *slice* is what one wave multiplies: `lanes` / T rows with T lanes a row, in steps of one entry a lane; entry
+/// A *slice* is what one wave multiplies: `lanes` / T rows with T lanes per row, in steps of one entry per lane; entry
 /// s * T + t of a row lies in step s of its lane t. T is chosen slice by slice, so that all slices take about as many
 /// steps. A slice is a record of sixteen bytes and a *packet*:
 ///
 ///     values   steps x group x lanes entries, in chunks of `chunk` steps: a lane's entries of a chunk are adjacent
 ///     indices  the same for the columns, relative to the record's column (24 bits: a plane of 16 and one of 8), or for
 ///              an index-free slice one offset (column - row) a step and, where rows lack entries, a mask a lane
-///     row ids  16 bits a row, unless the rows are consecutive
+///     row ids  16 bits per row, unless the rows are consecutive
 ///
 /// The last steps (fewer than `chunk`) follow as chunks of half the size, a quarter, and so on. `group` rows with equal
 /// columns may share one index list; their values follow each other in planes.
@@ -179,7 +179,7 @@ struct SpmvPackedArgs {
   std::uint32_t hubs = 0;
   bool stream = true;                              ///< load the matrix past the first-level cache
   PackedVariant variant = PackedVariant::General;  ///< General where slices are grouped
-  // Scratch for rows of several parts: `columns` sums a part, one counter a part (zero between applies).
+  // Scratch for rows of several parts: `columns` sums per part, one counter per part (zero between applies).
   void* partials = nullptr;
   std::uint32_t* arrivals = nullptr;
   // Column blocks: row `block * rows + r` of a slice or part is row r in that block. Its sum goes to block_sums, and a

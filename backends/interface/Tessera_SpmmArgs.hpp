@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_BACKENDS_SPMM_ARGS_HPP
-#define TESSERA_BACKENDS_SPMM_ARGS_HPP
+#ifndef TESSERA_INTERFACE_SPMM_ARGS_HPP
+#define TESSERA_INTERFACE_SPMM_ARGS_HPP
 
 #include <cstdint>
 
@@ -136,7 +136,7 @@ struct SpmmRowsArgs {
   std::int64_t cache_bytes = 0;                   ///< of the last cache; 0: unknown
   std::int64_t reach = 0;   ///< rows of B from the first to the last that a row of A uses, mean; 0: unknown
   bool local = false;       ///< whether neighbouring rows of A share columns
-  void* compact = nullptr;  ///< TF32: room for B at 20 bits an element (CompactB), aligned to 16; null: B as it is
+  void* compact = nullptr;  ///< TF32: room for B at 20 bits per element (CompactB), aligned to 16; null: B as it is
   int shift = 0;            ///< log2 of the lanes of a team: set by the backend
   SpmmDense dense;
 };

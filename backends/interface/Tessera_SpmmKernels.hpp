@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_BACKENDS_SPMM_KERNELS_HPP
-#define TESSERA_BACKENDS_SPMM_KERNELS_HPP
+#ifndef TESSERA_INTERFACE_SPMM_KERNELS_HPP
+#define TESSERA_INTERFACE_SPMM_KERNELS_HPP
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_BACKENDS_SPMV_KERNELS_HPP
-#define TESSERA_BACKENDS_SPMV_KERNELS_HPP
+#ifndef TESSERA_INTERFACE_SPMV_KERNELS_HPP
+#define TESSERA_INTERFACE_SPMV_KERNELS_HPP
 
 #include "backends/interface/Tessera_PackedLayout.hpp"
 #include "backends/interface/Tessera_SpmvArgs.hpp"

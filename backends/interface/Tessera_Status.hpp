@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_BACKENDS_STATUS_HPP
-#define TESSERA_BACKENDS_STATUS_HPP
+#ifndef TESSERA_INTERFACE_STATUS_HPP
+#define TESSERA_INTERFACE_STATUS_HPP
 
 /// \file
 /// What every call to a backend takes and answers.

@@ -8,7 +8,7 @@
 #include "backends/launch/Tessera_SpmvLaunchers.hpp"
 
 /// \file
-/// Launchers of DASP SpMV: four waves a block, no shared memory, no private memory (CheckHipAssembly.cmake proves it
+/// Launchers of DASP SpMV: four waves per block, no shared memory, no private memory (CheckHipAssembly.cmake proves it
 /// for AMD).
 
 namespace Tessera {
@@ -31,8 +31,8 @@ struct DaspBody {
   using Wave = typename Device::Wave;
   static constexpr int waves = 4, threads = waves * Wave::lanes, shared = 0;
   /// NVIDIA: 64 registers in FP64, 56 in 16 bits. More registers leave too few warps, fewer make the compiler spill
-  /// (perf_test/NOTES.md has the times of 4 to 10). AMD: 128 of the 512 registers. Twice as many waves would need 64
-  /// registers and spill.
+  /// (perf_test/notes/spmv-dasp.md has the times of 4 to 10). AMD: 128 of the 512 registers. Twice as many waves would
+  /// need 64 registers and spill.
   static constexpr int bound = for_family<Device>(sizeof(typename Atom::Operand) == 8 ? 8 : 9, 4);
   static constexpr bool overlapping = false;
 

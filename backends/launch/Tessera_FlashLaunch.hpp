@@ -9,9 +9,9 @@
 #include "backends/launch/Tessera_SpmmLaunchers.hpp"
 
 /// \file
-/// Launchers of FlashSparse SpMM: a wave makes the 16, 32 or 64 columns of a part, four waves a block, no shared and no
-/// private memory. All parts of one group of columns come before those of the next, which keeps the group's slice of B
-/// in the caches. On AMD's units windows have 16 rows, the n of the instructions, and TF32 requests are answered in
+/// Launchers of FlashSparse SpMM: a wave makes the 16, 32 or 64 columns of a part, four waves per block, no shared and
+/// no private memory. All parts of one group of columns come before those of the next, which keeps the group's slice of
+/// B in the caches. On AMD's units windows have 16 rows, the n of the instructions, and TF32 requests are answered in
 /// FP32.
 
 namespace Tessera {

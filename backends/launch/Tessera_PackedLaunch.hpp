@@ -7,8 +7,8 @@
 #include "backends/launch/Tessera_SpmvLaunchers.hpp"
 
 /// \file
-/// Launchers of packed-slices SpMV: one slice a wave, four waves a block; with tables of x in shared memory one block a
-/// multiprocessor. The kernels of one precision, and of three kinds of call, are compiled in files of their own
+/// Launchers of packed-slices SpMV: one slice per wave, four waves per block; with tables of x in shared memory one
+/// block a multiprocessor. The kernels of one precision, and of three kinds of call, are compiled in files of their own
 /// (backends/CMakeLists.txt).
 
 namespace Tessera {
@@ -51,7 +51,7 @@ TESSERA_FUNCTION void multiply_slices(const SpmvPackedArgs& args, const Gather& 
   }
 }
 
-/// What bodies with a table of x share: one block a multiprocessor.
+/// What bodies with a table of x share: one block per multiprocessor.
 template <class Device, class Types, class Gather_>
 struct PackedTableBody {
   using Wave = typename Device::Wave;
@@ -261,7 +261,7 @@ Status packed_vectors(const SpmvPackedArgs& args, Stream stream) noexcept {
              : launch_slices<Device, Types, Gather, typename Tunings::FewVectors>(args, stream);
 }
 
-/// One vector a launch.
+/// One vector per launch.
 template <class Device, class Types>
 Status launch_stored(const SpmvPackedArgs& args, Stream stream) {
   using Tunings = PackedTunings<Device, Types>;

@@ -16,8 +16,9 @@
 namespace Tessera {
 namespace Launch {
 
-/// NVIDIA: the rings of a multiprocessor's blocks take 100 to 190 of its 256 KB, the rest is cache (perf_test/NOTES.md
-/// has other numbers); registers follow. 16-bit operands in two chunks need more than a fifth of them.
+/// NVIDIA: the rings of a multiprocessor's blocks take 100 to 190 of its 256 KB, the rest is cache
+/// (perf_test/notes/spmm-panels.md has other numbers); registers follow. 16-bit operands in two chunks need more than a
+/// fifth of them.
 template <class Kernel>
 constexpr int panel_blocks = Kernel::row_bytes <= 64                                             ? 8
                              : Kernel::row_bytes <= 128 || sizeof(typename Kernel::Operand) == 8 ? 6

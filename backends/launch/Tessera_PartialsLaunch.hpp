@@ -7,7 +7,7 @@
 #include "backends/launch/Tessera_Launch.hpp"
 
 /// \file
-/// The second launch of SpMM: 256 threads a block, a row of C and a tile of its columns for each wave.
+/// The second launch of SpMM: 256 threads per block, a row of C and a tile of its columns for each wave.
 
 namespace Tessera {
 namespace Launch {

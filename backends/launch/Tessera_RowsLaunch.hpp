@@ -9,7 +9,7 @@
 #include "backends/launch/Tessera_SpmmLaunchers.hpp"
 
 /// \file
-/// Launchers of SpMM from compressed rows: four waves a block; column tiles follow each other, so that a tile of B
+/// Launchers of SpMM from compressed rows: four waves per block; column tiles follow each other, so that a tile of B
 /// stays in the caches.
 
 namespace Tessera {

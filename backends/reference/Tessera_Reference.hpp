@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_REFERENCE_HPP
-#define TESSERA_REFERENCE_HPP
+#ifndef TESSERA_REFERENCE_REFERENCE_HPP
+#define TESSERA_REFERENCE_REFERENCE_HPP
 
 #include <cmath>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_MATRIX_UNIT_ATOM_HPP
-#define TESSERA_MATRIX_UNIT_ATOM_HPP
+#ifndef TESSERA_UNITS_ATOM_HPP
+#define TESSERA_UNITS_ATOM_HPP
 
 #include "backends/interface/Tessera_Half.hpp"
 #include "backends/interface/Tessera_Macros.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_MATRIX_UNIT_ATOMS_NVIDIA_HPP
-#define TESSERA_MATRIX_UNIT_ATOMS_NVIDIA_HPP
+#ifndef TESSERA_UNITS_ATOMS_NVIDIA_HPP
+#define TESSERA_UNITS_ATOMS_NVIDIA_HPP
 
 #include "backends/units/Tessera_Atom.hpp"
 

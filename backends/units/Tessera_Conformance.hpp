@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_BACKENDS_CONFORMANCE_HPP
-#define TESSERA_BACKENDS_CONFORMANCE_HPP
+#ifndef TESSERA_UNITS_CONFORMANCE_HPP
+#define TESSERA_UNITS_CONFORMANCE_HPP
 
 #include <cstddef>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_MATRIX_UNIT_SPLIT_UNIT_HPP
-#define TESSERA_MATRIX_UNIT_SPLIT_UNIT_HPP
+#ifndef TESSERA_UNITS_SPLIT_UNIT_HPP
+#define TESSERA_UNITS_SPLIT_UNIT_HPP
 
 #include <type_traits>
 

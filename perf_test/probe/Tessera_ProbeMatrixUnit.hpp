@@ -20,7 +20,7 @@ struct MatrixUnitProbe {
   Status (*run)(int blocks, int threads, int rounds, void* sink, Stream stream) noexcept;
 };
 
-/// What is measured: throughput of each shape, with eight independent sums a wave, and its latency, with one wave.
+/// What is measured: throughput of each shape, with eight independent sums per wave, and its latency, with one wave.
 const MatrixUnitProbe* cuda_matrix_unit_probes(int& count) noexcept;
 
 }  // namespace Bench

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_KOKKOSSPARSE_HPP
-#define TESSERA_KOKKOSSPARSE_HPP
+#ifndef TESSERA_ADAPTERS_KOKKOS_SPARSE_HPP
+#define TESSERA_ADAPTERS_KOKKOS_SPARSE_HPP
 
 #include <string>
 #include <type_traits>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_KOKKOSSPARSE_HANDLE_HPP
-#define TESSERA_KOKKOSSPARSE_HANDLE_HPP
+#ifndef TESSERA_ADAPTERS_KOKKOS_SPARSE_HANDLE_HPP
+#define TESSERA_ADAPTERS_KOKKOS_SPARSE_HANDLE_HPP
 
 #include <algorithm>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_KOKKOSSPARSE_MATRIX_HPP
-#define TESSERA_KOKKOSSPARSE_MATRIX_HPP
+#ifndef TESSERA_ADAPTERS_KOKKOS_SPARSE_MATRIX_HPP
+#define TESSERA_ADAPTERS_KOKKOS_SPARSE_MATRIX_HPP
 
 #include <KokkosSparse_CrsMatrix.hpp>
 #include <cstdint>
@@ -137,8 +137,8 @@ void update_expanded(const Exec& space, const Block& A, const Crs& crs) {
 
 /// A block matrix (KokkosSparse::BsrMatrix, KokkosSparse::Experimental::BsrMatrix, 3.4's BlockCrsMatrix) as a
 /// CrsMatrix with arrays of its own: (numRows b) x (numCols b), b = blockDim() >= 1, all b^2 numbers of a block become
-/// entries, zeros too. Rows hold the blocks in their stored order. One kernel on `space`, a thread a row, O(nnz b^2)
-/// bytes read and written; the result may still be in flight there. Deterministic.
+/// entries, zeros too. Rows hold the blocks in their stored order. One kernel on `space`, one thread per row, O(nnz
+/// b^2) bytes read and written; the result may still be in flight there. Deterministic.
 /// @throw InvalidArgument  side below 1, sizes beyond the index types
 /// @throw DimensionMismatch  values are not blocks b^2
 template <class Exec, class Block, class = std::enable_if_t<Impl::IsBlockMatrix<Block>::value>>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_TPETRA_COMPAT_HPP
-#define TESSERA_TPETRA_COMPAT_HPP
+#ifndef TESSERA_ADAPTERS_TPETRA_COMPAT_HPP
+#define TESSERA_ADAPTERS_TPETRA_COMPAT_HPP
 
 #include <Teuchos_ParameterList.hpp>
 #include <Tpetra_CrsMatrix.hpp>

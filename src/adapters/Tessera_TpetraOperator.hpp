@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_TPETRA_OPERATOR_HPP
-#define TESSERA_TPETRA_OPERATOR_HPP
+#ifndef TESSERA_ADAPTERS_TPETRA_OPERATOR_HPP
+#define TESSERA_ADAPTERS_TPETRA_OPERATOR_HPP
 
 #include <Teuchos_CommHelpers.hpp>
 #include <Tpetra_Operator.hpp>

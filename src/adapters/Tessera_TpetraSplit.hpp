@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_TPETRA_SPLIT_HPP
-#define TESSERA_TPETRA_SPLIT_HPP
+#ifndef TESSERA_ADAPTERS_TPETRA_SPLIT_HPP
+#define TESSERA_ADAPTERS_TPETRA_SPLIT_HPP
 
 #include <cstdint>
 

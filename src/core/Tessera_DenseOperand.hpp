@@ -190,7 +190,7 @@ struct LayoutCopy {
       *target = To(beta == Sum(0) ? widen<Sum>(value) : widen<Sum>(value) + beta * widen<Sum>(*target));
     }
   }
-  /// Devices: a team a tile.
+  /// Devices: one team per tile.
   KOKKOS_INLINE_FUNCTION void operator()(const typename Kokkos::TeamPolicy<Exec>::member_type& team) const {
     const Tile tile = tile_of(team.league_rank());
     const int bytes = scratch_bytes;  // a value, since the member has no address on devices
@@ -202,7 +202,7 @@ struct LayoutCopy {
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, edge * edge),
                          [&](const int n) { store(tile, block, n, to_rows); });
   }
-  /// Hosts: a thread a tile. The tile of `to` stays in the first cache while columns or rows of `from` go by.
+  /// Hosts: one thread per tile. The tile of `to` stays in the first cache while columns or rows of `from` go by.
   void operator()(const std::int64_t t) const {
     const Tile tile = tile_of(t);
     const std::int64_t there = from.columns - tile.column;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_IMPL_HOST_VECTOR_HPP
-#define TESSERA_IMPL_HOST_VECTOR_HPP
+#ifndef TESSERA_CORE_HOST_VECTOR_HPP
+#define TESSERA_CORE_HOST_VECTOR_HPP
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_REORDER_SEGMENTED_SORT_HPP
-#define TESSERA_REORDER_SEGMENTED_SORT_HPP
+#ifndef TESSERA_CORE_SEGMENTED_SORT_HPP
+#define TESSERA_CORE_SEGMENTED_SORT_HPP
 
 #include <cstdint>
 #include <utility>

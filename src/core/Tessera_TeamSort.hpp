@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CONVERT_TEAM_SORT_HPP
-#define TESSERA_CONVERT_TEAM_SORT_HPP
+#ifndef TESSERA_CORE_TEAM_SORT_HPP
+#define TESSERA_CORE_TEAM_SORT_HPP
 
 #include <Kokkos_Core.hpp>
 

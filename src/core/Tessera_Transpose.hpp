@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CONVERT_TRANSPOSE_HPP
-#define TESSERA_CONVERT_TRANSPOSE_HPP
+#ifndef TESSERA_CORE_TRANSPOSE_HPP
+#define TESSERA_CORE_TRANSPOSE_HPP
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_SELECT_SPMM_FEATURES_HPP
-#define TESSERA_SELECT_SPMM_FEATURES_HPP
+#ifndef TESSERA_FEATURES_SPMM_FEATURES_HPP
+#define TESSERA_FEATURES_SPMM_FEATURES_HPP
 
 #include <cstdint>
 
@@ -20,7 +20,7 @@ namespace Tessera {
 struct SpmmFeatures {
   std::int64_t rows = 0, cols = 0, nnz = 0;
   std::int64_t longest = 0, empty_rows = 0;
-  double mean = 0;  ///< entries a row
+  double mean = 0;  ///< entries per row
   /// Entries a different column in aligned windows of 8, 16, 32 and 64 rows: one fetched row of B serves so many. At
   /// least 1, at most the rows of the window unless rows repeat columns; 0 for a matrix without entries.
   double g8 = 0, g16 = 0, g32 = 0, g64 = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_SELECT_SPMV_FEATURES_HPP
-#define TESSERA_SELECT_SPMV_FEATURES_HPP
+#ifndef TESSERA_FEATURES_SPMV_FEATURES_HPP
+#define TESSERA_FEATURES_SPMV_FEATURES_HPP
 
 #include <cmath>
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace Tessera {
 struct SpmvFeatures {
   std::int64_t rows = 0, cols = 0, nnz = 0;
   std::int64_t longest = 0, empty_rows = 0;
-  double mean = 0;     ///< entries a row
+  double mean = 0;     ///< entries per row
   double cv = 0;       ///< standard deviation of the row lengths over their mean
   double same2 = 0;    ///< in aligned pairs of rows with equal columns (sampled, probed)
   double same3 = 0;    ///< in aligned triples of rows with equal columns (sampled, probed)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_MATRIXMARKET_HPP
-#define TESSERA_MATRIXMARKET_HPP
+#ifndef TESSERA_IO_MATRIX_MARKET_HPP
+#define TESSERA_IO_MATRIX_MARKET_HPP
 
 #include <complex>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_MATRIXMARKETTEXT_HPP
-#define TESSERA_MATRIXMARKETTEXT_HPP
+#ifndef TESSERA_IO_MATRIX_MARKET_TEXT_HPP
+#define TESSERA_IO_MATRIX_MARKET_TEXT_HPP
 
 #include <charconv>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_REORDER_CUTHILL_MCKEE_HPP
-#define TESSERA_REORDER_CUTHILL_MCKEE_HPP
+#ifndef TESSERA_REORDER_CUTHILL_MC_KEE_HPP
+#define TESSERA_REORDER_CUTHILL_MC_KEE_HPP
 
 #include <cstdint>
 #include <vector>

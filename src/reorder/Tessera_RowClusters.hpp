@@ -165,7 +165,7 @@ namespace reorder {
 /// their order, rows without entries come last in theirs [nearest-first-column order of GE-SpMM's report, Huang et
 /// al.].
 ///
-/// O(nnz + rows log^2 rows) work in ceil(log2(rows)) + 3 kernels, all entries and all rows at once; 24 bytes a row of
+/// O(nnz + rows log^2 rows) work in ceil(log2(rows)) + 3 kernels, all entries and all rows at once; 24 bytes per row of
 /// memory while it works. Waits. Deterministic. Columns of rows may be unsorted and may repeat. A is trusted: run
 /// validate() on matrices from outside first.
 /// @return  a permutation of 0 ... rows-1 in the memory of A; without elements if A has no rows
@@ -193,7 +193,7 @@ Kokkos::View<std::int32_t*, Kokkos::LayoutLeft, typename Csr::device_type> neare
 /// near each other. A third signature, or blocks of columns instead of columns, won as often as it lost on our
 /// generators. A heuristic: a matrix that comes in a good order may lose (RowReordering::Auto looks).
 ///
-/// O(nnz + rows log^2 rows) work in ceil(log2(rows)) + 5 kernels, all entries and all rows at once; 48 bytes a row of
+/// O(nnz + rows log^2 rows) work in ceil(log2(rows)) + 5 kernels, all entries and all rows at once; 48 bytes per row of
 /// memory while it works. Waits. Deterministic: the order depends on the pattern alone. Columns of rows may be unsorted
 /// and may repeat. A is trusted: run validate() on matrices from outside first.
 /// @return  a permutation of 0 ... rows-1 in the memory of A; without elements if A has no rows
@@ -221,8 +221,8 @@ struct FetchedRows {
   double share() const { return entries > 0 ? static_cast<double>(fetched) / static_cast<double>(entries) : 1; }
 };
 
-/// A team a window. A hash table holds the columns; of heavy windows a pseudo-random subset, in full, which stands for
-/// the others.
+/// One team per window. A hash table holds the columns; of heavy windows a pseudo-random subset, in full, which stands
+/// for the others.
 template <class Csr>
 struct FetchedRowsFunctor {
   using exec = typename Csr::execution_space;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_KOKKOS_GE_SPMM_HPP
-#define TESSERA_KOKKOS_GE_SPMM_HPP
+#ifndef TESSERA_SPMM_GE_SPMM_HPP
+#define TESSERA_SPMM_GE_SPMM_HPP
 
 #include <algorithm>
 #include <cstdint>
@@ -17,7 +17,7 @@
 /// Devices: flat lanes. A thread has 16 bytes of a row of C's width (a chunk) and a row or piece of A; neighbouring
 /// threads have neighbouring chunks of the same row, so that they load the same columns and values of A at once and
 /// together gather whole rows of B. GE-SpMM stages A in shared memory for that; a load that all lanes of a row share
-/// costs one transaction and needs no barriers. Hosts: a thread a range of rows, vectors over columns.
+/// costs one transaction and needs no barriers. Hosts: one thread per range of rows, vectors over columns.
 ///
 /// Bytes: nnz (v + 4) + nnz N b (from the caches, as far as rows of B repeat) + rows (offset + N c); one launch, two
 /// where rows are split; deterministic (entries of a row in order, pieces of a row in order).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_IMPL_GE_SPMM_ENGINE_HPP
-#define TESSERA_IMPL_GE_SPMM_ENGINE_HPP
+#ifndef TESSERA_SPMM_GE_SPMM_ENGINE_HPP
+#define TESSERA_SPMM_GE_SPMM_ENGINE_HPP
 
 #include <algorithm>
 #include <type_traits>
@@ -19,7 +19,7 @@ struct PieceBounds {
   std::int64_t most, tolerated;
 };
 /// Devices: a row is the work of a few lanes, which wait for memory once every four entries; a wave waits for its
-/// longest row (perf_test/NOTES.md, "SpMM: rows"). Hosts: only rows that would keep a thread busy when all others are
+/// longest row (perf_test/notes/spmm-rows.md). Hosts: only rows that would keep a thread busy when all others are
 /// done.
 inline PieceBounds ge_spmm_piece(const GeSpmmOptions& options, bool host, std::int64_t rows, std::int64_t nnz,
                                  std::int64_t threads) {

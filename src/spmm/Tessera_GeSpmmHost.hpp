@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_KOKKOS_GE_SPMM_HOST_HPP
-#define TESSERA_KOKKOS_GE_SPMM_HOST_HPP
+#ifndef TESSERA_SPMM_GE_SPMM_HOST_HPP
+#define TESSERA_SPMM_GE_SPMM_HOST_HPP
 
 #include <algorithm>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_SPMM_SELECT_HPP
-#define TESSERA_SPMM_SELECT_HPP
+#ifndef TESSERA_SPMM_SELECT_SPMM_HPP
+#define TESSERA_SPMM_SELECT_SPMM_HPP
 
 #include <string>
 #include <utility>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_KOKKOS_SPMM_PIECES_HPP
-#define TESSERA_KOKKOS_SPMM_PIECES_HPP
+#ifndef TESSERA_SPMM_SPMM_PIECES_HPP
+#define TESSERA_SPMM_SPMM_PIECES_HPP
 
 #include <cstdint>
 #include <memory>
@@ -197,8 +197,8 @@ void sort_pieces(const Exec& space, const Pieces& from, const Pieces& to) {
 /// sorted by length inside windows of a thousand, so that those of a wave take equally long. Before that, long ones are
 /// moved to the front, unless it costs B its place in the caches: all of them where B stays there (b_is_cached), else
 /// those of cut rows if they hold little of the matrix. Waits once for the longest row, and once more where there is
-/// one to cut. O(rows) work; 16 bytes a piece, and for a while 24 bytes a row and 16 (40 where long pieces are moved) a
-/// piece, only where a row is cut.
+/// one to cut. O(rows) work; 16 bytes per piece, and for a while 24 bytes per row and 16 (40 where long pieces are
+/// moved) a piece, only where a row is cut.
 template <class Exec, class Csr>
 PieceTable<typename Csr::memory_space> cut_rows(const Exec& space, const Csr& A, std::int64_t most,
                                                 std::int64_t tolerated, const KernelTable* backend, bool b_is_cached) {

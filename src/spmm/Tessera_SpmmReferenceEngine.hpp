@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_SPMM_REFERENCE_ENGINE_HPP
-#define TESSERA_SPMM_REFERENCE_ENGINE_HPP
+#ifndef TESSERA_SPMM_SPMM_REFERENCE_ENGINE_HPP
+#define TESSERA_SPMM_SPMM_REFERENCE_ENGINE_HPP
 
 #include "Tessera_Statistics.hpp"
 #include "backends/reference/Tessera_Reference.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_SELECT_SPMM_RULES_HPP
-#define TESSERA_SELECT_SPMM_RULES_HPP
+#ifndef TESSERA_SPMM_SPMM_RULES_HPP
+#define TESSERA_SPMM_SPMM_RULES_HPP
 
 #include <algorithm>
 #include <cstdio>
@@ -18,7 +18,7 @@ namespace Tessera {
 namespace Impl {
 
 /// What decides, in one place: from so many entries a fetched row of B in windows of 8 rows on, panels were the faster
-/// on an H200 (perf_test/NOTES.md, "Auto"). A block of a panel costs about the same however many columns B has,
+/// on an H200 (perf_test/notes/auto.md). A block of a panel costs about the same however many columns B has,
 /// so narrow B asks for denser windows; TF32 stands against rows in FP32, which carry no conversions; FP32 costs three
 /// products and the splitting of operands.
 inline double least_panel_density(std::int64_t columns, Precision precision) {
@@ -29,7 +29,7 @@ inline double least_panel_density(std::int64_t columns, Precision precision) {
 }
 
 /// From how many columns on rows copy B in TF32 first (CompactB), 0 for never: it pays where a row of B is fetched
-/// often and neighbouring rows of A do not find it in the first-level cache anyway (perf_test/NOTES.md, "Rows").
+/// often and neighbouring rows of A do not find it in the first-level cache anyway (perf_test/notes/spmm-rows.md).
 inline std::int64_t compact_b_from(const SpmmFeatures& f, Precision precision, const SpmmOptions& options) {
   if (precision != Precision::TF32 || options.gespmm.tf32_copy == Tf32Copy::Never) return 0;
   if (options.gespmm.tf32_copy == Tf32Copy::Always) return 1;

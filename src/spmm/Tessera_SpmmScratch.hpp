@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_IMPL_SPMM_SCRATCH_HPP
-#define TESSERA_IMPL_SPMM_SCRATCH_HPP
+#ifndef TESSERA_SPMM_SPMM_SCRATCH_HPP
+#define TESSERA_SPMM_SPMM_SCRATCH_HPP
 
 #include <cstdint>
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_KOKKOS_CSR5_SPMV_HPP
-#define TESSERA_KOKKOS_CSR5_SPMV_HPP
+#ifndef TESSERA_SPMV_CSR5_SPMV_HPP
+#define TESSERA_SPMV_CSR5_SPMV_HPP
 
 #include <cmath>
 #include <cstdint>
@@ -12,7 +12,7 @@
 /// \file
 /// y := alpha A x + beta y from CSR5, in Kokkos, on every back end. Lanes of a tile sum their entries one after another
 /// and store the rows that lie inside a lane; rows across lanes are put together by a segmented sum, rows across tiles
-/// by a second kernel from two partial sums a tile.
+/// by a second kernel from two partial sums per tile.
 ///
 /// Where it differs from the paper: the segmented sum adds what belongs to a row instead of subtracting prefix sums,
 /// which would let one row's magnitude, infinity or NaN into another; instead of atomic additions to y the sums of a
@@ -89,7 +89,7 @@ struct Csr5Product {
   }
 };
 
-/// Devices: a team, `groups` tiles or rows of the tail, a lane a thread. What lanes tell each other goes through
+/// Devices: a team, `groups` tiles or rows of the tail, one lane per thread. What lanes tell each other goes through
 /// scratch, so that nothing depends on the width of a wave.
 template <class Exec, class Scalar, class X, class Y>
 struct Csr5TeamFunctor : Csr5Product<Scalar, X, Y> {
@@ -341,7 +341,7 @@ struct Csr5HostFunctor : Csr5Product<Scalar, X, Y> {
   }
 };
 
-/// Rows that lie in several tiles: the sums of their tiles in order; a thread a row, or a team for a long one.
+/// Rows that lie in several tiles: the sums of their tiles in order; one thread per row, or a team for a long one.
 template <class Exec, class Scalar, class X, class Y>
 struct Csr5CarryFunctor : Csr5Product<Scalar, X, Y> {
   using Product = Csr5Product<Scalar, X, Y>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_KOKKOS_CSR_SPMV_HPP
-#define TESSERA_KOKKOS_CSR_SPMV_HPP
+#ifndef TESSERA_SPMV_CSR_SPMV_HPP
+#define TESSERA_SPMV_CSR_SPMV_HPP
 
 #include <algorithm>
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 /// \file
 /// y := alpha A x + beta y straight from CSR, in Kokkos, on every back end. No set-up. A team takes a group of
-/// consecutive rows, a vector of lanes a row (devices), or a thread a range of rows with as many entries as others
-/// (hosts).
+/// consecutive rows, a vector of lanes per row (devices), or one thread per range of rows with as many entries as
+/// others (hosts).
 ///
 /// Bytes: nnz (v + 4) + rows (offset + y) + x once if it stays in cache; one launch; deterministic (the reduction over
 /// a row's lanes has a fixed order).
@@ -152,7 +152,7 @@ void csr_spmv(const Exec& space, double alpha, const Csr& A, const X& x, double 
           Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Dynamic>>(space, 0, shares, Kokkos::ChunkSize(1)), host);
     }
   } else {
-    // As many lanes a row as the mean row has entries, a power of two; 256 threads a team.
+    // As many lanes per row as the mean row has entries, a power of two; 256 threads per team.
     const std::int64_t mean = static_cast<std::int64_t>(A.nnz()) / rows;
     int lanes = 1;
     while (lanes < 32 && lanes < mean) lanes *= 2;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_KOKKOS_PACKED_SPMV_HPP
-#define TESSERA_KOKKOS_PACKED_SPMV_HPP
+#ifndef TESSERA_SPMV_PACKED_SPMV_HPP
+#define TESSERA_SPMV_PACKED_SPMV_HPP
 
 #include <algorithm>
 #include <cstdint>
@@ -73,7 +73,7 @@ struct PackedHostFunctor {
   void operator()(const std::int64_t share) const { run(args, begin_of(share), begin_of(share + 1)); }
 };
 
-/// Adds the parts of a row in their order; one index a part, of which the row's first does the work.
+/// Adds the parts of a row in their order; one index per part, of which the row's first does the work.
 template <class Value, class Sum>
 struct PackedHostParts {
   SpmvPackedArgs args;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_SPMV_INSTANCES_HPP
-#define TESSERA_SPMV_INSTANCES_HPP
+#ifndef TESSERA_SPMV_SPMV_INSTANCES_HPP
+#define TESSERA_SPMV_SPMV_INSTANCES_HPP
 
 #include "core/Tessera_Compiled.hpp"
 #include "spmv/Tessera_SpmvOperation.hpp"

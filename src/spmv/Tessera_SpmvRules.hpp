@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_SELECT_SPMV_RULES_HPP
-#define TESSERA_SELECT_SPMV_RULES_HPP
+#ifndef TESSERA_SPMV_SPMV_RULES_HPP
+#define TESSERA_SPMV_SPMV_RULES_HPP
 
 #include <algorithm>
 #include <cstdio>
@@ -13,7 +13,7 @@
 
 /// \file
 /// The rules of Auto: bytes that each algorithm is predicted to move for the matrix at hand, the smallest first. Every
-/// number that does not follow from a format's definition is measured; perf_test/NOTES.md, "Auto", has the
+/// number that does not follow from a format's definition is measured; perf_test/notes/auto.md, has the
 /// measurements.
 
 namespace Tessera {
@@ -23,7 +23,7 @@ namespace Impl {
 struct SpmvRule {
   // Bytes of an index in packed slices, by what the sample of blocks shows.
   static constexpr double narrow_index = 2, wide_index = 3;
-  static constexpr double packed_padding = 1.06;  ///< slots an entry, mean over the matrices of the notes
+  static constexpr double packed_padding = 1.06;  ///< slots per entry, mean over the matrices of the notes
   static constexpr double dasp_padding = 1.02;
   /// A gather that misses the first level moves a sector of this size, whatever the type.
   static constexpr double sector = 32;

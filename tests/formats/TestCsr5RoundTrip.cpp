@@ -23,7 +23,7 @@ using Exec = Kokkos::DefaultExecutionSpace;
 struct TileSize {
   int omega, sigma;
 };
-/// One and two words a lane (omega 32 with sigma 32), the sizes of all spaces, tiles so small that everything happens
+/// One and two words per lane (omega 32 with sigma 32), the sizes of all spaces, tiles so small that everything happens
 /// at their borders.
 const std::vector<TileSize>& tile_sizes() {
   static const std::vector<TileSize> all = {{2, 1}, {4, 3}, {8, 12}, {4, 16}, {8, 32}, {32, 4}, {32, 32}, {64, 7}};

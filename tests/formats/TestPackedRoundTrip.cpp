@@ -83,8 +83,8 @@ class PackedRoundTrip : public ::testing::Test {
     const std::int64_t span = d.highest - d.lowest;  // all ones must stay free for padding
     return span < 255 ? PackedIndex8 : span < 65535 ? PackedIndex16 : span < 16777215 ? PackedIndex24 : PackedIndex32;
   }
-  /// One lane a row, rows in succession, all columns at the places, relative to the row, of the first longest row's, in
-  /// its order, and at most 40 % more slots than entries.
+  /// One lane per row, rows in succession, all columns at the places, relative to the row, of the first longest row's,
+  /// in its order, and at most 40 % more slots than entries.
   template <class Offset>
   static bool is_free(const HostMatrix<Scalar, Offset>& A, const PackedSlice& s, const PackedDecodedSlice& d) {
     if (!s.contiguous() || s.group() > 1 || s.log_lanes() > 0 || s.steps() == 0 || s.steps() > 32) return false;

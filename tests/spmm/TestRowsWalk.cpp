@@ -50,7 +50,7 @@ std::string choice_of(const Shape& shape, std::int64_t columns, std::int64_t lan
 }
 
 // Evidence for the thresholds: of these matrices every walk was measured on an H200, and what is taken was the fastest
-// or within 4 % of it (perf_test/NOTES.md, "Rows").
+// or within 4 % of it (perf_test/notes/spmm-rows.md).
 TEST(RowsWalks, FollowsTheMatrix) {
   const Shape seven_near{2097152, 14581760, 32832}, seven_far{1270432, 8814880, 43870};
   EXPECT_EQ(choice_of<float>(seven_near, 64), "P256");
@@ -78,7 +78,7 @@ TEST(RowsWalks, FollowsTheMatrix) {
   EXPECT_EQ(choice_of<float>(stencil27, 128), "P512");
   EXPECT_EQ(choice_of<double>(stencil27, 32), "P256");
 
-  const Shape finan512{74752, 596992, 5000};  // eight entries a row
+  const Shape finan512{74752, 596992, 5000};  // eight entries per row
   EXPECT_EQ(choice_of<float>(finan512, 64), "O256");
   EXPECT_EQ(choice_of<float>(finan512, 128), "P512");
   EXPECT_EQ(choice_of<double>(finan512, 32), "O256");

@@ -72,7 +72,7 @@ inline Pattern dasp_many_windows() {
 /// So many short steps that a wave takes several, and the last wave of a class fewer (DaspCases.AreWhatTheySay).
 /// @param slices  rows of one length that a step takes
 inline Pattern dasp_many_short_rows(std::int64_t slices) {
-  const std::int64_t each = slices * (slices > 64 ? 3300 : 6600) + 7;  // 2.5 / slices steps a row, of each length
+  const std::int64_t each = slices * (slices > 64 ? 3300 : 6600) + 7;  // 2.5 / slices steps per row, of each length
   return rows_of_lengths({{1, each}, {2, each}, {3, each}, {4, each}});
 }
 

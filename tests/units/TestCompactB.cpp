@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-// The copy of B in TF32 at 20 bits an element: every number that TF32 has comes back as it is, others rounded.
+// The copy of B in TF32 at 20 bits per element: every number that TF32 has comes back as it is, others rounded.
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_MATRIX_UNIT_FLASH_SPMM_KERNEL_HPP
-#define TESSERA_MATRIX_UNIT_FLASH_SPMM_KERNEL_HPP
+#ifndef TESSERA_KERNELS_SPMM_FLASH_SPMM_KERNEL_HPP
+#define TESSERA_KERNELS_SPMM_FLASH_SPMM_KERNEL_HPP
 
 #include <cstdint>
 #include <type_traits>
@@ -13,7 +13,7 @@
 
 /// \file
 /// C := alpha A B + beta C from ME-BCRS [Shi et al., "FlashSparse", PPoPP'25, sections 4.1-4.3], one wave at a time.
-/// The same text runs on devices (one lane a thread) and on hosts (emulated lanes and matrix unit).
+/// The same text runs on devices (one lane per thread) and on hosts (emulated lanes and matrix unit).
 ///
 /// Swap and transpose: the sparse block of a window is the right operand, whose n is the window's 8 rows (16 on AMD's
 /// units), and the gathered rows of B, transposed, are the left one: C^T(16 x 8) += B^T(16 x depth) A^T(depth x 8).

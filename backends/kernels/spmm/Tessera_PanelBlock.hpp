@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_MATRIX_UNIT_PANEL_BLOCK_HPP
-#define TESSERA_MATRIX_UNIT_PANEL_BLOCK_HPP
+#ifndef TESSERA_KERNELS_SPMM_PANEL_BLOCK_HPP
+#define TESSERA_KERNELS_SPMM_PANEL_BLOCK_HPP
 
 #include <cstdint>
 

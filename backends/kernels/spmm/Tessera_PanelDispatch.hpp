@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_MATRIX_UNIT_PANEL_DISPATCH_HPP
-#define TESSERA_MATRIX_UNIT_PANEL_DISPATCH_HPP
+#ifndef TESSERA_KERNELS_SPMM_PANEL_DISPATCH_HPP
+#define TESSERA_KERNELS_SPMM_PANEL_DISPATCH_HPP
 
 #include "backends/interface/Tessera_KernelTable.hpp"
 #include "backends/kernels/spmm/Tessera_PanelKernel.hpp"
@@ -11,7 +11,7 @@
 
 /// \file
 /// Which instructions, blocks and tiles panels have on a vendor's matrix units: in one place for the device and for its
-/// emulation. Widths are measured ones (perf_test/NOTES.md); AMD's are not.
+/// emulation. Widths are measured ones (perf_test/notes/spmm-panels.md); AMD's are not.
 
 namespace Tessera {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_MATRIX_UNIT_PANEL_KERNEL_HPP
-#define TESSERA_MATRIX_UNIT_PANEL_KERNEL_HPP
+#ifndef TESSERA_KERNELS_SPMM_PANEL_KERNEL_HPP
+#define TESSERA_KERNELS_SPMM_PANEL_KERNEL_HPP
 
 #include <cstdint>
 
@@ -122,7 +122,7 @@ struct PanelKernel {
   static constexpr int row_bytes = tile_columns * static_cast<int>(sizeof(Operand));
   static constexpr PanelGeometry geometry = panel_geometry<Shape>();
   static constexpr int rows_bytes = Shape::depth * row_bytes;
-  // Two blocks in flight or in use. A third one costs more, in cache, than it brings (perf_test/NOTES.md).
+  // Two blocks in flight or in use. A third one costs more, in cache, than it brings (perf_test/notes/spmm-panels.md).
   static constexpr int stage_bytes = rows_bytes + Shape::rows * Shape::depth * static_cast<int>(sizeof(Operand));
   static constexpr int packet_bytes = geometry.packet_words() * 4;
   static constexpr int packets = 4;  ///< in their ring: a packet is copied three blocks before its products

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_MATRIX_UNIT_ROWS_KERNEL_HPP
-#define TESSERA_MATRIX_UNIT_ROWS_KERNEL_HPP
+#ifndef TESSERA_KERNELS_SPMM_ROWS_KERNEL_HPP
+#define TESSERA_KERNELS_SPMM_ROWS_KERNEL_HPP
 
 #include <algorithm>
 #include <cstdint>
@@ -24,7 +24,7 @@
 /// broadcast load each. Sums of pieces are added by a second launch, in a fixed order.
 ///
 /// A *walk* says how many vectors of a row of B a lane takes and how many entries are under way at once. All hold about
-/// the same registers; which is fastest depends on the rows (perf_test/NOTES.md, "Rows"):
+/// the same registers; which is fastest depends on the rows (perf_test/notes/spmm-rows.md):
 ///
 ///     Pairs   2 vectors, 2 entries   short rows, and longer ones where rows of B are long: an entry's column and value
 ///                                    are read once for twice the columns; what later rows need of A is asked for ahead
@@ -135,7 +135,7 @@ struct RowsAhead {
 };
 
 /// Index: of entries, 32 bits where they suffice. State of the loop is kept small on purpose: registers decide how many
-/// waves hide the latency of gathers (perf_test/NOTES.md, "Rows").
+/// waves hide the latency of gathers (perf_test/notes/spmm-rows.md).
 template <class Types_, class Wave_, class Index, RowsWalk Walk>
 struct RowsKernel {
   using Types = Types_;
@@ -320,7 +320,7 @@ inline bool rows_reach_beyond(const SpmmRowsArgs& args, std::int64_t bytes) {
   return rows_reach_far(args, bytes) && !all && args.dense.columns <= rows_narrow_columns;
 }
 
-/// The walk for a product (perf_test/NOTES.md, "Rows"). lanes: of the whole device.
+/// The walk for a product (perf_test/notes/spmm-rows.md). lanes: of the whole device.
 template <class B>
 RowsWalk rows_walk(const SpmmRowsArgs& args, int wave, std::int64_t lanes) {
   if (rows_in_narrow_tiles(args)) return RowsWalk::Shared;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_MATRIX_UNIT_SPMM_PARTIALS_HPP
-#define TESSERA_MATRIX_UNIT_SPMM_PARTIALS_HPP
+#ifndef TESSERA_KERNELS_SPMM_SPMM_PARTIALS_HPP
+#define TESSERA_KERNELS_SPMM_SPMM_PARTIALS_HPP
 
 #include <cstdint>
 
@@ -48,7 +48,7 @@ inline SpmmPartialRows spmm_partial_rows(const SpmmRowsArgs& args) {
 }
 
 /// C(row, :) := alpha (partial sums, added) + beta C(row, :). A wave takes a tile of columns; a team of 2^shift lanes
-/// reads a partial sum's piece of it, sixteen bytes a lane, so that several partial sums are under way at once in a
+/// reads a partial sum's piece of it, sixteen bytes per lane, so that several partial sums are under way at once in a
 /// wave and eight in a lane: a hub of a graph has thousands, and one after another each would cost a wait for memory.
 /// Which are added to which first depends on their number, the shift and the number of lanes alone: a column has the
 /// same bits in products of any width.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_MATRIX_UNIT_SPMM_RUN_HPP
-#define TESSERA_MATRIX_UNIT_SPMM_RUN_HPP
+#ifndef TESSERA_KERNELS_SPMM_SPMM_RUN_HPP
+#define TESSERA_KERNELS_SPMM_SPMM_RUN_HPP
 
 #include "backends/kernels/spmm/Tessera_SpmmStore.hpp"
 

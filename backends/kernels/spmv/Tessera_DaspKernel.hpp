@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_MATRIX_UNIT_DASP_KERNEL_HPP
-#define TESSERA_MATRIX_UNIT_DASP_KERNEL_HPP
+#ifndef TESSERA_KERNELS_SPMV_DASP_KERNEL_HPP
+#define TESSERA_KERNELS_SPMV_DASP_KERNEL_HPP
 
 #include <cstdint>
 
@@ -12,7 +12,7 @@
 
 /// \file
 /// y := alpha A x + beta y in the DASP format [Lu & Liu, SC'23, sections 3.2-3.4], one wave at a time. The same text
-/// runs on devices (one lane a thread) and on hosts (emulated lanes and matrix unit).
+/// runs on devices (one lane per thread) and on hosts (emulated lanes and matrix unit).
 ///
 /// Differences to the paper, all to move fewer bytes or to wait less: y is stored in the user's row order; the
 /// irregular entries of a row-block are stored compacted in lane order and so are read coalesced by all lanes; rows cut
@@ -333,7 +333,7 @@ class DaspKernel {
     });
   }
 
-  /// Asks for up to irregular_unroll further entries a lane. Round j of a set holds, in lane order and without gaps,
+  /// Asks for up to irregular_unroll further entries per lane. Round j of a set holds, in lane order and without gaps,
   /// entry j * phases + phase of every lane whose row has that many.
   TESSERA_FUNCTION void load_irregular(Set& set, Varying<int>& phase, int phases) const {
     const Value* values = static_cast<const Value*>(p_.irregular_values);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_MATRIX_UNIT_DASP_TILE_HPP
-#define TESSERA_MATRIX_UNIT_DASP_TILE_HPP
+#ifndef TESSERA_KERNELS_SPMV_DASP_TILE_HPP
+#define TESSERA_KERNELS_SPMV_DASP_TILE_HPP
 
 #include "backends/interface/Tessera_SpmvArgs.hpp"
 #include "backends/units/Tessera_AtomsAmd.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_MATRIX_UNIT_PACKED_KERNEL_HPP
-#define TESSERA_MATRIX_UNIT_PACKED_KERNEL_HPP
+#ifndef TESSERA_KERNELS_SPMV_PACKED_KERNEL_HPP
+#define TESSERA_KERNELS_SPMV_PACKED_KERNEL_HPP
 
 #include <cstdint>
 #include <type_traits>
@@ -13,10 +13,10 @@
 #include "backends/units/Tessera_Wave.hpp"
 
 /// \file
-/// y := alpha A x + beta y in packed slices (Tessera_PackedLayout.hpp), one slice a wave. The same text on devices and
-/// on hosts. Everything up to the sum of a lane is straight-line code with predicated loads: all loads of a batch are
-/// issued before the first of them is needed, and indices stay packed until their gather. A branch or an early
-/// unpacking would make each load wait for the one before (perf_test/NOTES.md).
+/// y := alpha A x + beta y in packed slices (Tessera_PackedLayout.hpp), one slice per wave. The same text on devices
+/// and on hosts. Everything up to the sum of a lane is straight-line code with predicated loads: all loads of a batch
+/// are issued before the first of them is needed, and indices stay packed until their gather. A branch or an early
+/// unpacking would make each load wait for the one before (perf_test/notes/spmv-packed.md).
 ///
 /// Bytes a launch must move: the packets, 16 a slice, x and y once. No matrix instruction: an entry costs one gather of
 /// x, and that, not the multiplication, is what there is too little of.
@@ -286,7 +286,7 @@ class PackedKernel {
     if constexpr (chunk == 4) load(at, tail + half_steps, has_last, last);
     constexpr int batch = Group == 1              ? Tuning::batch
                           : Tuning::batch / 2 > 0 ? Tuning::batch / 2
-                                                  : 1;  // groups hold more values a step
+                                                  : 1;  // groups hold more values per step
     Chunk<chunk, Group, Index> c[batch];
     TESSERA_UNROLL
     for (int u = 0; u < batch; ++u) load(at, u * chunk, u < whole, c[u]);

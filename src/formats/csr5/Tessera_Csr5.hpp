@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_FORMATS_CSR5_HPP
-#define TESSERA_FORMATS_CSR5_HPP
+#ifndef TESSERA_FORMATS_CSR5_CSR5_HPP
+#define TESSERA_FORMATS_CSR5_CSR5_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Csr5Shape {
   static constexpr int max_sigma = 32;
 
   int omega = 0;       ///< lanes, a power of two
-  int sigma = 0;       ///< entries a lane
+  int sigma = 0;       ///< entries per lane
   int y_bits = 0;      ///< of y_offset
   int lane_bits = 0;   ///< of seg_offset: log2(omega)
   int packets = 0;     ///< words of a lane's descriptor: 1 or 2
@@ -118,7 +118,7 @@ struct Csr5Pattern {
                 empty_offset.extent(0) + carry_end.extent(0) + long_spans.extent(0) + tail_row.extent(0) +
                 tail_begin.extent(0) + empty_row.extent(0));
   }
-  /// Two partial sums a tile; 0 if no row lies in several tiles.
+  /// Two partial sums per tile; 0 if no row lies in several tiles.
   std::size_t workspace_bytes() const {
     return spans == 0 ? 0 : sizeof(double) * static_cast<std::size_t>(tiles + full);
   }

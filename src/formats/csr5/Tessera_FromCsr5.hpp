@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CONVERT_FROM_CSR5_HPP
-#define TESSERA_CONVERT_FROM_CSR5_HPP
+#ifndef TESSERA_FORMATS_CSR5_FROM_CSR5_HPP
+#define TESSERA_FORMATS_CSR5_FROM_CSR5_HPP
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CONVERT_DASP_FILL_HPP
-#define TESSERA_CONVERT_DASP_FILL_HPP
+#ifndef TESSERA_FORMATS_DASP_DASP_FILL_HPP
+#define TESSERA_FORMATS_DASP_DASP_FILL_HPP
 
 #include <cstdint>
 #include <type_traits>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CONVERT_DASP_ORDER_HPP
-#define TESSERA_CONVERT_DASP_ORDER_HPP
+#ifndef TESSERA_FORMATS_DASP_DASP_ORDER_HPP
+#define TESSERA_FORMATS_DASP_DASP_ORDER_HPP
 
 #include <cstdint>
 
@@ -54,7 +54,7 @@ struct DaspSummary {
   std::int64_t rows, nnz, squares;  // of the rows that are not long: count, sum and sum of squares of the lengths
 
   /// Windows keep the locality of x and y, but leave row-blocks of uneven rows where lengths vary: then, or where there
-  /// are few windows to fill blocks from, sort globally. The thresholds are measured (perf_test/NOTES.md).
+  /// are few windows to fill blocks from, sort globally. The thresholds are measured (perf_test/notes/spmv-dasp.md).
   KOKKOS_INLINE_FUNCTION bool sorts_globally(const DaspBins& bins) const {
     if (bins.sort != SortRange::Auto) return bins.sort == SortRange::Global;
     if (bins.windows <= 32) return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CONVERT_FROM_DASP_HPP
-#define TESSERA_CONVERT_FROM_DASP_HPP
+#ifndef TESSERA_FORMATS_DASP_FROM_DASP_HPP
+#define TESSERA_FORMATS_DASP_FROM_DASP_HPP
 
 #include <algorithm>
 #include <cstdint>
@@ -284,7 +284,7 @@ class DaspDecoder {
 }  // namespace Impl
 
 /// The matrix that a DASP format holds, as CSR on the host. Works with formats that were made or left without the
-/// update map. O(stored) time and about 50 bytes an entry of host memory; waits for the device. For tests and tools.
+/// update map. O(stored) time and about 50 bytes per entry of host memory; waits for the device. For tests and tools.
 /// @throw InvalidArgument  the format is inconsistent; the message says how
 template <class MemorySpace>
 DaspCsr to_csr(const Dasp<MemorySpace>& d) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CONVERT_TO_DASP_HPP
-#define TESSERA_CONVERT_TO_DASP_HPP
+#ifndef TESSERA_FORMATS_DASP_TO_DASP_HPP
+#define TESSERA_FORMATS_DASP_TO_DASP_HPP
 
 #include <algorithm>
 #include <cstdio>
@@ -45,7 +45,7 @@ inline DaspBins dasp_bins(const DaspOptions& o, const DaspGeometry& g, std::int6
   for (int global = 0; global < 2; ++global) {
     // Work of a wave: enough to cover its start, little enough to fill the device; more where rows of one length, and
     // so often of one neighbourhood, stand together and share what the first level holds of x. 16-bit entries are half
-    // the bytes. Measured: perf_test/NOTES.md.
+    // the bytes. Measured: perf_test/notes/spmv-dasp.md.
     const int automatic = nnz < 1000000 ? 256 : global == 1 && nnz >= 5000000 ? 2048 : 512;
     const std::int64_t wave_entries =
         std::int64_t{o.entries_per_wave > 0 ? o.entries_per_wave : automatic} * (g.value_bytes == 8 ? 1 : 2);

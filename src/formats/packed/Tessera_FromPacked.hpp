@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CONVERT_FROM_PACKED_HPP
-#define TESSERA_CONVERT_FROM_PACKED_HPP
+#ifndef TESSERA_FORMATS_PACKED_FROM_PACKED_HPP
+#define TESSERA_FORMATS_PACKED_FROM_PACKED_HPP
 
 #include <algorithm>
 #include <cstdint>
@@ -462,7 +462,7 @@ class PackedDecoder {
 
 }  // namespace Impl
 
-/// The matrix that packed slices hold, as CSR on the host. O(stored) time and about 100 bytes a slot of host memory;
+/// The matrix that packed slices hold, as CSR on the host. O(stored) time and about 100 bytes per slot of host memory;
 /// waits for the device. For tests and tools.
 /// @throw InvalidArgument  the format is inconsistent; the message says how
 template <class MemorySpace>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CONVERT_PACKED_FILL_HPP
-#define TESSERA_CONVERT_PACKED_FILL_HPP
+#ifndef TESSERA_FORMATS_PACKED_PACKED_FILL_HPP
+#define TESSERA_FORMATS_PACKED_PACKED_FILL_HPP
 
 #include <cstdint>
 #include <type_traits>
@@ -46,7 +46,7 @@ struct PackedEntries {
   }
 };
 
-/// Chooses the index of each slice, by what its columns need; one thread with `lanes` vector lanes a slice.
+/// Chooses the index of each slice, by what its columns need; one thread with `lanes` vector lanes per slice.
 template <class Csr>
 struct PackedSpanFunctor : PackedRows<Csr> {
   using member = typename PackedTypesOf<Csr>::member;
@@ -216,7 +216,7 @@ struct PackedPacketScan : PackedTypesOf<Csr> {
   }
 };
 
-/// Writes row ids, indices, offsets and masks; one thread a lane of a slice.
+/// Writes row ids, indices, offsets and masks; one thread per lane of a slice.
 template <class Csr>
 struct PackedIndexFunctor : PackedRows<Csr> {
   template <class T>
@@ -334,7 +334,7 @@ struct PackedEncoder {
   }
 };
 
-/// Writes the values of all slots; one thread a lane of a slice, a chunk at a time.
+/// Writes the values of all slots; one thread per lane of a slice, a chunk at a time.
 template <class Values, class Types>
 struct PackedValueFunctor {
   using Memory = typename Values::memory_space;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CONVERT_PACKED_HUBS_HPP
-#define TESSERA_CONVERT_PACKED_HUBS_HPP
+#ifndef TESSERA_FORMATS_PACKED_PACKED_HUBS_HPP
+#define TESSERA_FORMATS_PACKED_PACKED_HUBS_HPP
 
 #include <cstdint>
 
@@ -9,7 +9,7 @@
 
 /// \file
 /// Hub columns: the most used ones of a matrix, whose x a block keeps in shared memory. An L2 gather costs eight times
-/// a read of shared memory (perf_test/NOTES.md).
+/// a read of shared memory (perf_test/notes/spmv-packed.md).
 
 namespace Tessera {
 namespace Impl {

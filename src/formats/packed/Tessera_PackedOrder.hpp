@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CONVERT_PACKED_ORDER_HPP
-#define TESSERA_CONVERT_PACKED_ORDER_HPP
+#ifndef TESSERA_FORMATS_PACKED_PACKED_ORDER_HPP
+#define TESSERA_FORMATS_PACKED_PACKED_ORDER_HPP
 
 #include <cstdint>
 
@@ -23,7 +23,7 @@ namespace Impl {
 struct PackedShape {
   static constexpr int window_keys = 4096;  // of the largest window
   static constexpr int index_bits = 12;     // of a row in its window
-  static constexpr int classes = 7;         // lanes a row: 64 ... 1
+  static constexpr int classes = 7;         // lanes per row: 64 ... 1
   int lanes = 32, log_wave = 5, max_steps = 16, split_steps = 16, group = 1;
   int window = 4092;  // rows; a multiple of 12, so that groups of 2 and 3 rows never straddle two
   double natural_padding = 0.02;

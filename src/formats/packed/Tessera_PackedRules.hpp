@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_SELECT_PACKED_RULES_HPP
-#define TESSERA_SELECT_PACKED_RULES_HPP
+#ifndef TESSERA_FORMATS_PACKED_PACKED_RULES_HPP
+#define TESSERA_FORMATS_PACKED_PACKED_RULES_HPP
 
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 /// \file
 /// The rules that shape packed slices, where the options leave it open. Every number here is measured
-/// (perf_test/NOTES.md, "Packed slices").
+/// (perf_test/notes/spmv-packed.md).
 
 namespace Tessera {
 namespace Impl {
@@ -57,7 +57,7 @@ inline void packed_steps(PackedShape& s, const SpmvFeatures& f, int value_bytes,
     s.max_steps = value_bytes == 2 ? 63 : 32;
     s.split_steps = 63;
   } else if (stencil) {
-    s.max_steps = s.split_steps = 32;  // one lane a row, whatever its length
+    s.max_steps = s.split_steps = 32;  // one lane per row, whatever its length
   } else if (hubs) {
     s.max_steps = s.split_steps = f.nnz < 16000000 ? 16 : value_bytes == 2 ? 48 : 24;
   } else if (f.mean >= 300) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CONVERT_PACKED_UPDATE_HPP
-#define TESSERA_CONVERT_PACKED_UPDATE_HPP
+#ifndef TESSERA_FORMATS_PACKED_PACKED_UPDATE_HPP
+#define TESSERA_FORMATS_PACKED_PACKED_UPDATE_HPP
 
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace Tessera {
 namespace Impl {
 
-/// Copies everything but the values from packets of one class to those of another; one thread a lane of a slice.
+/// Copies everything but the values from packets of one class to those of another; one thread per lane of a slice.
 template <class Csr>
 struct PackedMoveFunctor : PackedTypesOf<Csr> {
   template <class T>

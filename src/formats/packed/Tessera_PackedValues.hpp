@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CONVERT_PACKED_VALUES_HPP
-#define TESSERA_CONVERT_PACKED_VALUES_HPP
+#ifndef TESSERA_FORMATS_PACKED_PACKED_VALUES_HPP
+#define TESSERA_FORMATS_PACKED_PACKED_VALUES_HPP
 
 #include <algorithm>
 #include <cstdint>

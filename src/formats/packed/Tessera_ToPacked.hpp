@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CONVERT_TO_PACKED_HPP
-#define TESSERA_CONVERT_TO_PACKED_HPP
+#ifndef TESSERA_FORMATS_PACKED_TO_PACKED_HPP
+#define TESSERA_FORMATS_PACKED_TO_PACKED_HPP
 
 #include <algorithm>
 #include <cstdint>
@@ -390,9 +390,9 @@ void packed_pattern(const Exec& space, const Pattern& A, const PackedNumbers<typ
 }  // namespace Impl
 
 /// Converts A for waves of `lanes` lanes. Deterministic; columns keep their order inside a row. Two waits for sizes,
-/// and one more where hub columns or column blocks are considered. Peak extra memory besides the format: 4 bytes a row,
-/// 5 a slice, 8 a row if not updatable (rows times column blocks), with hub columns 8 a column.
-/// @param updatable  keep what packed_update needs: 8 bytes a row (times column blocks)
+/// and one more where hub columns or column blocks are considered. Peak extra memory besides the format: 4 bytes per
+/// row, 5 a slice, 8 a row if not updatable (rows times column blocks), with hub columns 8 a column.
+/// @param updatable  keep what packed_update needs: 8 bytes per row (times column blocks)
 /// @param backend  whose memory pool to use, if it has one; null: Kokkos allocations
 /// @throw InvalidArgument  options out of range
 /// @throw NotSupported  sizes beyond what a record can name

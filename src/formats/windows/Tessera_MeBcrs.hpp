@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_FORMATS_ME_BCRS_HPP
-#define TESSERA_FORMATS_ME_BCRS_HPP
+#ifndef TESSERA_FORMATS_WINDOWS_ME_BCRS_HPP
+#define TESSERA_FORMATS_WINDOWS_ME_BCRS_HPP
 
 #include <cstdint>
 #include <memory>

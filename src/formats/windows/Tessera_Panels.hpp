@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_FORMATS_PANELS_HPP
-#define TESSERA_FORMATS_PANELS_HPP
+#ifndef TESSERA_FORMATS_WINDOWS_PANELS_HPP
+#define TESSERA_FORMATS_WINDOWS_PANELS_HPP
 
 #include <cstdint>
 #include <memory>
@@ -19,8 +19,8 @@ namespace Tessera {
 /// by row, how many entries stand before each row, and where its values begin; only entries have a stored value, in the
 /// order of their bits, from a multiple of 16 bytes on. A row that repeats a column makes the window repeat it.
 ///
-/// Bytes: v nnz + blocks (4 packet_words + padding) + 4 windows, with v bytes a value and room for as much padding as
-/// there may be at most, 16 - v bytes a block.
+/// Bytes: v nnz + blocks (4 packet_words + padding) + 4 windows, with v bytes per value and room for as much padding as
+/// there may be at most, 16 - v bytes per block.
 template <class MemorySpace>
 struct Panels {
   template <class T>

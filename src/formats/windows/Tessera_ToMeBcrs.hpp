@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CONVERT_TO_ME_BCRS_HPP
-#define TESSERA_CONVERT_TO_ME_BCRS_HPP
+#ifndef TESSERA_FORMATS_WINDOWS_TO_ME_BCRS_HPP
+#define TESSERA_FORMATS_WINDOWS_TO_ME_BCRS_HPP
 
 #include <cstdint>
 #include <limits>
@@ -107,8 +107,8 @@ MeBcrsPattern<Pattern> me_bcrs_pattern(const Exec& space, const Pattern& A, MeBc
 /// Columns of rows may be unsorted and may repeat; vectors ascend by column in each window, copies of a column in the
 /// order in which rows repeat it (the m-th entry of a column in a row stands in the m-th copy).
 ///
-/// Bytes of the format: 4 (windows + 1) + vectors (4 + vector_length v), v bytes a value; map of an updatable format:
-/// 8 nnz. Work O(nnz vector_length log(longest row)), a thread an entry; 12.25 nnz bytes of temporary memory, 28 nnz
+/// Bytes of the format: 4 (windows + 1) + vectors (4 + vector_length v), v bytes per value; map of an updatable format:
+/// 8 nnz. Work O(nnz vector_length log(longest row)), one thread per entry; 12.25 nnz bytes of temporary memory, 28 nnz
 /// more where rows are unsorted or reordered; one wait, further ones for unsorted rows. Deterministic. A is trusted:
 /// run validate() on matrices from outside first. The last kernels may still be in flight on `space`.
 /// @param precision  of stored values, each rounded once; TF32: floats, which the kernel rounds

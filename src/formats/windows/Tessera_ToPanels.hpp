@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CONVERT_TO_PANELS_HPP
-#define TESSERA_CONVERT_TO_PANELS_HPP
+#ifndef TESSERA_FORMATS_WINDOWS_TO_PANELS_HPP
+#define TESSERA_FORMATS_WINDOWS_TO_PANELS_HPP
 
 #include <cstdint>
 #include <limits>
@@ -258,9 +258,9 @@ PanelPattern<Pattern> panel_pattern(const Exec& space, const Pattern& A, const P
 /// ascend by column in each window, copies of a column in the order in which rows repeat it (the m-th entry of a column
 /// in a row stands in the m-th copy).
 ///
-/// Bytes: see Panels; map of an updatable format: 4 nnz. Work O(nnz geometry.rows log(longest row)), a thread an entry;
-/// 12.25 nnz bytes of temporary memory, 28 nnz more where rows are unsorted or reordered; one wait, further ones for
-/// unsorted rows. Deterministic. A is trusted: run validate() on matrices from outside first. The last kernels may
+/// Bytes: see Panels; map of an updatable format: 4 nnz. Work O(nnz geometry.rows log(longest row)), one thread per
+/// entry; 12.25 nnz bytes of temporary memory, 28 nnz more where rows are unsorted or reordered; one wait, further ones
+/// for unsorted rows. Deterministic. A is trusted: run validate() on matrices from outside first. The last kernels may
 /// still be in flight on `space`.
 /// @param geometry  KernelTable::panel_geometry
 /// @param precision  of stored values, each rounded once; TF32: floats, which the kernel rounds

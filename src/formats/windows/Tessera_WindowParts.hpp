@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CONVERT_SPMM_PARTS_HPP
-#define TESSERA_CONVERT_SPMM_PARTS_HPP
+#ifndef TESSERA_FORMATS_WINDOWS_WINDOW_PARTS_HPP
+#define TESSERA_FORMATS_WINDOWS_WINDOW_PARTS_HPP
 
 #include <cstdint>
 
@@ -18,7 +18,7 @@ namespace Impl {
 /// Blocks that one wave takes at most, between 16 and 256. Splitting costs a second launch and partial sums, so only
 /// windows of more than four times the mean are split, for which a device would wait. Where there are less than 16
 /// windows for a multiprocessor, all those are split that hold more than a 16th of its share of the blocks, but not
-/// small ones for which there is a wave each (perf_test/NOTES.md, "Panels").
+/// small ones for which there is a wave each (perf_test/notes/spmm-panels.md).
 KOKKOS_INLINE_FUNCTION std::int64_t spmm_part_bound(int wanted, std::int64_t blocks, std::int64_t windows,
                                                     int compute_units) {
   if (wanted > 0) return wanted;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_CONVERT_WINDOW_UNION_HPP
-#define TESSERA_CONVERT_WINDOW_UNION_HPP
+#ifndef TESSERA_FORMATS_WINDOWS_WINDOW_UNION_HPP
+#define TESSERA_FORMATS_WINDOWS_WINDOW_UNION_HPP
 
 #include <cstdint>
 #include <limits>
@@ -27,7 +27,7 @@
 /// e(r) = lower bound of c in r + min(m, copies of c in r); among them are L(e(r)) - L(begin(r)) leaders. Summed over
 /// the rows of the window this counts the leaders with keys below (c, m), hence the keys: the rank of the vector.
 ///
-/// Everything is done by one thread an entry with binary searches in rows of its window, so that long rows are no
+/// Everything is done by one thread per entry with binary searches in rows of its window, so that long rows are no
 /// different from many short ones.
 
 namespace Tessera {
@@ -308,8 +308,8 @@ class WindowUnion {
   View<Offset> origin;  ///< CSR entry of each entry in the windows' order; empty: the same
   WindowSizes sizes{};
 
-  /// 12.25 bytes an entry of temporary memory; where rows are reordered or unsorted, their indices again. Five launches
-  /// and one wait; if rows turn out to be unsorted, another two waits.
+  /// 12.25 bytes per entry of temporary memory; where rows are reordered or unsorted, their indices again. Five
+  /// launches and one wait; if rows turn out to be unsorted, another two waits.
   /// @param height, depth  rows of a window, vectors of a block
   /// @param whole  windows begin at whole blocks
   template <class Exec>
