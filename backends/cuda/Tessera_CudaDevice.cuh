@@ -32,6 +32,10 @@ class CudaBlock {
   __device__ __forceinline__ static void each_wave(F&& f) {
     f(threadIdx.x / 32);
   }
+  template <class Body, class... Args>
+  __device__ __forceinline__ void each_wave_of(const Args&... args) const {
+    Body::wave(*this, threadIdx.x / 32, args...);
+  }
   template <class F>
   __device__ __forceinline__ static void each_thread(F&& f) {
     f(threadIdx.x);

@@ -34,6 +34,10 @@ class EmulatedBlock {
   void each_wave(F&& f) const {
     for (unsigned wave = 0; wave < Threads / Wave::lanes; ++wave) f(wave);
   }
+  template <class Body, class... Args>
+  void each_wave_of(const Args&... args) const {
+    each_wave([&](unsigned in_block) { Body::wave(*this, in_block, args...); });
+  }
   template <class F>
   void each_thread(F&& f) const {
     for (unsigned thread = 0; thread < Threads; ++thread) f(thread);

@@ -33,6 +33,10 @@ class HipBlock {
   __device__ __forceinline__ static void each_wave(F&& f) {
     f(static_cast<unsigned>(__builtin_amdgcn_readfirstlane(static_cast<int>(threadIdx.x) / 64)));
   }
+  template <class Body, class... Args>
+  __device__ __forceinline__ void each_wave_of(const Args&... args) const {
+    each_wave([&](unsigned in_block) { Body::wave(*this, in_block, args...); });
+  }
   template <class F>
   __device__ __forceinline__ static void each_thread(F&& f) {
     f(static_cast<unsigned>(threadIdx.x));

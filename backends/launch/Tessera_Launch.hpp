@@ -40,6 +40,7 @@
 ///   overlapping   whether a launch may begin before the one before it is complete; the body waits where it must
 ///   run(block, args, rest...)   block: index(), blocks(), tile(), tiles(); memory(), at a multiple of 128 bytes;
 ///                 each_wave(f) and each_thread(f) call f(index in the block), on a device once, for the own one;
+///                 each_wave_of<Body>(args...) calls Body::wave(block, index, args...) likewise;
 ///                 synchronize(); wait_for_previous_launch<EarlyNext>()
 ///
 /// The order of a body's statements is the one that nvcc makes the best code of; in particular a wave, which reads the

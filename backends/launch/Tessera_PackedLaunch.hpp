@@ -24,15 +24,19 @@ struct PackedBody {
 
   template <class Block>
   TESSERA_FUNCTION static void run(const Block& block, const SpmvPackedArgs& args) {
-    block.each_wave([&](unsigned in_block) {
-      const unsigned index = block.index() * waves + in_block;
-      if (index >= args.slice_count) return;
-      const Wave wave;
-      const Gather gather = Gather::make(args);
-      const PackedSlice slice = Kernel::load_slice(args, index);
-      block.template wait_for_previous_launch<true>();
-      Kernel::run(wave, args, gather, slice);
-    });
+    block.template each_wave_of<PackedBody>(args);
+  }
+
+  /// Not a lambda: nvcc makes better code of 16-bit operands, some of it a tenth shorter.
+  template <class Block>
+  TESSERA_FUNCTION static void wave(const Block& block, unsigned in_block, const SpmvPackedArgs& args) {
+    const unsigned index = block.index() * waves + in_block;
+    if (index >= args.slice_count) return;
+    const Wave wave;
+    const Gather gather = Gather::make(args);
+    const PackedSlice slice = Kernel::load_slice(args, index);
+    block.template wait_for_previous_launch<true>();
+    Kernel::run(wave, args, gather, slice);
   }
 };
 
