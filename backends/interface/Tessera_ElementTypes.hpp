@@ -18,6 +18,8 @@ enum class ElementType : int { Double, Float, Half, BHalf };
 constexpr int bytes_of(Precision p) {
   return p == Precision::FP64 ? 8 : p == Precision::FP32 || p == Precision::TF32 ? 4 : 2;
 }
+/// Bytes of a sum in a precision: double in FP64, else float.
+constexpr int sum_bytes_of(Precision p) { return p == Precision::FP64 ? 8 : 4; }
 
 }  // namespace Tessera
 

@@ -19,10 +19,7 @@ namespace Impl {
 
 /// What a product of n columns needs at most for copies, whatever the layouts.
 inline std::size_t operand_bytes(Precision precision, std::int64_t rows, std::int64_t cols, std::int64_t n) {
-  const std::int64_t b = precision == Precision::FP64                                   ? 8
-                         : precision == Precision::FP32 || precision == Precision::TF32 ? 4
-                                                                                        : 2;
-  const std::int64_t sum = precision == Precision::FP64 ? 8 : 4;
+  const std::int64_t b = bytes_of(precision), sum = sum_bytes_of(precision);
   const auto padded = [n](std::int64_t size) { return (n * size + 15) / 16 * 16; };
   return ScratchLayout::rounded(static_cast<std::size_t>(cols * padded(b))) +
          ScratchLayout::rounded(static_cast<std::size_t>(rows * padded(sum)));

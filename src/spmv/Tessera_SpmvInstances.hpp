@@ -64,14 +64,20 @@
 #ifdef TESSERA_COMPILED_PLANS
 namespace Tessera {
 namespace Impl {
+// clang-format off
 TESSERA_SPMV_PATTERN(extern, int)
 TESSERA_SPMV_PATTERN(extern, std::size_t)
 TESSERA_SPMV_VALUES(extern, double)
 TESSERA_SPMV_VALUES(extern, float)
 TESSERA_SPMV_VALUES(extern, half_t)
 TESSERA_SPMV_VALUES(extern, bhalf_t)
-TESSERA_SPMV_double(extern, int) TESSERA_SPMV_double(extern, std::size_t) TESSERA_SPMV_float(extern, int)
-    TESSERA_SPMV_float(extern, std::size_t) TESSERA_SPMV_half_t(extern, int) TESSERA_SPMV_bhalf_t(extern, int)
+TESSERA_SPMV_double(extern, int)
+TESSERA_SPMV_double(extern, std::size_t)
+TESSERA_SPMV_float(extern, int)
+TESSERA_SPMV_float(extern, std::size_t)
+TESSERA_SPMV_half_t(extern, int)
+TESSERA_SPMV_bhalf_t(extern, int)
+// clang-format on
 }  // namespace Impl
 }  // namespace Tessera
 #endif

@@ -103,7 +103,7 @@ class PackedDecoder {
     require<InvalidArgument>(condition, [&] { return std::string("packed slices: ") + fault; });
   }
 
-  int natural_bytes() const { return p_.precision == Precision::FP64 ? 8 : p_.precision == Precision::FP32 ? 4 : 2; }
+  int natural_bytes() const { return bytes_of(p_.precision); }
   int stored_bytes() const {
     switch (p_.storage) {
       case PackedStorage::Full:

@@ -63,8 +63,7 @@ struct PackedSlices {
   int value_bytes() const {
     if (storage == PackedStorage::Constant) return 0;
     if (storage == PackedStorage::Integer || storage == PackedStorage::Dictionary) return 1;
-    if (storage == PackedStorage::Float || precision == Precision::FP32) return 4;
-    return precision == Precision::FP64 ? 8 : 2;
+    return storage == PackedStorage::Float ? 4 : bytes_of(precision);
   }
   std::size_t format_bytes() const {
     return sizeof(PackedSlice) * slices.extent(0) + 8 * packets.extent(0) + sizeof(PackedPart) * parts.extent(0) +
@@ -77,7 +76,7 @@ struct PackedSlices {
   std::size_t partial_bytes() const { return 8 * packed_max_columns * parts.extent(0); }
   std::size_t arrival_bytes() const { return (4 * parts.extent(0) + 15) / 16 * 16; }
   std::size_t block_sum_bytes() const {
-    return blocks > 1 ? static_cast<std::size_t>(blocks * rows) * (precision == Precision::FP64 ? 8 : 4) : 0;
+    return blocks > 1 ? static_cast<std::size_t>(blocks * rows) * static_cast<std::size_t>(sum_bytes_of(precision)) : 0;
   }
   std::size_t workspace_bytes() const {
     return partial_bytes() + arrival_bytes() + hub_copy_bytes() + block_sum_bytes();

@@ -48,7 +48,7 @@ struct Panels {
   std::size_t map_bytes() const { return 4 * entry_slot.extent(0); }
   /// Partial sums of split windows for N columns.
   std::size_t workspace_bytes(std::int64_t n) const {
-    const std::size_t sum_bytes = precision == Precision::FP64 ? 8 : 4;
+    const auto sum_bytes = static_cast<std::size_t>(sum_bytes_of(precision));
     return static_cast<std::size_t>(partial_count * geometry.rows * ((n + 3) / 4 * 4)) * sum_bytes;
   }
 
