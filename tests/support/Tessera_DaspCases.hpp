@@ -52,8 +52,8 @@ inline std::vector<NamedOptions> option_sets() {
 }
 
 /// So many rows of each length.
-inline Pattern rows_of_lengths(const std::vector<std::pair<int, std::int64_t>>& lengths) {
-  Pattern p;
+inline Matrices::Pattern rows_of_lengths(const std::vector<std::pair<int, std::int64_t>>& lengths) {
+  Matrices::Pattern p;
   p.cols = 3001;
   p.row_map.push_back(0);
   for (const auto& length : lengths) {
@@ -65,13 +65,13 @@ inline Pattern rows_of_lengths(const std::vector<std::pair<int, std::int64_t>>& 
   return p;
 }
 /// Sorted inside windows, as large matrices of even rows are (DaspCases.AreWhatTheySay).
-inline Pattern dasp_many_windows() {
+inline Matrices::Pattern dasp_many_windows() {
   constexpr std::int64_t rows = 34 * 2048;
   return rows_of_lengths({{5, rows + 3}, {6, 1001}});
 }
 /// So many short steps that a wave takes several, and the last wave of a class fewer (DaspCases.AreWhatTheySay).
 /// @param slices  rows of one length that a step takes
-inline Pattern dasp_many_short_rows(std::int64_t slices) {
+inline Matrices::Pattern dasp_many_short_rows(std::int64_t slices) {
   const std::int64_t each = slices * (slices > 64 ? 3300 : 6600) + 7;  // 2.5 / slices steps per row, of each length
   return rows_of_lengths({{1, each}, {2, each}, {3, each}, {4, each}});
 }

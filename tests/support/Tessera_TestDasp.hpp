@@ -60,7 +60,7 @@ class DaspSuite : public SpmvSuite<Exec, Scalar> {
   void many_short_rows() const {
     const Device one(make_matrix<Scalar>("diagonal:rows=1:cols=1", Data::Integers, 1));
     const Backend backend = this->plan(one).options().backend;
-    const DaspGeometry& g = *kernel_table(backend).dasp_geometry(Impl::ScalarTraits<Scalar>::precision);
+    const DaspGeometry& g = *kernel_table(backend).spmv.dasp_geometry(Impl::ScalarTraits<Scalar>::precision);
     this->expect_pattern(dasp_many_short_rows(DaspGeometry::tiles * g.rows * g.slices), "short rows", {Data::Integers});
   }
   void unsorted_columns() const {
