@@ -58,7 +58,8 @@ class SpmmPlan {
   using value_type = typename Csr::value_type;            ///< of the matrix
 
   /// Analyses and converts on `space`. Returns when all sizes are known; the last kernel may still be in flight there.
-  /// A is trusted: run validate() on matrices from outside first. GeSpmm and Csr keep A's arrays.
+  /// A is trusted: run validate() on matrices from outside first. Arrays of managed Views stay alive with the
+  /// plan; those of unmanaged ones must outlive it with GeSpmm, Csr and mixed types, else the call.
   /// @throw NotCompiled, NotSupported, InvalidArgument  before any kernel is launched
   /// @throw DeviceError  out of device memory
   SpmmPlan(const execution_space& space, const Csr& A, const SpmmOptions& options = {})

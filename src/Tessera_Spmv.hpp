@@ -34,7 +34,7 @@ namespace Tessera {
 /// captured graphs replay behind the plan's back and must not run beside other applies. Before capturing, apply once on
 /// the capturing instance.
 ///
-/// DASP: Lu & Liu, SC'23. CSR5: Liu & Vinter, ICS'15. CSR: one team a group of rows.
+/// DASP: Lu & Liu, SC'23. CSR5: Liu & Vinter, ICS'15. CSR: one team per group of rows.
 template <class Csr>
 class SpmvPlan {
   static_assert(Impl::IsCsrView<Csr>::value, "Tessera::SpmvPlan: the template argument must be a Tessera::CsrView");
@@ -46,7 +46,8 @@ class SpmvPlan {
   using value_type = typename Csr::value_type;            ///< of the matrix
 
   /// Analyses and converts on `space`. Returns when all sizes are known; the last kernel may still be in flight there.
-  /// A is trusted: run validate() on matrices from outside first.
+  /// A is trusted: run validate() on matrices from outside first. Arrays of managed Views stay alive with the plan;
+  /// those of unmanaged ones must outlive it with Csr and with mixed types, else the call.
   /// @throw NotCompiled, NotSupported, InvalidArgument  before any kernel is launched
   /// @throw WorkspaceTooSmall  once the sizes are known; nothing of the caller has been written
   /// @throw DeviceError  out of device memory
