@@ -83,11 +83,32 @@ function(tessera_own_target target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF CUDA_EXTENSIONS OFF)
 endfunction()
 
-# For targets that know no Kokkos: with Kokkos' nvcc_wrapper as C++ compiler every file would go through nvcc, which takes
-# longer and warns about host functions that it believes to be called from a device.
+# tessera_host_only(<target>) or tessera_host_only(SOURCES <file>...)
+# For what knows no Kokkos: with Kokkos' nvcc_wrapper as C++ compiler every file would go through nvcc, which takes longer
+# and warns about host functions that it believes to be called from a device.
 function(tessera_host_only target)
   get_filename_component(compiler "${CMAKE_CXX_COMPILER}" NAME)
-  if(compiler MATCHES "^nvcc_wrapper")
+  if(NOT compiler MATCHES "^nvcc_wrapper")
+    return()
+  endif()
+  if("${target}" STREQUAL "SOURCES")
+    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS --host-only)
+  else()
     target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:--host-only>")
+  endif()
+endfunction()
+
+# tessera_precompile(<target> <header>...) or tessera_precompile(<target> REUSE_FROM <target>)
+# Most of the compile time of a short file is Kokkos: read once per set of flags. g++ shares a precompiled header between
+# targets that differ in -O1, -O2, -O3, warnings and macros of their own, but not in -fPIC.
+# CMAKE_DISABLE_PRECOMPILE_HEADERS turns it off.
+function(tessera_precompile target)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR "CUDA" IN_LIST Tessera_KOKKOS_DEVICES)
+    return()
+  endif()
+  if("${ARGV1}" STREQUAL "REUSE_FROM")
+    target_precompile_headers(${target} REUSE_FROM ${ARGV2})
+  else()
+    target_precompile_headers(${target} PRIVATE ${ARGN})
   endif()
 endfunction()
