@@ -8,8 +8,8 @@
 #include "backends/units/Tessera_Wave.hpp"
 
 /// \file
-/// The wave concept (Tessera_Wave.hpp) on an NVIDIA warp. `Stream` loads are non-coherent and do not allocate in L1, so
-/// that the matrix, read once, leaves the L1 to x.
+/// The wave concept (Tessera_Wave.hpp) on an NVIDIA warp. `Streaming` loads are non-coherent and do not allocate in L1,
+/// so that the matrix, read once, leaves the L1 to x.
 
 namespace Tessera {
 
@@ -52,9 +52,9 @@ class CudaWave {
   __device__ __forceinline__ static T first(const Varying<T>& v) {
     return v.own;
   }
-  template <bool Stream, class T>
+  template <bool Streaming, class T>
   __device__ __forceinline__ static T load(const T* p) {
-    if constexpr (!Stream) {
+    if constexpr (!Streaming) {
       return load_cached(p);
     } else if constexpr (sizeof(T) == 16) {
       T v;
@@ -92,10 +92,10 @@ class CudaWave {
   }
 
   // Predicates inside the assembly: the compiler would make branches of conditional loads, and a branch waits.
-  template <bool Stream, int Bytes>
+  template <bool Streaming, int Bytes>
   __device__ __forceinline__ static void load_if(const void* p, bool on, unsigned fill, unsigned* w) {
     const int want = on;
-    if constexpr (Bytes == 16 && Stream) {
+    if constexpr (Bytes == 16 && Streaming) {
       asm volatile(
           "{.reg .pred q; setp.ne.s32 q, %5, 0; mov.u32 %0, %6; mov.u32 %1, %6; mov.u32 %2, %6; mov.u32 %3, %6; "
           "@q ld.global.nc.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];}"
@@ -107,7 +107,7 @@ class CudaWave {
           "@q ld.global.nc.v4.u32 {%0,%1,%2,%3}, [%4];}"
           : "=&r"(w[0]), "=&r"(w[1]), "=&r"(w[2]), "=&r"(w[3])
           : "l"(p), "r"(want), "r"(fill));
-    } else if constexpr (Bytes == 8 && Stream) {
+    } else if constexpr (Bytes == 8 && Streaming) {
       asm volatile(
           "{.reg .pred q; setp.ne.s32 q, %3, 0; mov.u32 %0, %4; mov.u32 %1, %4; "
           "@q ld.global.nc.L1::no_allocate.v2.u32 {%0,%1}, [%2];}"
@@ -119,7 +119,7 @@ class CudaWave {
           "@q ld.global.nc.v2.u32 {%0,%1}, [%2];}"
           : "=&r"(w[0]), "=&r"(w[1])
           : "l"(p), "r"(want), "r"(fill));
-    } else if constexpr (Bytes == 4 && Stream) {
+    } else if constexpr (Bytes == 4 && Streaming) {
       asm volatile("{.reg .pred q; setp.ne.s32 q, %2, 0; mov.u32 %0, %3; @q ld.global.nc.L1::no_allocate.u32 %0, [%1];}"
                    : "=&r"(w[0])
                    : "l"(p), "r"(want), "r"(fill));

@@ -12,7 +12,7 @@
 #include "backends/units/Tessera_Wave.hpp"
 
 /// \file
-/// The wave concept (Tessera_Wave.hpp) on an AMD wavefront of 64 lanes. `Stream` loads are non-temporal: they are
+/// The wave concept (Tessera_Wave.hpp) on an AMD wavefront of 64 lanes. `Streaming` loads are non-temporal: they are
 /// marked to be evicted first, so that the matrix, read once, leaves the caches to x.
 
 namespace Tessera {
@@ -55,9 +55,9 @@ class HipWave {
   __device__ __forceinline__ static T first(const Varying<T>& v) {
     return v.own;
   }
-  template <bool Stream, class T>
+  template <bool Streaming, class T>
   __device__ __forceinline__ static T load(const T* p) {
-    if constexpr (!Stream) {
+    if constexpr (!Streaming) {
       return *p;
     } else if constexpr (sizeof(T) == 16) {
       return from_bits<T>(__builtin_nontemporal_load(reinterpret_cast<const Bits128*>(p)));
@@ -75,7 +75,7 @@ class HipWave {
 
   __device__ __forceinline__ static void prefetch(const void*) {}
   __device__ __forceinline__ static Word load_written(const Word* p) { return *p; }
-  template <bool Stream, int Bytes>
+  template <bool Streaming, int Bytes>
   __device__ __forceinline__ static void load_if(const void* p, bool on, std::uint32_t fill, std::uint32_t* w) {
     constexpr int words = (Bytes + 3) / 4;
     using Whole = std::conditional_t<
@@ -86,7 +86,7 @@ class HipWave {
 #pragma unroll
     for (int i = 0; i < words; ++i) w[i] = fill;
     if (on) {
-      const Whole whole = load<Stream>(static_cast<const Whole*>(p));
+      const Whole whole = load<Streaming>(static_cast<const Whole*>(p));
       __builtin_memcpy(w, &whole, sizeof(Whole));
     }
   }

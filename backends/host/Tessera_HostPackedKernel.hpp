@@ -481,8 +481,8 @@ class PackedHostKernel {
     });
   }
   TESSERA_HOST_INLINE void store(Y* y, Sum sum) const {
-    const Sum result = beta_ == Sum(0) ? alpha_ * sum : alpha_ * sum + beta_ * host_number<Sum>(*y);
-    *y = static_cast<Y>(result);
+    const Sum old = beta_ == Sum(0) ? Sum(0) : host_number<Sum>(*y);
+    *y = static_cast<Y>(scaled_sum(alpha_, sum, beta_, [old] { return old; }));
   }
 
   const SpmvPackedArgs& p_;

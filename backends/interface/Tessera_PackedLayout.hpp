@@ -177,7 +177,7 @@ struct SpmvPackedArgs {
   const void* dictionary = nullptr;            ///< 256 numbers of the matrix's type; Constant: one
   const std::uint32_t* hub_columns = nullptr;  ///< columns that indices below `hubs` stand for; others count from it
   std::uint32_t hubs = 0;
-  bool stream = true;                              ///< load the matrix past the first-level cache
+  bool streaming = true;                           ///< load the matrix past the first-level cache
   PackedVariant variant = PackedVariant::General;  ///< General where slices are grouped
   // Scratch for rows of several parts: `columns` sums per part, one counter per part (zero between applies).
   void* partials = nullptr;

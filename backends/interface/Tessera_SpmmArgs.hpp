@@ -120,7 +120,7 @@ struct alignas(16) SpmmRowPiece {
 };
 
 /// Compressed rows. TF32: floats, and B may be rounded.
-struct SpmmRowsArgs {
+struct GeSpmmArgs {
   Precision precision = Precision::FP32;
   std::int64_t rows = 0, cols = 0, nnz = 0;
   const void* row_map = nullptr;  ///< rows + 1 offsets

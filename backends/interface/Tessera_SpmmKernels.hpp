@@ -21,7 +21,7 @@ struct SpmmKernels {
   /// The same from panels.
   Status (*panels)(const SpmmPanelArgs&, Stream) noexcept = nullptr;
   /// The same from compressed rows; null: the Kokkos kernel is as good. Operands of the precision's type.
-  Status (*rows)(const SpmmRowsArgs&, Stream) noexcept = nullptr;
+  Status (*gespmm)(const GeSpmmArgs&, Stream) noexcept = nullptr;
 };
 
 }  // namespace Tessera

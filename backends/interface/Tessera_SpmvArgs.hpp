@@ -79,7 +79,7 @@ struct SpmvDaspArgs {
   std::uint32_t pair_ones_position = 0;         ///< of the rows of 1 in pairs 1&3
   std::uint32_t short_steps_per_wave = 1;
   std::uint64_t first_single = 0;  ///< of the single entries among the irregular ones
-  bool stream = true;              ///< load the matrix past the first-level cache
+  bool streaming = true;           ///< load the matrix past the first-level cache
   // Scratch for rows of several pieces: one sum a piece, one counter a long row (zero between applies).
   void* partials = nullptr;
   std::uint32_t* arrivals = nullptr;

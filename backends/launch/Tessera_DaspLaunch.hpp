@@ -25,7 +25,7 @@ struct DaspAmd {
   using BF16 = Gfx90a_M16N16K16_F32_BF16;
 };
 
-/// Stream: matrix loads pass the first-level cache by. UnitStride: x is contiguous.
+/// Streaming: matrix loads pass the first-level cache by. UnitStride: x is contiguous.
 template <class Device, class Atom, bool Streaming, bool UnitStride>
 struct DaspBody {
   using Wave = typename Device::Wave;
@@ -56,8 +56,8 @@ Status launch_dasp(const SpmvDaspArgs& args, Stream stream) {
   if (Device::emulated || args.x_stride != 1) {
     error = launch<Device, General>(grid, stream, args);
   } else if constexpr (!Device::emulated) {
-    error = args.stream ? launch<Device, DaspBody<Device, Atom, true, true>>(grid, stream, args)
-                        : launch<Device, DaspBody<Device, Atom, false, true>>(grid, stream, args);
+    error = args.streaming ? launch<Device, DaspBody<Device, Atom, true, true>>(grid, stream, args)
+                           : launch<Device, DaspBody<Device, Atom, false, true>>(grid, stream, args);
   }
   return Device::status(error, "Tessera::spmv[dasp]");
 }

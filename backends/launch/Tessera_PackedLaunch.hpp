@@ -250,7 +250,7 @@ Status packed_full(const SpmvPackedArgs& args, Stream stream) noexcept {
     return launch_slices<Device, Types, StridedOf<Device, Types>, typename Tunings::Strided>(args, stream);
   }
   if constexpr (Tunings::variants) {
-    if (!args.stream) return launch_variant<Device, Types, false>(args, stream);
+    if (!args.streaming) return launch_variant<Device, Types, false>(args, stream);
   }
   return launch_variant<Device, Types, true>(args, stream);
 }

@@ -22,7 +22,7 @@ struct PackedTuning : PackedKernelTuning {
 /// The same with the matrix in the first-level cache.
 template <class Tuning>
 struct PackedCached : Tuning {
-  static constexpr bool stream = false;
+  static constexpr bool streaming = false;
 };
 
 /// Measured: perf_test/notes/spmv-packed.md. Blocks that a multiprocessor must hold are the bound.

@@ -7,7 +7,7 @@
 
 /// \file
 /// The launchers of SpMM, as the table names them. They are compiled in files of their own: a vendor's folder
-/// instantiates the definitions of Tessera_FlashLaunch.hpp, Tessera_PanelLaunch.hpp and Tessera_RowsLaunch.hpp.
+/// instantiates the definitions of Tessera_FlashLaunch.hpp, Tessera_PanelLaunch.hpp and Tessera_GeSpmmLaunch.hpp.
 
 namespace Tessera {
 namespace Launch {
@@ -21,7 +21,7 @@ const PanelGeometry* panel_geometry(Precision precision, std::int64_t columns) n
 template <class Device>
 Status spmm_panels(const SpmmPanelArgs& args, Stream stream) noexcept;
 template <class Device>
-Status spmm_rows(const SpmmRowsArgs& args, Stream stream) noexcept;
+Status spmm_gespmm(const GeSpmmArgs& args, Stream stream) noexcept;
 
 template <class Device>
 SpmmKernels spmm_kernels() noexcept {
@@ -30,7 +30,7 @@ SpmmKernels spmm_kernels() noexcept {
   kernels.flash = spmm_flash<Device>;
   kernels.panel_geometry = panel_geometry<Device>;
   kernels.panels = spmm_panels<Device>;
-  kernels.rows = spmm_rows<Device>;
+  kernels.gespmm = spmm_gespmm<Device>;
   return kernels;
 }
 

@@ -20,10 +20,10 @@
 ///   count(mask)                        number of set bits
 ///   sum(v)                             sum over the lanes of v by xor-shuffles, the same in every lane, order fixed
 ///   first(v)                           v of the first lane, for values that are the same in all
-///   load<Stream>(p)                    *p; Stream: data used once, kept out of the first-level cache where possible
-///   prefetch(p)                        asks for the line at p in the second-level cache, where that can be asked
-///   load_written(p)                    the Word at p, which the launch before wrote; such loads stay in their order
-///   load_if<Stream, Bytes>(p, on, fill, w)
+///   load<Streaming>(p)                    *p; Streaming: data used once, kept out of the first-level cache where
+///   possible prefetch(p)                        asks for the line at p in the second-level cache, where that can be
+///   asked load_written(p)                    the Word at p, which the launch before wrote; such loads stay in their
+///   order load_if<Streaming, Bytes>(p, on, fill, w)
 ///                                      w = the 1, 2, 4, 8 or 16 bytes at p if on, else words of `fill`; no branch
 ///   gather_if(p, on)                   *p if on, else zero; no branch; through the first-level cache
 ///   Memory, memory(pointer)            an address in memory of the wave alone, shared memory on devices
@@ -97,7 +97,7 @@ class HostWave {
   static T first(const Varying<T>& v) {
     return v(0);
   }
-  template <bool Stream, class T>
+  template <bool Streaming, class T>
   static T load(const T* p) {
     return *p;
   }
@@ -107,7 +107,7 @@ class HostWave {
     std::memcpy(&w, p, sizeof(w));
     return w;
   }
-  template <bool Stream, int Bytes>
+  template <bool Streaming, int Bytes>
   static void load_if(const void* p, bool on, std::uint32_t fill, std::uint32_t* w) {
     for (int i = 0; i < (Bytes + 3) / 4; ++i) w[i] = fill;
     if (on) std::memcpy(w, p, Bytes);

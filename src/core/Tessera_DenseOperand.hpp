@@ -8,29 +8,15 @@
 #include <type_traits>
 
 #include "Tessera_CsrView.hpp"
+#include "backends/interface/Tessera_StoreResult.hpp"
 #include "core/Tessera_Accumulator.hpp"
 
 /// \file
-/// The dense operands of C := alpha op(A) B + beta C: what apply requires of them (one message at compile time,
-/// exceptions with every extent at run time), the one form in which kernels get them, whatever Views they came from,
+/// Dense operands: the one form in which kernels get them, whatever Views they came from, whether two of them overlap,
 /// and the copies that change their layout.
 
 namespace Tessera {
 namespace Impl {
-
-template <class Csr, class B, class C>
-constexpr void check_dense() {
-  static_assert(Compat::is_view_v<B> && Compat::is_view_v<C>, "Tessera::spmm: B and C must be Kokkos Views");
-  static_assert(Compat::view_rank<B> == 2 && Compat::view_rank<C> == 2, "Tessera::spmm: B and C must have rank 2");
-  static_assert(ScalarTraits<typename B::non_const_value_type>::supported &&
-                    ScalarTraits<typename C::non_const_value_type>::supported,
-                "Tessera::spmm: B and C must hold double, float, Tessera::half_t or Tessera::bhalf_t");
-  static_assert(!std::is_const_v<typename C::value_type>,
-                "Tessera::spmm: C is written, its elements must not be const");
-  static_assert(Kokkos::SpaceAccessibility<typename Csr::execution_space, typename B::memory_space>::accessible &&
-                    Kokkos::SpaceAccessibility<typename Csr::execution_space, typename C::memory_space>::accessible,
-                "Tessera::spmm: B and C must be accessible from the matrix's execution space");
-}
 
 /// A dense matrix as kernels get it: a kernel is compiled once a pair of element types, not once a layout. Strides that
 /// no element needs are set to what a packed row-major matrix has.
@@ -70,6 +56,7 @@ struct DenseInput {
   std::size_t span = 0;
 };
 
+/// Of a View of rank 2.
 template <class V>
 Dense<typename V::value_type> dense_of(const V& v) {
   using D = Dense<typename V::value_type>;
@@ -100,44 +87,14 @@ bool interleaved(const Dense<T>& b, const Dense<U>& c) {
          apart(b.column_stride, c.column_stride, width(b.rows, b.row_stride), width(c.rows, c.row_stride));
 }
 
-/// rows, cols: of op(A). @throw DimensionMismatch, InvalidArgument
+/// Whether an element belongs to both.
 template <class T, class U>
-void check_dense_extents(std::int64_t rows, std::int64_t cols, const Dense<T>& b, const Dense<U>& c) {
-  require<DimensionMismatch>(b.rows == cols && c.rows == rows && b.columns == c.columns, [&] {
-    const auto size = [](std::int64_t m, std::int64_t n) { return std::to_string(m) + " x " + std::to_string(n); };
-    return "spmm: op(A) is " + size(rows, cols) + ", B is " + size(b.rows, b.columns) + ", C is " +
-           size(c.rows, c.columns);
-  });
-  if (span_of(b) == 0 || span_of(c) == 0) return;
+bool overlap(const Dense<T>& b, const Dense<U>& c) {
+  if (span_of(b) == 0 || span_of(c) == 0) return false;
   const auto begin_b = reinterpret_cast<std::uintptr_t>(b.data), begin_c = reinterpret_cast<std::uintptr_t>(c.data);
   const auto end_b = begin_b + static_cast<std::uintptr_t>(span_of(b)) * sizeof(T);
   const auto end_c = begin_c + static_cast<std::uintptr_t>(span_of(c)) * sizeof(U);
-  require<InvalidArgument>(end_b <= begin_c || end_c <= begin_b || interleaved(b, c),
-                           [] { return std::string("spmm: B and C must not overlap"); });
-}
-
-/// Whether the kernels of the backends take these elements.
-template <class BT, class CT>
-constexpr bool dense_fits_backend(Precision precision) {
-  constexpr Precision b = ScalarTraits<BT>::precision;
-  if (precision == Precision::TF32) return b == Precision::FP32 && std::is_same_v<BT, CT>;
-  if (precision == Precision::FP64 || precision == Precision::FP32) return b == precision && std::is_same_v<BT, CT>;
-  return b == precision && (std::is_same_v<CT, float> || std::is_same_v<BT, CT>);
-}
-
-template <class BT, class CT>
-void check_dense_types(const char* algorithm, Precision precision) {
-  require<NotSupported>(dense_fits_backend<BT, CT>(precision), [&] {
-    const bool narrow = precision == Precision::FP16 || precision == Precision::BF16;
-    const std::string operand = precision == Precision::FP64   ? "double"
-                                : precision == Precision::FP16 ? "half_t"
-                                : precision == Precision::BF16 ? "bhalf_t"
-                                                               : "float";
-    return "spmm[" + std::string(algorithm) + "] in " + to_string(precision) + " takes B of " + operand + " and C of " +
-           (narrow ? "float or " + operand : operand) + ", not B of " + to_string(ScalarTraits<BT>::element) +
-           " and C of " + to_string(ScalarTraits<CT>::element) +
-           "; SpmmAlgorithm::GeSpmm in the matrix's own precision takes every combination";
-  });
+  return begin_c < end_b && begin_b < end_c && !interleaved(b, c);
 }
 
 /// Whether a backend may read B where it lies: SpmmDense's rules.
@@ -182,13 +139,17 @@ struct LayoutCopy {
   KOKKOS_INLINE_FUNCTION void store(const Tile& tile, const Element* block, int n, bool along_rows) const {
     const int i = along_rows ? n % edge : n / edge, j = along_rows ? n / edge : n % edge;
     if (i >= tile.rows || j >= tile.columns) return;
-    To* const target = to.at(tile.row + i, tile.column + j);
-    const Element value = block[i * (edge + 1) + j];
+    put(block[i * (edge + 1) + j], to.at(tile.row + i, tile.column + j));
+  }
+  /// An element that stays what it is keeps its bits, those of a NaN too.
+  KOKKOS_INLINE_FUNCTION void put(Element value, To* target) const {
     if constexpr (std::is_same_v<Element, To>) {
-      *target = beta == Sum(0) ? value : To(widen<Sum>(value) + beta * widen<Sum>(*target));
-    } else {
-      *target = To(beta == Sum(0) ? widen<Sum>(value) : widen<Sum>(value) + beta * widen<Sum>(*target));
+      if (beta == Sum(0)) {
+        *target = value;
+        return;
+      }
     }
+    *target = To(scaled_sum(Sum(1), widen<Sum>(value), beta, [target] { return widen<Sum>(*target); }));
   }
   /// Devices: one team per tile.
   KOKKOS_INLINE_FUNCTION void operator()(const typename Kokkos::TeamPolicy<Exec>::member_type& team) const {
@@ -208,13 +169,7 @@ struct LayoutCopy {
     const std::int64_t there = from.columns - tile.column;
     const int columns = there < tile.columns ? static_cast<int>(there > 0 ? there : 0) : tile.columns;
     const auto add = [&](int i, int j) {
-      const Element value = *from.at(tile.row + i, tile.column + j);
-      To* const target = to.at(tile.row + i, tile.column + j);
-      if constexpr (std::is_same_v<Element, To>) {
-        *target = beta == Sum(0) ? value : To(widen<Sum>(value) + beta * widen<Sum>(*target));
-      } else {
-        *target = To(beta == Sum(0) ? widen<Sum>(value) : widen<Sum>(value) + beta * widen<Sum>(*target));
-      }
+      put(*from.at(tile.row + i, tile.column + j), to.at(tile.row + i, tile.column + j));
     };
     if (from.row_stride < from.column_stride) {
       for (int j = 0; j < columns; ++j) {
@@ -262,10 +217,9 @@ struct ScaleDense {
   }
 };
 template <class Sum, class Exec, class T>
-void scale_dense(const Exec& space, double beta, const Dense<T>& c) {
+void scale_dense(const Exec& space, const char* label, double beta, const Dense<T>& c) {
   if (beta == 1 || c.rows == 0 || c.columns == 0) return;
-  Kokkos::parallel_for("Tessera::spmm[scale]",
-                       Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, c.rows * c.columns),
+  Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, c.rows * c.columns),
                        ScaleDense<T, Sum>{c, static_cast<Sum>(beta), c.row_stride < c.column_stride});
 }
 

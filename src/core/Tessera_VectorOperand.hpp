@@ -9,6 +9,7 @@
 
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Options.hpp"
+#include "core/Tessera_DenseOperand.hpp"
 
 /// \file
 /// What apply requires of its vectors: at compile time one message with all requirements, at run time exceptions with
@@ -110,6 +111,11 @@ Vectors<typename V::value_type> vectors_of(const V& v) {
     result.column_stride = static_cast<std::int64_t>(v.stride(1));
   }
   return result;
+}
+
+template <class T>
+Dense<T> dense_of(const Vectors<T>& v) {
+  return {v.data, v.rows, v.columns, v.stride, v.column_stride};
 }
 
 /// Column j as a View of one of two types: with consecutive elements or with a stride.

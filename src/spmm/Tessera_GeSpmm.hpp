@@ -87,7 +87,7 @@ struct GeSpmmFunctor {
     }
   }
   KOKKOS_INLINE_FUNCTION CT result(Sum sum, const CT* old) const {
-    return CT(beta == Sum(0) ? alpha * sum : alpha * sum + beta * widen<Sum>(*old));
+    return CT(scaled_sum(alpha, sum, beta, [old] { return widen<Sum>(*old); }));
   }
   KOKKOS_INLINE_FUNCTION void store(const Sum (&sum)[V], std::int64_t row, std::int64_t column, int width) const {
     if (wide_stores && width == V) {

@@ -9,6 +9,7 @@
 #include "Tessera_Statistics.hpp"
 #include "backends/interface/Tessera_CompactB.hpp"
 #include "spmm/Tessera_GeSpmm.hpp"
+#include "spmm/Tessera_SpmmChecks.hpp"
 #include "spmm/Tessera_SpmmScratch.hpp"
 
 namespace Tessera {
@@ -82,7 +83,7 @@ class GeSpmmEngine {
         precision_(precision == Precision::TF32 ? Precision::FP32 : precision),
         set_up_(set_up),
         backend_(set_up ? backend : nullptr),
-        pattern_(backend_ != nullptr && backend_->spmm.rows != nullptr ? pattern : GeSpmmPattern{}),
+        pattern_(backend_ != nullptr && backend_->spmm.gespmm != nullptr ? pattern : GeSpmmPattern{}),
         cache_bytes_(last_cache(backend_)) {
     require<InvalidArgument>(options.gespmm.max_piece >= 0 && options.gespmm.max_piece <= RowPiece::most_entries, [&] {
       return "GeSpmmOptions::max_piece must be in [0, " + std::to_string(RowPiece::most_entries) + "], not " +
@@ -208,11 +209,11 @@ class GeSpmmEngine {
   bool on_backend(const Exec& space, double alpha, const Dense<const BT>& b, std::size_t span, double beta,
                   const Dense<CT>& c, const RowPieces<Sum>& pieces, void* compact) const {
     const bool natural = precision_ == ScalarTraits<Value>::precision && dense_fits_backend<BT, CT>(precision_);
-    if (backend_ == nullptr || backend_->spmm.rows == nullptr || !natural || c.column_stride != 1 ||
+    if (backend_ == nullptr || backend_->spmm.gespmm == nullptr || !natural || c.column_stride != 1 ||
         !serves_in_place(b, span) || sizeof(typename Csr::ordinal_type) != 4) {
       return false;
     }
-    SpmmRowsArgs args;
+    GeSpmmArgs args;
     args.precision = compact != nullptr ? Precision::TF32 : precision_;
     args.compact = compact;
     args.rows = c.rows;
@@ -241,7 +242,7 @@ class GeSpmmEngine {
     args.dense.alpha = alpha;
     args.dense.beta = beta;
     if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::spmm emulated");
-    const Status status = backend_->spmm.rows(args, Compat::native_stream(space));
+    const Status status = backend_->spmm.gespmm(args, Compat::native_stream(space));
     if (!status.ok()) throw DeviceError(std::string("spmm[gespmm]: ") + status.message);
     return true;
   }

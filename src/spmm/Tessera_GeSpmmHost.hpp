@@ -207,7 +207,7 @@ struct GeSpmmHostFunctor {
   };
 
   KOKKOS_FORCEINLINE_FUNCTION CT result(Sum sum, const CT* old) const {
-    return CT(beta == Sum(0) ? alpha * sum : alpha * sum + beta * widen<Sum>(*old));
+    return CT(scaled_sum(alpha, sum, beta, [old] { return widen<Sum>(*old); }));
   }
   KOKKOS_FORCEINLINE_FUNCTION void store_row(const Range& r, const Tile& tile, const Sum* sum) const {
     const std::int64_t column = tile.column + tile.known;
@@ -219,12 +219,13 @@ struct GeSpmmHostFunctor {
     }
     CT* const to = c.at(r.row, column);
     const std::int64_t stride = c.column_stride;
+    // Loops of their own for neighbours, with beta known: so they become vector instructions.
     if (stride != 1) {
       for (int j = 0; j < width; ++j) to[j * stride] = result(sum[j], to + j * stride);
     } else if (beta == Sum(0)) {
       for (int j = 0; j < width; ++j) to[j] = CT(alpha * sum[j]);
     } else {
-      for (int j = 0; j < width; ++j) to[j] = CT(alpha * sum[j] + beta * widen<Sum>(to[j]));
+      for (int j = 0; j < width; ++j) to[j] = result(sum[j], to + j);
     }
   }
 

@@ -75,7 +75,7 @@ class SpmmSelection {
     // A backend's own kernel for compressed rows, and its memory pool.
     const bool own = algorithm == SpmmAlgorithm::GeSpmm && (place_.emulated() || !place_.host()) &&
                      place_.forced() != Backend::Kokkos && place_.forced() != Backend::Reference &&
-                     place_.why_not().empty() && kernel_table(place_.backend()).spmm.rows != nullptr;
+                     place_.why_not().empty() && kernel_table(place_.backend()).spmm.gespmm != nullptr;
     const bool tf32 = precision == Precision::TF32;
     require<NotSupported>(!tf32 || (own && natural_ == Precision::FP32), [&] {
       return why + "; and " +

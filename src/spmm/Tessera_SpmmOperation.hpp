@@ -12,6 +12,7 @@
 #include "spmm/Tessera_GeSpmmEngine.hpp"
 #include "spmm/Tessera_PanelEngine.hpp"
 #include "spmm/Tessera_SelectSpmm.hpp"
+#include "spmm/Tessera_SpmmChecks.hpp"
 #include "spmm/Tessera_SpmmReferenceEngine.hpp"
 #include "spmm/Tessera_SpmmRules.hpp"
 
@@ -100,7 +101,7 @@ void SpmmOperation<Csr>::make(Engine& engine, const Exec& space, const Csr& A, c
   }
   const KernelTable* table = format_backend == Backend::Kokkos ? nullptr : &kernel_table(format_backend);
   const bool rows = choice.algorithm == Algorithm::GeSpmm || choice.algorithm == Algorithm::Csr;
-  const bool own_rows = choice.algorithm == Algorithm::GeSpmm && table != nullptr && table->spmm.rows != nullptr;
+  const bool own_rows = choice.algorithm == Algorithm::GeSpmm && table != nullptr && table->spmm.gespmm != nullptr;
   choice.backend = rows && !own_rows ? Backend::Kokkos : format_backend;
   if (choice.algorithm == Algorithm::Panels) {
     engine.template emplace<PanelEngine<Csr>>(space, A, choice.precision, options, *table);
@@ -130,7 +131,7 @@ void SpmmOperation<Csr>::apply(const Plan& plan, const Exec& space, double alpha
     check_dense_types<BT, CT>(to_string(choice.algorithm), choice.precision);
   }
   if (c.rows == 0 || c.columns == 0) return;
-  if (alpha == 0 || A.nnz() == 0) return scale_dense<Sum>(space, beta, c);
+  if (alpha == 0 || A.nnz() == 0) return scale_dense<Sum>(space, "Tessera::spmm[scale]", beta, c);
   if (mixed) {
     RowPieces<Sum> pieces;
     pieces.count = c.rows;

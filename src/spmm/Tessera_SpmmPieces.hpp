@@ -236,7 +236,7 @@ PieceTable<typename Csr::memory_space> cut_rows(const Exec& space, const Csr& A,
       });
   table.partial_count = total.partials;
   table.most_pieces = (table.longest + most - 1) / most;
-  const bool sort = !Compat::is_host_v<Exec> || (backend != nullptr && backend->spmm.rows != nullptr);
+  const bool sort = !Compat::is_host_v<Exec> || (backend != nullptr && backend->spmm.gespmm != nullptr);
   typename F::template View<RowPiece> unsorted = table.pieces, partitioned;
   typename F::template View<std::uint64_t> before;
   std::shared_ptr<void> temporary;
@@ -278,7 +278,7 @@ struct FinishSplitRows {
     Sum sum = 0;
     for (std::int32_t k = 0; k < row.count; ++k, from += pieces.partial_ld) sum += *from;
     CT* const to = c.at(row.window, column);
-    *to = CT(beta == Sum(0) ? alpha * sum : alpha * sum + beta * widen<Sum>(*to));
+    *to = CT(scaled_sum(alpha, sum, beta, [to] { return widen<Sum>(*to); }));
   }
 };
 template <class Exec, class CT, class Sum>

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/Tessera_VectorOperand.hpp"
 #include "formats/csr5/Tessera_Csr5.hpp"
 #include "spmv/Tessera_CsrSpmv.hpp"
 
@@ -36,8 +37,7 @@ struct Csr5Product {
     return widen<Sum>(a.values[k]) * widen<Sum>(x(a.columns[k]));
   }
   KOKKOS_INLINE_FUNCTION void store(std::int64_t row, Sum sum) const {
-    const Sum result = beta == Sum(0) ? alpha * sum : alpha * sum + beta * widen<Sum>(y(row));
-    y(row) = Result(result);
+    y(row) = Result(scaled_sum(alpha, sum, beta, [&] { return widen<Sum>(y(row)); }));
   }
   /// Partial sum of the row that comes into a tile from the one before (the tail is the last tile).
   KOKKOS_INLINE_FUNCTION Sum& lead(std::int64_t t) const { return static_cast<Sum*>(a.carries)[t]; }
@@ -437,7 +437,9 @@ template <class Exec, class Scalar, class Memory, class X, class Y>
 void csr5_spmv(const Exec& space, double alpha, const Csr5<Scalar, Memory>& f, const X& x, double beta, const Y& y) {
   using Sum = AccumulatorOf<Scalar, typename X::non_const_value_type, typename Y::non_const_value_type>;
   if (f.rows == 0) return;
-  if (alpha == 0 || f.nnz == 0) return scale(space, static_cast<Sum>(beta), y);
+  if (alpha == 0 || f.nnz == 0) {
+    return scale_dense<Sum>(space, "Tessera::spmv[scale]", beta, dense_of(vectors_of(y)));
+  }
   if constexpr (Compat::is_host_v<Exec>) {
     if (f.shape.omega == 8) return csr5_spmv_threads<8>(space, alpha, f, x, beta, y);
     if (f.shape.omega == 4) return csr5_spmv_threads<4>(space, alpha, f, x, beta, y);

@@ -3,12 +3,12 @@
 #ifndef TESSERA_SPMV_CSR_SPMV_HPP
 #define TESSERA_SPMV_CSR_SPMV_HPP
 
-#include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
 #include "Tessera_CsrView.hpp"
+#include "backends/interface/Tessera_StoreResult.hpp"
 #include "core/Tessera_Accumulator.hpp"
+#include "core/Tessera_Shares.hpp"
 
 /// \file
 /// y := alpha A x + beta y straight from CSR, in Kokkos, on every back end. No set-up. A team takes a group of
@@ -37,8 +37,7 @@ struct CsrSpmvFunctor {
 
   KOKKOS_INLINE_FUNCTION Sum entry(offset i) const { return widen<Sum>(A.values()(i)) * widen<Sum>(x(A.entries()(i))); }
   KOKKOS_INLINE_FUNCTION void store(std::int64_t row, Sum sum) const {
-    const Sum result = beta == Sum(0) ? alpha * sum : alpha * sum + beta * widen<Sum>(y(row));
-    y(row) = Result(result);
+    y(row) = Result(scaled_sum(alpha, sum, beta, [&] { return widen<Sum>(y(row)); }));
   }
 
   /// Devices: a team, rows_per_team rows.
@@ -55,7 +54,7 @@ struct CsrSpmvFunctor {
   }
 };
 
-/// Hosts: a share of the rows. Shares have equal work: the entries, and one more a row.
+/// Hosts: a share of the rows. Work: the entries, and one more per row.
 template <class Csr, class X, class Y>
 struct CsrHostFunctor {
   using Base = CsrSpmvFunctor<Csr, X, Y>;
@@ -63,23 +62,11 @@ struct CsrHostFunctor {
   using offset = typename Csr::size_type;
 
   Base f;
-  std::int64_t shares;
+  Shares shares;
   bool long_rows;  ///< sums of their own pay: one sum waits four cycles for each addition, but short rows overlap
 
   std::int64_t begin_of(std::int64_t share) const {
-    const std::int64_t rows = f.A.rows(), work = static_cast<std::int64_t>(f.A.nnz()) + rows;
-    if (share == shares) return rows;
-    const std::int64_t until = work / shares * share + work % shares * share / shares;
-    std::int64_t low = 0, high = rows;
-    while (low < high) {
-      const std::int64_t middle = low + (high - low) / 2;
-      if (static_cast<std::int64_t>(f.A.row_map()(middle)) + middle < until) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
+    return shares.begin(share, [&](std::int64_t row) { return static_cast<std::int64_t>(f.A.row_map()(row)) + row; });
   }
   void operator()(const std::int64_t share) const {
     const std::int64_t begin = begin_of(share), end = begin_of(share + 1);
@@ -109,24 +96,6 @@ struct CsrHostFunctor {
   }
 };
 
-/// y := beta y without reading y for beta == 0 (alpha == 0, or no entries).
-template <class Y, class Sum>
-struct ScaleFunctor {
-  Y y;
-  Sum beta;
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
-    y(i) = typename Y::non_const_value_type(beta == Sum(0) ? Sum(0) : beta * widen<Sum>(y(i)));
-  }
-};
-
-template <class Exec, class Sum, class Y>
-void scale(const Exec& space, Sum beta, const Y& y) {
-  if (beta == Sum(1) || y.extent(0) == 0) return;
-  Kokkos::parallel_for("Tessera::spmv[scale]",
-                       Kokkos::RangePolicy<Exec>(space, 0, static_cast<std::int64_t>(y.extent(0))),
-                       ScaleFunctor<Y, Sum>{y, beta});
-}
-
 /// Rank-1 x and y of any stride.
 template <class Exec, class Csr, class X, class Y>
 void csr_spmv(const Exec& space, double alpha, const Csr& A, const X& x, double beta, const Y& y) {
@@ -136,21 +105,9 @@ void csr_spmv(const Exec& space, double alpha, const Csr& A, const X& x, double 
   if (rows == 0) return;
   Functor f{A, x, y, static_cast<Sum>(alpha), static_cast<Sum>(beta), 0};
   if constexpr (Compat::is_host_v<Exec>) {
-    // A share a thread where the matrix stays in the caches between products: a thread then meets its own part again.
-    // More and smaller ones for large matrices, so that a thread which is held up delays the others less.
-    const std::int64_t threads = std::max(1, static_cast<int>(space.concurrency()));
-    const std::int64_t work = static_cast<std::int64_t>(A.nnz()) + rows;
-    const std::int64_t each = std::min<std::int64_t>(1 + work / (threads * 100000), 16);
-    const std::int64_t shares = std::min(threads * each, 1 + work / 256);
-    const CsrHostFunctor<Csr, X, Y> host{f, shares, static_cast<std::int64_t>(A.nnz()) >= 20 * rows};
-    if (each == 1) {
-      Kokkos::parallel_for("Tessera::spmv[csr]",
-                           Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Static>>(space, 0, shares), host);
-    } else {
-      Kokkos::parallel_for(
-          "Tessera::spmv[csr]",
-          Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Dynamic>>(space, 0, shares, Kokkos::ChunkSize(1)), host);
-    }
+    const auto nnz = static_cast<std::int64_t>(A.nnz());
+    const Shares shares = Shares::of(space, rows, nnz + rows, 256, 100000);
+    for_each_share("Tessera::spmv[csr]", space, shares, CsrHostFunctor<Csr, X, Y>{f, shares, nnz >= 20 * rows});
   } else {
     // As many lanes per row as the mean row has entries, a power of two; 256 threads per team.
     const std::int64_t mean = static_cast<std::int64_t>(A.nnz()) / rows;

@@ -32,7 +32,7 @@ class DaspEngine {
   template <class XT, class YT>
   void apply(const Exec& space, double alpha, const Vectors<const XT>& x, double beta, const Vectors<YT>& y) const {
     SpmvDaspArgs args = dasp_.arguments();
-    args.stream = bypass_;
+    args.streaming = bypass_;
     args.partials = scratch_.partials();
     args.arrivals = scratch_.arrivals();
     args.x_stride = x.stride;

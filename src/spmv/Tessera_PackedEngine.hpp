@@ -48,7 +48,7 @@ class PackedEngine {
   template <class XT, class YT>
   void apply(const Exec& space, double alpha, const Vectors<const XT>& x, double beta, const Vectors<YT>& y) const {
     SpmvPackedArgs args = packed_.arguments();
-    args.stream = bypass_;
+    args.streaming = bypass_;
     args.partials = scratch_.partials();
     args.arrivals = scratch_.arrivals();
     const std::size_t behind = packed_.partial_bytes() + packed_.arrival_bytes();

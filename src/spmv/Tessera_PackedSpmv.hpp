@@ -3,7 +3,6 @@
 #ifndef TESSERA_SPMV_PACKED_SPMV_HPP
 #define TESSERA_SPMV_PACKED_SPMV_HPP
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -14,6 +13,7 @@
 #include "backends/host/Tessera_HostPacked.hpp"
 #include "backends/interface/Tessera_PackedCheck.hpp"
 #include "backends/interface/Tessera_StoreResult.hpp"
+#include "core/Tessera_Shares.hpp"
 
 /// \file
 /// y := alpha A x + beta y in packed slices on host execution spaces.
@@ -40,35 +40,17 @@ inline PackedOptions packed_host_options(PackedOptions o) {
   return o;
 }
 
-/// First slice in [0, count) for which `beyond` holds; it holds for all that follow.
-template <class F>
-std::uint32_t packed_first_slice(std::uint32_t count, F&& beyond) {
-  std::uint32_t low = 0;
-  while (low < count) {
-    const std::uint32_t middle = low + (count - low) / 2;
-    if (beyond(middle)) {
-      count = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  return low;
-}
-
-/// One share of the slices. Shares have equal work: bytes of packets, and as much as 32 of these for a slice.
+/// One share of the slices. Work: bytes of packets, and as much as 32 of these per slice.
 struct PackedHostFunctor {
   SpmvPackedArgs args;
   PackedHostRun run;
-  std::uint64_t work;
-  std::int64_t shares;
+  Shares shares;
 
-  static std::uint64_t work_before(const SpmvPackedArgs& a, std::uint32_t slice) {
-    return std::uint64_t{a.slices[slice].packet} + slice;
+  static std::int64_t work_before(const SpmvPackedArgs& a, std::int64_t slice) {
+    return std::int64_t{a.slices[slice].packet} + slice;
   }
   std::uint32_t begin_of(std::int64_t share) const {
-    if (share == shares) return args.slice_count;
-    const auto until = static_cast<std::uint64_t>(share) * work / static_cast<std::uint64_t>(shares);
-    return packed_first_slice(args.slice_count, [&](std::uint32_t s) { return work_before(args, s) >= until; });
+    return static_cast<std::uint32_t>(shares.begin(share, [&](std::int64_t s) { return work_before(args, s); }));
   }
   void operator()(const std::int64_t share) const { run(args, begin_of(share), begin_of(share + 1)); }
 };
@@ -117,28 +99,16 @@ void packed_spmv_host(const Exec& space, const SpmvPackedArgs& a, int lanes) {
                             : a.precision == Precision::FP16 ? host_packed_fp16
                             : a.precision == Precision::BF16 ? host_packed_bf16
                                                              : host_packed_fp32;
-  const std::uint64_t work = PackedHostFunctor::work_before(a, a.slice_count - 1) + 1;
-  // A share a thread where the matrix stays in the caches between products: a thread then meets its own part again.
-  // More and smaller ones for large matrices, so that a thread which is held up delays the others less.
-  constexpr std::uint64_t small = 64, large = 1 << 15;  // units of 32 bytes
-  const auto threads = static_cast<std::uint64_t>(std::max(1, static_cast<int>(space.concurrency())));
-  const std::uint64_t each = std::min<std::uint64_t>(1 + work / (threads * large), 16);
-  const auto shares = static_cast<std::int64_t>(std::min(threads * each, 1 + work / small));
-  const PackedHostFunctor f{a, run, work, shares};
-  const char* const label = "Tessera::spmv[packed]";
-  if (each == 1) {
-    Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Static>>(space, 0, shares), f);
-  } else {
-    Kokkos::parallel_for(
-        label, Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Dynamic>>(space, 0, shares, Kokkos::ChunkSize(1)), f);
-  }
+  const std::int64_t work = PackedHostFunctor::work_before(a, a.slice_count - 1) + 1;
+  const Shares shares = Shares::of(space, a.slice_count, work, 64, 1 << 15);  // units of 32 bytes
+  for_each_share("Tessera::spmv[packed]", space, shares, PackedHostFunctor{a, run, shares});
   // Parts are the first slices.
-  const std::uint32_t parts = packed_first_slice(a.slice_count, [&](std::uint32_t s) { return !a.slices[s].part(); });
+  const std::int64_t parts = first_item(a.slice_count, [&](std::int64_t s) { return !a.slices[s].part(); });
   if (parts == 0) return;
   packed_with_type(a.precision, [&](auto operand) {
     using Value = decltype(operand);
     using Sum = std::conditional_t<std::is_same_v<Value, double>, double, float>;
-    Kokkos::parallel_for("Tessera::spmv[packed] parts", Kokkos::RangePolicy<Exec>(space, 0, std::int64_t{parts}),
+    Kokkos::parallel_for("Tessera::spmv[packed] parts", Kokkos::RangePolicy<Exec>(space, 0, parts),
                          PackedHostParts<Value, Sum>{a});
   });
 }

@@ -122,8 +122,7 @@ void SpmvOperation<Csr>::apply(const Plan& plan, const Exec& space, double alpha
   // Also where no kernel of a backend will run: what is accepted must not depend on alpha.
   if (format && !mixed) check_backend_types<XT, YT>(to_string(choice.algorithm), choice.precision);
   if (alpha == 0 || A.nnz() == 0) {
-    const auto factor = static_cast<AccumulatorOf<Value, XT, YT>>(beta);
-    return for_each_column<Memory>(x, y, [&](const auto&, const auto& to) { scale(space, factor, to); });
+    return scale_dense<AccumulatorOf<Value, XT, YT>>(space, "Tessera::spmv[scale]", beta, dense_of(y));
   }
   if (mixed) return CsrEngine<Csr>(A, false).apply(space, alpha, x, beta, y);
   std::visit(

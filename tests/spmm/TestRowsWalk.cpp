@@ -8,7 +8,7 @@
 #include <string>
 #include <type_traits>
 
-#include "backends/kernels/spmm/Tessera_RowsKernel.hpp"
+#include "backends/kernels/spmm/Tessera_GeSpmmKernel.hpp"
 #include "spmm/Tessera_SpmmRules.hpp"
 #include "support/Tessera_TestSpmm.hpp"
 
@@ -29,7 +29,7 @@ struct Shape {
 template <class Value>
 std::string choice_of(const Shape& shape, std::int64_t columns, std::int64_t lanes = 132 * 2048) {
   static const SpmmRowPiece some{};
-  SpmmRowsArgs args;
+  GeSpmmArgs args;
   args.rows = args.count = shape.rows;
   args.cols = shape.cols > 0 ? shape.cols : shape.rows;
   args.nnz = shape.nnz;
@@ -40,7 +40,7 @@ std::string choice_of(const Shape& shape, std::int64_t columns, std::int64_t lan
   args.dense.columns = columns;
   std::string result;
   using Sum = std::conditional_t<std::is_same_v<Value, double>, double, float>;
-  rows_dispatch<RowsTypes<Value, Sum>, HostWave<32>>(args, lanes, true, [&](auto kernel, const SpmmRowsArgs& ready) {
+  gespmm_dispatch<GeSpmmTypes<Value, Sum>, HostWave<32>>(args, lanes, true, [&](auto kernel, const GeSpmmArgs& ready) {
     using Kernel = decltype(kernel);
     constexpr char letter = Kernel::shared ? 'S' : Kernel::vectors == 2 ? 'P' : Kernel::batch == 8 ? 'O' : 'Q';
     const std::int64_t tile = std::min<std::int64_t>(Kernel::tile_columns(ready), columns);
@@ -132,7 +132,7 @@ void each_product(const F& f) {
       for (const std::int64_t columns : {1, 3, 8, 16, 17, 32, 64, 100, 128, 256, 512, 1000}) {
         for (const int kind : {0, 1, 2, 3}) {
           for (const std::int64_t reach : {0, 1000, 19000, 500000}) {
-            SpmmRowsArgs args;
+            GeSpmmArgs args;
             args.count = args.rows = count;
             args.nnz = count * mean;
             args.cols = 1000000;
@@ -161,17 +161,17 @@ struct Walk {
   int shift, vectors, batch;
   std::int64_t tile;
 
-  static Walk of(const SpmmRowsArgs& args, std::int64_t lanes = 132 * 2048) {
+  static Walk of(const GeSpmmArgs& args, std::int64_t lanes = 132 * 2048) {
     Walk w{};
     w.walk = rows_walk<RowsOfB<Value>>(args, 32, lanes);
-    rows_dispatch<RowsTypes<Value, SumOf<Value>>, HostWave<32>>(args, lanes, true,
-                                                                [&](auto kernel, const SpmmRowsArgs& ready) {
-                                                                  using Kernel = decltype(kernel);
-                                                                  w.shift = ready.shift;
-                                                                  w.vectors = Kernel::vectors;
-                                                                  w.batch = Kernel::batch;
-                                                                  w.tile = Kernel::tile_columns(ready);
-                                                                });
+    gespmm_dispatch<GeSpmmTypes<Value, SumOf<Value>>, HostWave<32>>(args, lanes, true,
+                                                                    [&](auto kernel, const GeSpmmArgs& ready) {
+                                                                      using Kernel = decltype(kernel);
+                                                                      w.shift = ready.shift;
+                                                                      w.vectors = Kernel::vectors;
+                                                                      w.batch = Kernel::batch;
+                                                                      w.tile = Kernel::tile_columns(ready);
+                                                                    });
     return w;
   }
 };
@@ -185,7 +185,7 @@ TYPED_TEST_SUITE(RowsWalkOf, WalkTypes);
 // a device's waves.
 TYPED_TEST(RowsWalkOf, FitsIntoRegisters) {
   constexpr int vector = RowsOfB<TypeParam>::columns;
-  each_product([&](const SpmmRowsArgs& args) {
+  each_product([&](const GeSpmmArgs& args) {
     const auto w = Walk<TypeParam>::of(args);
     const int sums = w.vectors * vector * static_cast<int>(sizeof(SumOf<TypeParam>)) / 4;
     EXPECT_LE(sums + w.vectors * w.batch * 4, 64);
@@ -193,7 +193,7 @@ TYPED_TEST(RowsWalkOf, FitsIntoRegisters) {
 }
 // A team is no wider than a wave, and not twice as wide as B; two teams share a row only where a wave has two.
 TYPED_TEST(RowsWalkOf, TeamsFitTheWaveAndB) {
-  each_product([&](const SpmmRowsArgs& args) {
+  each_product([&](const GeSpmmArgs& args) {
     const auto w = Walk<TypeParam>::of(args);
     EXPECT_LE(1 << w.shift, 32);
     EXPECT_GE(w.shift, 0);
@@ -207,8 +207,8 @@ TYPED_TEST(RowsWalkOf, TeamsFitTheWaveAndB) {
 }
 // Wider B never gets a narrower tile where nothing is known of its reach and the walk stays.
 TYPED_TEST(RowsWalkOf, TilesGrowWithB) {
-  each_product([&](const SpmmRowsArgs& args) {
-    SpmmRowsArgs wider = args;
+  each_product([&](const GeSpmmArgs& args) {
+    GeSpmmArgs wider = args;
     wider.reach = 0;
     const auto narrow = Walk<TypeParam>::of(wider);
     wider.dense.columns *= 2;
@@ -220,8 +220,8 @@ TYPED_TEST(RowsWalkOf, TilesGrowWithB) {
 }
 // Narrower tiles are taken only where rows of B then wait in the cache, or for long rows; with no bound there is none.
 TYPED_TEST(RowsWalkOf, NarrowTilesHaveAReason) {
-  each_product([&](const SpmmRowsArgs& args) {
-    SpmmRowsArgs unknown = args;
+  each_product([&](const GeSpmmArgs& args) {
+    GeSpmmArgs unknown = args;
     unknown.reach = 0;
     const auto w = Walk<TypeParam>::of(args), free = Walk<TypeParam>::of(unknown);
     if (w.walk == free.walk && w.tile < free.tile) {
@@ -234,22 +234,22 @@ TYPED_TEST(RowsWalkOf, NarrowTilesHaveAReason) {
 }
 // Sharing an item costs shuffles: more waves' worth of rows never bring it about, longer rows never end it.
 TYPED_TEST(RowsWalkOf, SharedIsForFewOrLongRows) {
-  each_product([&](const SpmmRowsArgs& args) {
-    SpmmRowsArgs more = args;
+  each_product([&](const GeSpmmArgs& args) {
+    GeSpmmArgs more = args;
     more.count *= 16, more.rows *= 16, more.nnz *= 16, more.cols *= 16;
-    const auto shared = [](const SpmmRowsArgs& of) { return Walk<TypeParam>::of(of).walk == RowsWalk::Shared; };
+    const auto shared = [](const GeSpmmArgs& of) { return Walk<TypeParam>::of(of).walk == RowsWalk::Shared; };
     EXPECT_TRUE(shared(args) || !shared(more));
-    SpmmRowsArgs longer = args;
+    GeSpmmArgs longer = args;
     longer.nnz *= 16;
     EXPECT_TRUE(!shared(args) || shared(longer));
   });
 }
 // Four entries of one vector under way: only for short rows that would leave the device idle.
 TYPED_TEST(RowsWalkOf, QuadsAreForIdleDevices) {
-  each_product([&](const SpmmRowsArgs& args) {
+  each_product([&](const GeSpmmArgs& args) {
     if (Walk<TypeParam>::of(args).walk != RowsWalk::Quads) return;
     EXPECT_LE(args.nnz, 8 * args.count);
-    SpmmRowsArgs more = args;
+    GeSpmmArgs more = args;
     more.count *= 1000000, more.nnz *= 1000000;
     EXPECT_NE(Walk<TypeParam>::of(more).walk, RowsWalk::Quads);
   });
@@ -257,14 +257,14 @@ TYPED_TEST(RowsWalkOf, QuadsAreForIdleDevices) {
 
 // What no grid and no 32-bit distance can hold is refused, and only that.
 TEST(RowsWalks, Limits) {
-  SpmmRowsArgs args;
+  GeSpmmArgs args;
   args.precision = Precision::FP64;
   args.dense.columns = 65535 * 64;
-  EXPECT_TRUE(rows_check(args).ok());
+  EXPECT_TRUE(gespmm_check(args).ok());
   ++args.dense.columns;
-  EXPECT_FALSE(rows_check(args).ok());
+  EXPECT_FALSE(gespmm_check(args).ok());
   args.precision = Precision::FP32;
-  EXPECT_TRUE(rows_check(args).ok());
+  EXPECT_TRUE(gespmm_check(args).ok());
   // Tiles are not so narrow that there are more than a grid may have.
   args.cols = args.count = args.rows = 1000000;
   args.nnz = 20000000;

@@ -41,7 +41,7 @@ SpmmPartialRows spmm_partial_rows(const Args& args, int window_rows) {
 }
 /// Those of GeSpmm. A row of many pieces is what the launch waits for, unless there are many rows: then many teams of
 /// two lanes share it.
-inline SpmmPartialRows spmm_partial_rows(const SpmmRowsArgs& args) {
+inline SpmmPartialRows spmm_partial_rows(const GeSpmmArgs& args) {
   const bool lengthy = args.most_pieces >= 64 && args.split_count <= 8192;
   return {args.splits, args.partials,   args.partial_ld, args.split_count, args.rows, nullptr,
           0,           lengthy ? 1 : 3, args.dense};

@@ -23,8 +23,8 @@
 
 namespace Tessera {
 
-/// Stream: matrix loads pass the first-level cache by. UnitStride: x is contiguous.
-template <class Unit, class Wave, bool Stream, bool UnitStride>
+/// Streaming: matrix loads pass the first-level cache by. UnitStride: x is contiguous.
+template <class Unit, class Wave, bool Streaming, bool UnitStride>
 class DaspKernel {
  public:
   using Atom = typename Unit::Atom;
@@ -87,9 +87,9 @@ class DaspKernel {
       const Word* v = static_cast<const Word*>(p_.values) + step * (value_words * lanes) + lane;
       const Word* c = reinterpret_cast<const Word*>(p_.columns) + step * (index_words * lanes) + lane;
       TESSERA_UNROLL
-      for (int i = 0; i < value_words; ++i) words[i] = Wave::template load<Stream>(v + i * lanes);
+      for (int i = 0; i < value_words; ++i) words[i] = Wave::template load<Streaming>(v + i * lanes);
       TESSERA_UNROLL
-      for (int i = 0; i < index_words; ++i) words[value_words + i] = Wave::template load<Stream>(c + i * lanes);
+      for (int i = 0; i < index_words; ++i) words[value_words + i] = Wave::template load<Streaming>(c + i * lanes);
     } else {
       TESSERA_UNROLL
       for (int i = 0; i < value_words; ++i) words[i] = Word{{0u, 0u, 0u, 0u}};
@@ -177,7 +177,7 @@ class DaspKernel {
     return b.irregular_low | (static_cast<std::size_t>(b.packed >> 24) << 32);
   }
   TESSERA_FUNCTION DaspBlock load_block(std::uint32_t index) const {
-    const Word word = Wave::template load<Stream>(reinterpret_cast<const Word*>(p_.blocks) + index);
+    const Word word = Wave::template load<Streaming>(reinterpret_cast<const Word*>(p_.blocks) + index);
     DaspBlock block;
     __builtin_memcpy(&block, &word, sizeof(block));
     return block;
@@ -215,8 +215,8 @@ class DaspKernel {
           rest(lane).value[u] = Value{};
           rest(lane).column[u] = -1;
           if (j < loose) {
-            rest(lane).value[u] = Wave::template load<Stream>(values + j);
-            rest(lane).column[u] = Wave::template load<Stream>(columns + j);
+            rest(lane).value[u] = Wave::template load<Streaming>(values + j);
+            rest(lane).column[u] = Wave::template load<Streaming>(columns + j);
           }
         }
         Gathered g;
@@ -278,7 +278,7 @@ class DaspKernel {
       set.left(lane) = 0;
       if (first_row + row(lane) < row_count) {
         set.left(lane) =
-            Wave::template load<Stream>(p_.remainder + (position - p_.first_position[DaspMedium1]) + row(lane));
+            Wave::template load<Streaming>(p_.remainder + (position - p_.first_position[DaspMedium1]) + row(lane));
       }
     });
     const int count = steps_of(set.block);
@@ -292,7 +292,7 @@ class DaspKernel {
       if (phase(lane) == 0 && first_row + row(lane) < row_count) {
         set.target(lane) = set.block.row >= 0
                                ? set.block.row + row(lane)
-                               : Wave::template load<Stream>(p_.row_order + std::size_t{position} + row(lane));
+                               : Wave::template load<Streaming>(p_.row_order + std::size_t{position} + row(lane));
       }
     });
     set.taken = 0;
@@ -353,8 +353,8 @@ class DaspKernel {
         set.loose(lane).column[u] = -1;
         if ((mask[u] >> lane) & 1u) {
           const std::size_t i = base + Wave::rank(mask[u], lane);
-          set.loose(lane).value[u] = Wave::template load<Stream>(values + i);
-          set.loose(lane).column[u] = Wave::template load<Stream>(p_.irregular_columns + i);
+          set.loose(lane).value[u] = Wave::template load<Streaming>(values + i);
+          set.loose(lane).column[u] = Wave::template load<Streaming>(p_.irregular_columns + i);
         }
         base += Wave::count(mask[u]);
       }
@@ -428,7 +428,7 @@ class DaspKernel {
           std::int32_t& target = row[piece * Tile::slices + slice](lane);
           target = -1;
           if (i < end)
-            target = run >= 0 ? run + static_cast<std::int32_t>(along) : Wave::template load<Stream>(order + i);
+            target = run >= 0 ? run + static_cast<std::int32_t>(along) : Wave::template load<Streaming>(order + i);
         });
       }
     }
@@ -467,9 +467,9 @@ class DaspKernel {
         const std::uint32_t i = (index - p_.first_wave[DaspSingle]) * (lanes * rows_per_lane) +
                                 static_cast<std::uint32_t>(u * lanes + lane);
         const std::uint32_t last = p_.row_count[DaspSingle] - 1, at = i < last ? i : last;
-        value[u] = Wave::template load<Stream>(values + at);
-        column[u] = Wave::template load<Stream>(columns + at);
-        row[u] = Wave::template load<Stream>(rows + at);
+        value[u] = Wave::template load<Streaming>(values + at);
+        column[u] = Wave::template load<Streaming>(columns + at);
+        row[u] = Wave::template load<Streaming>(rows + at);
         if (i > last) row[u] = -1;
       }
       TESSERA_UNROLL
@@ -490,7 +490,7 @@ class DaspKernel {
       for (int u = 0; u < rows_per_lane; ++u) {
         const std::uint32_t i =
             (index - p_.first_wave[DaspEmpty]) * (lanes * rows_per_lane) + static_cast<std::uint32_t>(u * lanes + lane);
-        if (i < p_.row_count[DaspEmpty]) store(Wave::template load<Stream>(rows + i), Sum(0));
+        if (i < p_.row_count[DaspEmpty]) store(Wave::template load<Streaming>(rows + i), Sum(0));
       }
     });
   }

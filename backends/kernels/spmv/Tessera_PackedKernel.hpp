@@ -104,10 +104,10 @@ struct GatherBlock {
 
 /// What a kernel over packed slices is compiled for.
 struct PackedKernelTuning {
-  static constexpr int batch = 2;       ///< chunks that a lane has in flight
-  static constexpr int columns = 1;     ///< vectors, the last of which may be absent
-  static constexpr bool stream = true;  ///< matrix loads pass the first-level cache by
-  static constexpr bool groups = true;  ///< whether there are slices of grouped rows (their sums need registers)
+  static constexpr int batch = 2;          ///< chunks that a lane has in flight
+  static constexpr int columns = 1;        ///< vectors, the last of which may be absent
+  static constexpr bool streaming = true;  ///< matrix loads pass the first-level cache by
+  static constexpr bool groups = true;     ///< whether there are slices of grouped rows (their sums need registers)
 };
 
 /// Tuning: a PackedKernelTuning.
@@ -119,7 +119,7 @@ class PackedKernel {
   using Sum = typename Types::Sum;
 
   TESSERA_FUNCTION static PackedSlice load_slice(const SpmvPackedArgs& args, std::uint32_t index) {
-    const Word word = Wave::template load<stream>(reinterpret_cast<const Word*>(args.slices) + index);
+    const Word word = Wave::template load<streaming>(reinterpret_cast<const Word*>(args.slices) + index);
     PackedSlice slice;
     __builtin_memcpy(&slice, &word, sizeof(slice));
     return slice;
@@ -141,7 +141,7 @@ class PackedKernel {
   static constexpr int lanes = Wave::lanes, value_bytes = Types::value_bytes;
   static constexpr int chunk = value_bytes == 8 ? 2 : 4;
   static constexpr int columns = Tuning::columns;
-  static constexpr bool stored = value_bytes > 0, stream = Tuning::stream;
+  static constexpr bool stored = value_bytes > 0, streaming = Tuning::streaming;
 
   template <class T>
   using Varying = typename Wave::template Varying<T>;
@@ -200,7 +200,7 @@ class PackedKernel {
       row(lane) = s_.row + q * Group;
       std::uint32_t id[1];
       if (Index != PackedIndexFree && s_.has_ids()) {
-        Wave::template load_if<stream, 2>(base + packet.row_ids(s_) + 2 * q, q < s_.rows(), 0u, id);
+        Wave::template load_if<streaming, 2>(base + packet.row_ids(s_) + 2 * q, q < s_.rows(), 0u, id);
         row(lane) = s_.row + static_cast<std::int32_t>(id[0] & 0xffffu);
       }
       Lane at;
@@ -212,7 +212,7 @@ class PackedKernel {
       at.mask = 0;
       if (Index == PackedIndexFree) {
         std::uint32_t mask[1] = {lane < s_.rows() ? ~0u : 0u};
-        if (s_.masked()) Wave::template load_if<stream, 4>(at.high + 4 * lane, true, 0u, mask);
+        if (s_.masked()) Wave::template load_if<streaming, 4>(at.high + 4 * lane, true, 0u, mask);
         at.mask = mask[0];
       }
       lane_sums<Group, Index>(at, sums(lane));
@@ -241,7 +241,7 @@ class PackedKernel {
   template <int Group>
   TESSERA_FUNCTION void finish_part(Varying<Sums<Group>>& sums) const {
     PackedPart part;
-    const Word word = Wave::template load<stream>(reinterpret_cast<const Word*>(p_.parts) + s_.row);
+    const Word word = Wave::template load<streaming>(reinterpret_cast<const Word*>(p_.parts) + s_.row);
     __builtin_memcpy(&part, &word, sizeof(part));
     Sum* const partials = static_cast<Sum*>(p_.partials) + static_cast<std::size_t>(part.first) * columns;
     TESSERA_UNROLL
@@ -315,17 +315,17 @@ class PackedKernel {
     const std::size_t low = Index == PackedIndexFree
                                 ? static_cast<std::size_t>(step) * 4
                                 : (static_cast<std::size_t>(step) * lanes + at.lane * N) * low_bytes;
-    Wave::template load_if<stream, N * low_bytes>(at.low + low, on, ~0u, c.low.w);
+    Wave::template load_if<streaming, N * low_bytes>(at.low + low, on, ~0u, c.low.w);
     if constexpr (Index == PackedIndex24) {
-      Wave::template load_if<stream, N>(at.high + static_cast<std::size_t>(step) * lanes + at.lane * N, on, ~0u,
-                                        c.high.w);
+      Wave::template load_if<streaming, N>(at.high + static_cast<std::size_t>(step) * lanes + at.lane * N, on, ~0u,
+                                           c.high.w);
     }
     if constexpr (stored) {
       const unsigned char* const v =
           at.values + (static_cast<std::size_t>(step) * Group * lanes + at.lane * N) * value_bytes;
       TESSERA_UNROLL
       for (int r = 0; r < Group; ++r) {
-        Wave::template load_if<stream, N * value_bytes>(v + r * (N * lanes * value_bytes), on, 0u, c.value[r].w);
+        Wave::template load_if<streaming, N * value_bytes>(v + r * (N * lanes * value_bytes), on, 0u, c.value[r].w);
       }
     }
   }

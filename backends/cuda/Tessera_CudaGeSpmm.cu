@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-#include "backends/hip/Tessera_HipDevice.hpp"
-#include "backends/launch/Tessera_RowsLaunch.hpp"
+#include "backends/cuda/Tessera_CudaDevice.cuh"
+#include "backends/launch/Tessera_GeSpmmLaunch.hpp"
 
 namespace Tessera {
 namespace Launch {
 
-template Status spmm_rows<HipDevice>(const SpmmRowsArgs&, Stream) noexcept;
+template Status spmm_gespmm<CudaDevice>(const GeSpmmArgs&, Stream) noexcept;
 
 }  // namespace Launch
 }  // namespace Tessera

@@ -2,13 +2,13 @@
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
 #include "backends/emulated/Tessera_EmulatedDevice.hpp"
-#include "backends/launch/Tessera_RowsLaunch.hpp"
+#include "backends/launch/Tessera_GeSpmmLaunch.hpp"
 
 namespace Tessera {
 namespace Launch {
 
-template Status spmm_rows<EmulatedNvidia>(const SpmmRowsArgs&, Stream) noexcept;
-template Status spmm_rows<EmulatedAmd>(const SpmmRowsArgs&, Stream) noexcept;
+template Status spmm_gespmm<EmulatedNvidia>(const GeSpmmArgs&, Stream) noexcept;
+template Status spmm_gespmm<EmulatedAmd>(const GeSpmmArgs&, Stream) noexcept;
 
 }  // namespace Launch
 }  // namespace Tessera

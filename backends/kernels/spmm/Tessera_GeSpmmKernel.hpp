@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_KERNELS_SPMM_ROWS_KERNEL_HPP
-#define TESSERA_KERNELS_SPMM_ROWS_KERNEL_HPP
+#ifndef TESSERA_KERNELS_SPMM_GESPMM_KERNEL_HPP
+#define TESSERA_KERNELS_SPMM_GESPMM_KERNEL_HPP
 
 #include <algorithm>
 #include <cstdint>
@@ -103,7 +103,7 @@ struct RowsOfCompactB {
 };
 
 template <class Value_, class Sum_, class B_ = RowsOfB<Value_>>
-struct RowsTypes {
+struct GeSpmmTypes {
   using Value = Value_;  ///< of A
   using Sum = Sum_;
   using B = B_;
@@ -112,14 +112,14 @@ struct RowsTypes {
 enum class RowsWalk { Pairs, Quads, Octets, Shared };
 
 /// Whether 32 bits count the entries, a group of them beyond the last one included.
-inline bool rows_narrow(const SpmmRowsArgs& args) { return args.nnz < (std::int64_t{1} << 31) - 1024; }
+inline bool rows_narrow(const GeSpmmArgs& args) { return args.nnz < (std::int64_t{1} << 31) - 1024; }
 
 /// Columns up to which tiles of B may be narrower than 512 bytes: a grid has 65,535 of them.
 constexpr std::int64_t rows_narrow_columns = 65536;
 
 /// What no launcher can do: bytes between rows of B are 32-bit numbers, and a grid has 65,535 tiles of at least
 /// 512 bytes.
-inline Status rows_check(const SpmmRowsArgs& args) {
+inline Status gespmm_check(const GeSpmmArgs& args) {
   constexpr std::int64_t most_apart = (std::int64_t{1} << 28) - 1;
   const std::int64_t most_columns = std::int64_t{65535} * (args.precision == Precision::FP64 ? 64 : 128);
   if (args.dense.ldb > most_apart) return {"spmm[gespmm]: rows of B lie 2^28 elements apart or more"};
@@ -130,14 +130,14 @@ inline Status rows_check(const SpmmRowsArgs& args) {
 }
 
 /// How many items the device works on at once, and about how many entries these have; 0: all of them, or unknown.
-struct RowsAhead {
+struct GeSpmmAhead {
   std::int32_t items = 0, entries = 0;
 };
 
 /// Index: of entries, 32 bits where they suffice. State of the loop is kept small on purpose: registers decide how many
 /// waves hide the latency of gathers (perf_test/notes/spmm-rows.md).
 template <class Types_, class Wave_, class Index, RowsWalk Walk>
-struct RowsKernel {
+struct GeSpmmKernel {
   using Types = Types_;
   using Wave = Wave_;
   using Value = typename Types::Value;
@@ -149,8 +149,8 @@ struct RowsKernel {
   static constexpr int batch = Walk == RowsWalk::Pairs ? 2 : Walk == RowsWalk::Octets ? 8 : 4;  ///< entries at once
 
   /// Items a wave takes, and columns of its tile.
-  static std::int64_t items(const SpmmRowsArgs& args) { return shared ? 1 : Wave::lanes >> args.shift; }
-  static std::int32_t tile_columns(const SpmmRowsArgs& args) { return (vectors * vector) << args.shift; }
+  static std::int64_t items(const GeSpmmArgs& args) { return shared ? 1 : Wave::lanes >> args.shift; }
+  static std::int32_t tile_columns(const GeSpmmArgs& args) { return (vectors * vector) << args.shift; }
 
   template <class T>
   using Varying = typename Wave::template Varying<T>;
@@ -160,8 +160,8 @@ struct RowsKernel {
   };
 
   /// Items from first_item on (Shared: this one), columns from first_column on.
-  TESSERA_FUNCTION static void run(const Wave& wave, const SpmmRowsArgs& args, std::int64_t first_item,
-                                   std::int32_t first_column, RowsAhead ahead = {}) {
+  TESSERA_FUNCTION static void run(const Wave& wave, const GeSpmmArgs& args, std::int64_t first_item,
+                                   std::int32_t first_column, GeSpmmAhead ahead = {}) {
     if constexpr (shared) {
       run_shared(wave, args, first_item, first_column);
     } else {
@@ -196,7 +196,7 @@ struct RowsKernel {
     Index begin, end;
     std::int32_t row, partial;
   };
-  TESSERA_FUNCTION static Item item_at(const SpmmRowsArgs& args, std::int64_t index) {
+  TESSERA_FUNCTION static Item item_at(const GeSpmmArgs& args, std::int64_t index) {
     if (args.table != nullptr) {
       const SpmmRowPiece p = args.table[index];
       const auto begin = static_cast<Index>(p.packed >> SpmmRowPiece::length_bits);
@@ -213,8 +213,8 @@ struct RowsKernel {
 
   /// Asks for the part of A that the device needs in its next round: short rows wait for memory three times in a row,
   /// of which two waits, for bounds and entries, are then shorter. Where those entries lie is a guess.
-  TESSERA_FUNCTION static void prefetch(const SpmmRowsArgs& args, int lane, std::int64_t index, const Item& item,
-                                        RowsAhead ahead) {
+  TESSERA_FUNCTION static void prefetch(const GeSpmmArgs& args, int lane, std::int64_t index, const Item& item,
+                                        GeSpmmAhead ahead) {
     const std::int64_t later = index + ahead.items, entry = std::int64_t{item.begin} + ahead.entries;
     const bool first = (lane & ((1 << args.shift) - 1)) == 0;
     if (!first || ahead.items == 0 || args.table != nullptr || later >= args.count || entry >= args.nnz) return;
@@ -225,7 +225,7 @@ struct RowsKernel {
 
   /// Entries i .. i + N - 1. A lane's second vector may lie beyond the last column: then it reads the first again.
   template <int N>
-  TESSERA_FUNCTION static void add_entries(const SpmmRowsArgs& args, Index i, std::int32_t column, Sums& sums) {
+  TESSERA_FUNCTION static void add_entries(const GeSpmmArgs& args, Index i, std::int32_t column, Sums& sums) {
     const typename B::Place b = B::place(args.dense, column);
     const std::int32_t hop = column + (vector << args.shift) < args.dense.columns ? 1 << args.shift : 0;
     std::int32_t row[N];
@@ -250,7 +250,7 @@ struct RowsKernel {
     }
   }
 
-  TESSERA_FUNCTION static void run_shared(const Wave& wave, const SpmmRowsArgs& args, std::int64_t index,
+  TESSERA_FUNCTION static void run_shared(const Wave& wave, const GeSpmmArgs& args, std::int64_t index,
                                           std::int32_t first_column) {
     if (index >= args.count) return;
     const Item item = item_at(args, index);
@@ -281,8 +281,7 @@ struct RowsKernel {
     });
   }
 
-  TESSERA_FUNCTION static void store(const SpmmRowsArgs& args, const Item& item, std::int32_t column,
-                                     const Sums& sums) {
+  TESSERA_FUNCTION static void store(const GeSpmmArgs& args, const Item& item, std::int32_t column, const Sums& sums) {
     TESSERA_UNROLL
     for (int k = 0; k < vectors; ++k) {
       const std::int32_t at = column + k * (vector << args.shift);
@@ -301,7 +300,7 @@ struct RowsKernel {
 /// Whether a product is made in tiles of 128 bytes: long rows, or pieces of them, that use each row of B many times.
 /// The caches then hold four times as many of B's rows, and four teams share the reading of A, which is repeated. But
 /// pieces of rows that share columns with their neighbours find rows of B in the first-level cache as it is.
-inline bool rows_in_narrow_tiles(const SpmmRowsArgs& args) {
+inline bool rows_in_narrow_tiles(const GeSpmmArgs& args) {
   const bool pieces = args.table != nullptr && !args.local;
   const bool lengthy = args.nnz >= (pieces ? 64 : 200) * args.count;
   return lengthy && args.nnz >= 16 * args.cols && args.dense.columns <= rows_narrow_columns;
@@ -310,19 +309,19 @@ inline bool rows_in_narrow_tiles(const SpmmRowsArgs& args) {
 /// Whether rows reach so far in B that what they use does not wait in the last cache until later rows use it again, in
 /// tiles of so many bytes of a row of B: in a cache of 60 MB, planes of 17 MB waited and of 19 MB did not. Of matrices
 /// whose long rows were cut, popular rows of B wait; and rows that share columns find them nearer.
-inline bool rows_reach_far(const SpmmRowsArgs& args, std::int64_t bytes) {
+inline bool rows_reach_far(const GeSpmmArgs& args, std::int64_t bytes) {
   const bool known = args.table == nullptr && !args.local && args.cache_bytes > 0;
   return known && 32 * args.reach * bytes > 9 * args.cache_bytes;
 }
 /// Whether narrower tiles may help: all of B does not wait either, and there are not too many of them.
-inline bool rows_reach_beyond(const SpmmRowsArgs& args, std::int64_t bytes) {
+inline bool rows_reach_beyond(const GeSpmmArgs& args, std::int64_t bytes) {
   const bool all = 16 * args.cols * bytes <= 9 * args.cache_bytes;
   return rows_reach_far(args, bytes) && !all && args.dense.columns <= rows_narrow_columns;
 }
 
 /// The walk for a product (perf_test/notes/spmm-rows.md). lanes: of the whole device.
 template <class B>
-RowsWalk rows_walk(const SpmmRowsArgs& args, int wave, std::int64_t lanes) {
+RowsWalk rows_walk(const GeSpmmArgs& args, int wave, std::int64_t lanes) {
   if (rows_in_narrow_tiles(args)) return RowsWalk::Shared;
   const std::int64_t vectors = (args.dense.columns + B::columns - 1) / B::columns;
   int shift = 0;
@@ -345,7 +344,7 @@ RowsWalk rows_walk(const SpmmRowsArgs& args, int wave, std::int64_t lanes) {
 /// Rows that reach too far for that: 8, if they are long enough to pay for reading A more often, else as many as let
 /// planes of a mesh wait, if any do.
 template <class Kernel>
-int rows_shift(const SpmmRowsArgs& args) {
+int rows_shift(const GeSpmmArgs& args) {
   const auto beyond = [&](int shift) {
     const std::int64_t tile = (Kernel::vectors * Kernel::vector) << shift;
     return rows_reach_beyond(args, Kernel::B::bytes(std::min(tile, args.dense.columns)));
@@ -367,22 +366,22 @@ int rows_shift(const SpmmRowsArgs& args) {
 /// Calls run(kernel, args with the shift set) with the kernel for a product.
 /// narrow: entries are counted in 32 bits.
 template <class Types, class Wave, class Run>
-void rows_dispatch(SpmmRowsArgs args, std::int64_t lanes, bool narrow, const Run& run) {
+void gespmm_dispatch(GeSpmmArgs args, std::int64_t lanes, bool narrow, const Run& run) {
   const auto with = [&](auto kernel) {
     using Kernel = decltype(kernel);
     args.shift = rows_shift<Kernel>(args);
     run(kernel, args);
   };
-  if (!narrow) return with(RowsKernel<Types, Wave, std::int64_t, RowsWalk::Quads>{});
+  if (!narrow) return with(GeSpmmKernel<Types, Wave, std::int64_t, RowsWalk::Quads>{});
   switch (rows_walk<typename Types::B>(args, Wave::lanes, lanes)) {
     case RowsWalk::Pairs:
-      return with(RowsKernel<Types, Wave, std::int32_t, RowsWalk::Pairs>{});
+      return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Pairs>{});
     case RowsWalk::Quads:
-      return with(RowsKernel<Types, Wave, std::int32_t, RowsWalk::Quads>{});
+      return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Quads>{});
     case RowsWalk::Octets:
-      return with(RowsKernel<Types, Wave, std::int32_t, RowsWalk::Octets>{});
+      return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Octets>{});
     case RowsWalk::Shared:
-      return with(RowsKernel<Types, Wave, std::int32_t, RowsWalk::Shared>{});
+      return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Shared>{});
   }
 }
 

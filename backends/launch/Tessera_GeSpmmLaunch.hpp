@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_LAUNCH_ROWS_LAUNCH_HPP
-#define TESSERA_LAUNCH_ROWS_LAUNCH_HPP
+#ifndef TESSERA_LAUNCH_GESPMM_LAUNCH_HPP
+#define TESSERA_LAUNCH_GESPMM_LAUNCH_HPP
 
-#include "backends/kernels/spmm/Tessera_RowsKernel.hpp"
+#include "backends/kernels/spmm/Tessera_GeSpmmKernel.hpp"
 #include "backends/launch/Tessera_Launch.hpp"
 #include "backends/launch/Tessera_PartialsLaunch.hpp"
 #include "backends/launch/Tessera_SpmmLaunchers.hpp"
@@ -22,15 +22,15 @@ constexpr int rows_blocks = sizeof(typename Kernel::B::Vector) > 16 ? 8
                                                                     : 12;
 
 template <class Device, class Kernel>
-struct RowsBody {
+struct GeSpmmBody {
   using Wave = typename Device::Wave;
   static constexpr int waves = 4, threads = waves * Wave::lanes, bound = for_family<Device>(rows_blocks<Kernel>, 0);
   static constexpr int shared = 0;
   static constexpr bool overlapping = true;
 
   template <class Block>
-  TESSERA_FUNCTION static void run(const Block& block, const SpmmRowsArgs& args, int items, int tile_columns,
-                                   RowsAhead ahead) {
+  TESSERA_FUNCTION static void run(const Block& block, const GeSpmmArgs& args, int items, int tile_columns,
+                                   GeSpmmAhead ahead) {
     block.template wait_for_previous_launch<false>();
     const std::int64_t first = std::int64_t{block.index()} * waves;
     block.each_wave([&](unsigned in_block) {
@@ -63,8 +63,8 @@ struct CompactBody {
 
 /// What a wave may ask for ahead of the device's next round. AMD's waves cannot ask; an emulation asks for anything.
 template <class Device, class Body>
-RowsAhead rows_ahead(const SpmmRowsArgs& args, std::int64_t a_block) {
-  RowsAhead ahead;
+GeSpmmAhead gespmm_ahead(const GeSpmmArgs& args, std::int64_t a_block) {
+  GeSpmmAhead ahead;
   if (Device::emulated) return {3, 5};
   const std::int64_t at_once = Device::multiprocessors() * Body::bound * a_block;
   if (Device::family == Family::Nvidia && at_once < args.count && rows_narrow(args)) {
@@ -75,17 +75,17 @@ RowsAhead rows_ahead(const SpmmRowsArgs& args, std::int64_t a_block) {
 }
 
 template <class Device, class Types>
-typename Device::Error launch_rows(const SpmmRowsArgs& args, Stream stream) {
+typename Device::Error launch_gespmm(const GeSpmmArgs& args, Stream stream) {
   // An emulation has few lanes, so that small matrices fill it, and 64-bit entry numbers for some numbers of columns.
   const std::int64_t lanes = Device::emulated ? 256 : Device::multiprocessors() * std::int64_t{2048};
   const bool narrow = Device::emulated ? args.dense.columns % 4 != 3 : rows_narrow(args);
   typename Device::Error error = Device::success;
-  rows_dispatch<Types, typename Device::Wave>(args, lanes, narrow, [&](auto kernel, const SpmmRowsArgs& ready) {
+  gespmm_dispatch<Types, typename Device::Wave>(args, lanes, narrow, [&](auto kernel, const GeSpmmArgs& ready) {
     using Kernel = decltype(kernel);
-    using Body = RowsBody<Device, Kernel>;
+    using Body = GeSpmmBody<Device, Kernel>;
     const std::int64_t items = Kernel::items(ready), tile = Kernel::tile_columns(ready);
     const std::int64_t a_block = Body::waves * items;
-    const RowsAhead ahead = rows_ahead<Device, Body>(ready, a_block);
+    const GeSpmmAhead ahead = gespmm_ahead<Device, Body>(ready, a_block);
     const Grid grid{parts_of(ready.count, a_block), parts_of(ready.dense.columns, tile)};
     error = launch<Device, Body>(grid, stream, ready, static_cast<int>(items), static_cast<int>(tile), ahead);
   });
@@ -94,30 +94,30 @@ typename Device::Error launch_rows(const SpmmRowsArgs& args, Stream stream) {
 }
 
 template <class Device>
-typename Device::Error launch_tf32_rows(SpmmRowsArgs args, Stream stream) {
-  if (args.compact == nullptr) return launch_rows<Device, RowsTypes<float, float>>(args, stream);
+typename Device::Error launch_tf32_rows(GeSpmmArgs args, Stream stream) {
+  if (args.compact == nullptr) return launch_gespmm<Device, GeSpmmTypes<float, float>>(args, stream);
   const SpmmDense copy = CompactB::dense(args.dense, args.cols, args.compact);
   const Grid grid{parts_of(args.cols * copy.ldb, CompactBody::threads)};
   const auto error = launch<Device, CompactBody>(grid, stream, CompactArgs{args.dense, copy, args.cols});
   if (error != Device::success) return error;
   args.dense = copy;
-  return launch_rows<Device, RowsTypes<float, float, RowsOfCompactB>>(args, stream);
+  return launch_gespmm<Device, GeSpmmTypes<float, float, RowsOfCompactB>>(args, stream);
 }
 
 template <class Device>
-Status spmm_rows(const SpmmRowsArgs& args, Stream stream) noexcept {
-  const Status status = rows_check(args);
+Status spmm_gespmm(const GeSpmmArgs& args, Stream stream) noexcept {
+  const Status status = gespmm_check(args);
   if (!status.ok() || args.count == 0 || args.dense.columns == 0) return status;
   const auto answer = [](typename Device::Error error) { return Device::status(error, "Tessera::spmm[gespmm]"); };
   switch (args.precision) {
     case Precision::FP64:
-      return answer(launch_rows<Device, RowsTypes<double, double>>(args, stream));
+      return answer(launch_gespmm<Device, GeSpmmTypes<double, double>>(args, stream));
     case Precision::FP32:
-      return answer(launch_rows<Device, RowsTypes<float, float>>(args, stream));
+      return answer(launch_gespmm<Device, GeSpmmTypes<float, float>>(args, stream));
     case Precision::FP16:
-      return answer(launch_rows<Device, RowsTypes<half_t, float>>(args, stream));
+      return answer(launch_gespmm<Device, GeSpmmTypes<half_t, float>>(args, stream));
     case Precision::BF16:
-      return answer(launch_rows<Device, RowsTypes<bhalf_t, float>>(args, stream));
+      return answer(launch_gespmm<Device, GeSpmmTypes<bhalf_t, float>>(args, stream));
     case Precision::TF32:
       return answer(launch_tf32_rows<Device>(args, stream));
   }

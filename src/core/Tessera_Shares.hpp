@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_CORE_SHARES_HPP
+#define TESSERA_CORE_SHARES_HPP
+
+#include <algorithm>
+#include <cstdint>
+
+#include "Tessera_Compat.hpp"
+
+/// \file
+/// Consecutive items cut into shares of equal work, for the threads of a host.
+
+namespace Tessera {
+namespace Impl {
+
+/// First of `count` items for which `beyond` holds; it holds for all that follow.
+template <class F>
+std::int64_t first_item(std::int64_t count, F&& beyond) {
+  std::int64_t low = 0;
+  while (low < count) {
+    const std::int64_t middle = low + (count - low) / 2;
+    if (beyond(middle)) {
+      count = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+/// How many shares, and where they begin.
+struct Shares {
+  std::int64_t items = 0, work = 0, count = 1;
+  bool per_thread = true;  ///< one share per thread
+
+  /// One share per thread where the matrix stays in the caches between products: a thread then meets its own share
+  /// again. More and smaller ones for large matrices (`large` units of work per thread), so that a thread which is held
+  /// up delays the others less. None with less work than `small`.
+  template <class Exec>
+  static Shares of(const Exec& space, std::int64_t items, std::int64_t work, std::int64_t small, std::int64_t large) {
+    const std::int64_t threads = std::max(1, static_cast<int>(space.concurrency()));
+    const std::int64_t each = std::min<std::int64_t>(1 + work / (threads * large), 16);
+    return {items, work, std::min(threads * each, 1 + work / small), each == 1};
+  }
+
+  /// First item of a share. work_before(i): of all items before item i.
+  template <class WorkBefore>
+  std::int64_t begin(std::int64_t share, WorkBefore&& work_before) const {
+    if (share == count) return items;
+    const std::int64_t until = work / count * share + work % count * share / count;
+    return first_item(items, [&](std::int64_t i) { return work_before(i) >= until; });
+  }
+};
+
+/// f(share) for all shares, on the threads of a host.
+template <class Exec, class F>
+void for_each_share(const char* label, const Exec& space, const Shares& shares, const F& f) {
+  static_assert(Compat::is_host_v<Exec>, "shares are for the threads of a host");
+  using Kokkos::RangePolicy;
+  using Kokkos::Schedule;
+  if (shares.per_thread) {
+    Kokkos::parallel_for(label, RangePolicy<Exec, Schedule<Kokkos::Static>>(space, 0, shares.count), f);
+  } else {
+    Kokkos::parallel_for(label,
+                         RangePolicy<Exec, Schedule<Kokkos::Dynamic>>(space, 0, shares.count, Kokkos::ChunkSize(1)), f);
+  }
+}
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_SPMM_SPMM_CHECKS_HPP
+#define TESSERA_SPMM_SPMM_CHECKS_HPP
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "core/Tessera_DenseOperand.hpp"
+
+/// \file
+/// What C := alpha op(A) B + beta C requires of B and C: one message at compile time, exceptions with every extent at
+/// run time.
+
+namespace Tessera {
+namespace Impl {
+
+template <class Csr, class B, class C>
+constexpr void check_dense() {
+  static_assert(Compat::is_view_v<B> && Compat::is_view_v<C>, "Tessera::spmm: B and C must be Kokkos Views");
+  static_assert(Compat::view_rank<B> == 2 && Compat::view_rank<C> == 2, "Tessera::spmm: B and C must have rank 2");
+  static_assert(ScalarTraits<typename B::non_const_value_type>::supported &&
+                    ScalarTraits<typename C::non_const_value_type>::supported,
+                "Tessera::spmm: B and C must hold double, float, Tessera::half_t or Tessera::bhalf_t");
+  static_assert(!std::is_const_v<typename C::value_type>,
+                "Tessera::spmm: C is written, its elements must not be const");
+  static_assert(Kokkos::SpaceAccessibility<typename Csr::execution_space, typename B::memory_space>::accessible &&
+                    Kokkos::SpaceAccessibility<typename Csr::execution_space, typename C::memory_space>::accessible,
+                "Tessera::spmm: B and C must be accessible from the matrix's execution space");
+}
+
+/// rows, cols: of op(A). @throw DimensionMismatch, InvalidArgument
+template <class T, class U>
+void check_dense_extents(std::int64_t rows, std::int64_t cols, const Dense<T>& b, const Dense<U>& c) {
+  require<DimensionMismatch>(b.rows == cols && c.rows == rows && b.columns == c.columns, [&] {
+    const auto size = [](std::int64_t m, std::int64_t n) { return std::to_string(m) + " x " + std::to_string(n); };
+    return "spmm: op(A) is " + size(rows, cols) + ", B is " + size(b.rows, b.columns) + ", C is " +
+           size(c.rows, c.columns);
+  });
+  require<InvalidArgument>(!overlap(b, c), [] { return std::string("spmm: B and C must not overlap"); });
+}
+
+/// Whether the kernels of the backends take these elements.
+template <class BT, class CT>
+constexpr bool dense_fits_backend(Precision precision) {
+  constexpr Precision b = ScalarTraits<BT>::precision;
+  if (precision == Precision::TF32) return b == Precision::FP32 && std::is_same_v<BT, CT>;
+  if (precision == Precision::FP64 || precision == Precision::FP32) return b == precision && std::is_same_v<BT, CT>;
+  return b == precision && (std::is_same_v<CT, float> || std::is_same_v<BT, CT>);
+}
+
+template <class BT, class CT>
+void check_dense_types(const char* algorithm, Precision precision) {
+  require<NotSupported>(dense_fits_backend<BT, CT>(precision), [&] {
+    const bool narrow = precision == Precision::FP16 || precision == Precision::BF16;
+    const std::string operand = precision == Precision::FP64   ? "double"
+                                : precision == Precision::FP16 ? "half_t"
+                                : precision == Precision::BF16 ? "bhalf_t"
+                                                               : "float";
+    return "spmm[" + std::string(algorithm) + "] in " + to_string(precision) + " takes B of " + operand + " and C of " +
+           (narrow ? "float or " + operand : operand) + ", not B of " + to_string(ScalarTraits<BT>::element) +
+           " and C of " + to_string(ScalarTraits<CT>::element) +
+           "; SpmmAlgorithm::GeSpmm in the matrix's own precision takes every combination";
+  });
+}
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif
