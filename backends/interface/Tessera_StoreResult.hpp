@@ -4,7 +4,6 @@
 #define TESSERA_INTERFACE_STORE_RESULT_HPP
 
 #include <cstdint>
-#include <type_traits>
 
 #include "backends/interface/Tessera_ElementTypes.hpp"
 #include "backends/interface/Tessera_Macros.hpp"
@@ -20,22 +19,23 @@ TESSERA_FUNCTION Sum scaled_sum(Sum alpha, Sum sum, Sum beta, Old&& old) {
   return beta == Sum(0) ? alpha * sum : alpha * sum + beta * old();
 }
 
+/// *y := alpha sum + beta *y, rounded once to the type y has.
+template <class Y, class Sum>
+TESSERA_FUNCTION void store_scaled(Y* y, Sum alpha, Sum sum, Sum beta) {
+  *y = Y(scaled_sum(alpha, sum, beta, [y] { return static_cast<Sum>(*y); }));
+}
+
 /// y[at] := alpha sum + beta y[at] in the type y has. Args: y, y_type, alpha, beta.
 /// Value: the operands' type, which a 16-bit y shares.
 template <class Value, class Args, class Sum>
 TESSERA_FUNCTION void store_result(const Args& args, std::int64_t at, Sum sum) {
-  const auto store = [&](auto* y) {
-    using Y = std::remove_pointer_t<decltype(y)>;
-    y += at;
-    *y = Y(scaled_sum(static_cast<Sum>(args.alpha), sum, static_cast<Sum>(args.beta),
-                      [y] { return static_cast<Sum>(*y); }));
-  };
+  const Sum alpha = static_cast<Sum>(args.alpha), beta = static_cast<Sum>(args.beta);
   if constexpr (sizeof(Sum) == 8) {
-    store(static_cast<double*>(args.y));
+    store_scaled(static_cast<double*>(args.y) + at, alpha, sum, beta);
   } else if (sizeof(Value) == 4 || args.y_type == ElementType::Float) {
-    store(static_cast<float*>(args.y));
+    store_scaled(static_cast<float*>(args.y) + at, alpha, sum, beta);
   } else {
-    store(static_cast<Value*>(args.y));
+    store_scaled(static_cast<Value*>(args.y) + at, alpha, sum, beta);
   }
 }
 

@@ -9,7 +9,6 @@
 #include "backends/interface/Tessera_Half.hpp"
 #include "backends/interface/Tessera_Macros.hpp"
 #include "backends/interface/Tessera_SpmmArgs.hpp"
-#include "backends/interface/Tessera_StoreResult.hpp"
 
 /// \file
 /// How the wave kernels of SpMM end: C := alpha sum + beta C in C's own type, or partial sums of split windows.
@@ -81,14 +80,15 @@ struct SpmmTarget {
       TESSERA_UNROLL
       for (int i = 0; i < Count; ++i) {
         if (column + i >= columns) continue;
-        at[i] = result(sums[i], at[i]);
+        at[i] = beta == Sum(0) ? Impl::spmm_rounded<Element>(alpha * sums[i]) : result(sums[i], at[i]);
       }
     }
   }
 
  private:
-  TESSERA_FUNCTION Element result(Sum sum, const Element& old) const {
-    return Impl::spmm_rounded<Element>(scaled_sum(alpha, sum, beta, [&old] { return static_cast<Sum>(old); }));
+  /// Where beta is not 0.
+  TESSERA_FUNCTION Element result(Sum sum, Element old) const {
+    return Impl::spmm_rounded<Element>(alpha * sum + beta * static_cast<Sum>(old));
   }
 };
 
