@@ -120,7 +120,7 @@ void print_dasp(Json& out, const Exec& space, const Csr& A) {
   options.max_medium_length = 20;
   options.min_pairs = 2;
   options.sort = Tessera::SortRange::Global;
-  const auto d = Tessera::to_dasp(space, A, small_geometry(), Tessera::Precision::FP64, options);
+  const auto d = Tessera::Experimental::to_dasp(space, A, small_geometry(), Tessera::Precision::FP64, options);
   out.open("dasp");
   out.text("instruction", d.geometry.atom);
   out.number("rows", d.geometry.rows);
@@ -174,8 +174,8 @@ void print_packed(Json& out, const Exec& space, const Csr& A) {
   options.value_classes = false;  // entry numbers would fit a byte
   options.max_steps = 4;
   options.split_steps = 4;
-  const auto p =
-      Tessera::to_packed(space, A, lanes, Tessera::Precision::FP64, Tessera::spmv_features(space, A), options);
+  const auto p = Tessera::Experimental::to_packed(space, A, lanes, Tessera::Precision::FP64,
+                                                  Tessera::spmv_features(space, A), options);
   const auto* const bytes = reinterpret_cast<const unsigned char*>(p.packets.data());
   out.open("packed");
   out.number("lanes", lanes);
@@ -235,7 +235,7 @@ void print_packed(Json& out, const Exec& space, const Csr& A) {
 void print_csr5(Json& out, const Exec& space, const Csr& A) {
   Tessera::Csr5Options options;
   options.sigma = 4;
-  const auto f = Tessera::to_csr5(space, A, options);
+  const auto f = Tessera::Experimental::to_csr5(space, A, options);
   out.open("csr5");
   out.number("omega", f.shape.omega);
   out.number("sigma", f.shape.sigma);
@@ -243,8 +243,8 @@ void print_csr5(Json& out, const Exec& space, const Csr& A) {
   out.number("full", f.full);
   std::vector<long long> rows, empty, y_offset, seg_offset, flags;
   for (const long long word : numbers(f.tile_ptr)) {
-    rows.push_back(word & Tessera::Csr5Shape::row_mask);
-    empty.push_back((word & Tessera::Csr5Shape::empty_mask) != 0);
+    rows.push_back(word & Tessera::Experimental::Csr5Shape::row_mask);
+    empty.push_back((word & Tessera::Experimental::Csr5Shape::empty_mask) != 0);
   }
   for (std::int64_t t = 0; t < f.full; ++t) {
     for (int lane = 0; lane < f.shape.omega; ++lane) {
@@ -275,7 +275,7 @@ void print_csr5(Json& out, const Exec& space, const Csr& A) {
 // ---- the window formats of SpMM
 
 void print_me_bcrs(Json& out, const Exec& space, const Csr& A) {
-  const auto f = Tessera::to_me_bcrs(space, A, Tessera::Precision::FP16, 8);
+  const auto f = Tessera::Experimental::to_me_bcrs(space, A, Tessera::Precision::FP16, 8);
   out.open("me_bcrs");
   out.number("vector_length", f.vector_length);
   out.number("depth", f.depth);
@@ -292,7 +292,7 @@ void print_me_bcrs(Json& out, const Exec& space, const Csr& A) {
 void print_panels(Json& out, const Exec& space, const Csr& A) {
   const Tessera::KernelTable& table = Tessera::kernel_table(Tessera::Backend::EmulatedNvidia);
   const Tessera::PanelGeometry* const g = table.spmm.panel_geometry(Tessera::Precision::FP16, 64);
-  const auto f = Tessera::to_panels(space, A, *g, Tessera::Precision::FP16);
+  const auto f = Tessera::Experimental::to_panels(space, A, *g, Tessera::Precision::FP16);
   out.open("panels");
   out.text("instruction", g->atom);
   out.number("rows", g->rows);

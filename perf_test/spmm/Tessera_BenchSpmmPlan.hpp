@@ -34,7 +34,7 @@ std::function<void()> spmm_apply(const std::shared_ptr<const Plan>& plan, const 
 /// columns where 16 rows are the wide one; AMD's shapes are square.
 template <class Plan>
 double matrix_instructions(const Plan& plan, std::int64_t columns) {
-  const auto* format = Impl::PlanAccess::format<MeBcrs<typename Plan::memory_space>>(plan);
+  const auto* format = Impl::PlanAccess::format<Experimental::MeBcrs<typename Plan::memory_space>>(plan);
   if (format == nullptr) return Record::unknown;
   const Backend backend = plan.options().backend;
   const bool square = backend == Backend::Hip || backend == Backend::EmulatedAmd;

@@ -28,7 +28,7 @@ inline FlashShape flash_shape(const KernelTable& table, Precision precision, int
 template <class Csr>
 struct FlashMethod {
   using Exec = typename Csr::execution_space;
-  using Format = MeBcrs<typename Csr::memory_space>;
+  using Format = Experimental::MeBcrs<typename Csr::memory_space>;
   using Args = SpmmFlashArgs;
   static constexpr const char* label = "spmm[flash]";
 
@@ -40,7 +40,7 @@ struct FlashMethod {
     const FlashShape shape = flash_shape(table, precision, options.flash.vector_length);
     FlashOptions flash = options.flash;
     flash.vector_length = shape.vector_length;
-    return to_me_bcrs(space, A, precision, shape.depth, flash, options.updatable, &table, order);
+    return Experimental::to_me_bcrs(space, A, precision, shape.depth, flash, options.updatable, &table, order);
   }
   static Args arguments(const Format& format, const FlashOptions& options) {
     Args args = format.arguments();
@@ -50,7 +50,9 @@ struct FlashMethod {
   static Status launch(const KernelTable& table, const Args& args, Stream stream) {
     return table.spmm.flash(args, stream);
   }
-  static void update(const Exec& space, Format& format, const Csr& A) { update_me_bcrs(space, format, A, A.values()); }
+  static void update(const Exec& space, Format& format, const Csr& A) {
+    Experimental::update_me_bcrs(space, format, A, A.values());
+  }
   static void describe(const Format& format, Statistics& s) {
     s.atom = std::to_string(format.vector_length) + "x1 vectors, " + std::to_string(format.depth) + " a block";
     s.stored = format.stored();

@@ -19,7 +19,7 @@ inline const PanelGeometry* panel_shape(const KernelTable& table, Precision prec
 template <class Csr>
 struct PanelMethod {
   using Exec = typename Csr::execution_space;
-  using Format = Panels<typename Csr::memory_space>;
+  using Format = Experimental::Panels<typename Csr::memory_space>;
   using Args = SpmmPanelArgs;
   static constexpr const char* label = "spmm[panels]";
 
@@ -29,13 +29,15 @@ struct PanelMethod {
   static Format convert(const Exec& space, const Csr& A, Precision precision, const SpmmOptions& options,
                         const KernelTable& table, const typename WindowFunctors<Csr>::Order& order) {
     const PanelGeometry& geometry = *panel_shape(table, precision, options.num_columns_hint);
-    return to_panels(space, A, geometry, precision, options.panels, options.updatable, &table, order);
+    return Experimental::to_panels(space, A, geometry, precision, options.panels, options.updatable, &table, order);
   }
   static Args arguments(const Format& format, const FlashOptions&) { return format.arguments(); }
   static Status launch(const KernelTable& table, const Args& args, Stream stream) {
     return table.spmm.panels(args, stream);
   }
-  static void update(const Exec& space, Format& format, const Csr& A) { update_panels(space, format, A, A.values()); }
+  static void update(const Exec& space, Format& format, const Csr& A) {
+    Experimental::update_panels(space, format, A, A.values());
+  }
   static void describe(const Format& format, Statistics& s) {
     s.atom = format.geometry.atom;
     s.stored = s.nnz;  // slots without an entry are a bit each

@@ -19,12 +19,12 @@ class Csr5Engine {
   using Memory = typename Csr::memory_space;
 
   Csr5Engine(const Exec& space, const Csr& A, const SpmvOptions& options, const KernelTable* backend)
-      : csr5_(to_csr5(space, A, options.csr5, options.updatable, backend)) {
+      : csr5_(Experimental::to_csr5(space, A, options.csr5, options.updatable, backend)) {
     scratch_.set_up(space, backend, options.workspace, 0, csr5_.workspace_bytes());
     if (csr5_.workspace_bytes() > 0) csr5_.use_workspace(scratch_.partials());
   }
 
-  const Csr5<typename Csr::value_type, Memory>& format() const { return csr5_; }
+  const Experimental::Csr5<typename Csr::value_type, Memory>& format() const { return csr5_; }
   std::size_t format_bytes() const { return csr5_.format_bytes(); }
   std::size_t workspace_bytes() const { return csr5_.workspace_bytes(); }
 
@@ -35,7 +35,7 @@ class Csr5Engine {
                             [&](const auto& from, const auto& to) { csr5_spmv(space, alpha, csr5_, from, beta, to); });
   }
 
-  void update(const Exec& space, const Csr& A) { csr5_fill(space, csr5_, A.values()); }
+  void update(const Exec& space, const Csr& A) { Experimental::csr5_fill(space, csr5_, A.values()); }
 
   void describe(Statistics& s) const {
     s.stored = s.nnz;
@@ -46,7 +46,7 @@ class Csr5Engine {
   }
 
  private:
-  Csr5<typename Csr::value_type, Memory> csr5_;
+  Experimental::Csr5<typename Csr::value_type, Memory> csr5_;
   SpmvScratch<Exec, Memory> scratch_;
 };
 

@@ -28,7 +28,7 @@ struct Csr5Product {
   using Sum = AccumulatorOf<Scalar, typename X::non_const_value_type, typename Y::non_const_value_type>;
   using Result = typename Y::non_const_value_type;
 
-  Csr5Data<Scalar> a;
+  Experimental::Csr5Data<Scalar> a;
   X x;
   Y y;
   Sum alpha, beta;
@@ -44,7 +44,9 @@ struct Csr5Product {
   /// Partial sum of the row that starts in a tile and goes on in the next.
   KOKKOS_INLINE_FUNCTION Sum& trail(std::int64_t t) const { return static_cast<Sum*>(a.carries)[a.tiles + t]; }
 
-  KOKKOS_INLINE_FUNCTION std::int64_t tile_row(std::int64_t t) const { return a.tile_ptr[t] & Csr5Shape::row_mask; }
+  KOKKOS_INLINE_FUNCTION std::int64_t tile_row(std::int64_t t) const {
+    return a.tile_ptr[t] & Experimental::Csr5Shape::row_mask;
+  }
   /// A tile in the midst of one row, whose lanes have no flags to look at.
   KOKKOS_INLINE_FUNCTION bool inside_a_row(std::int64_t t) const { return tile_row(t) == tile_row(t + 1); }
   /// Whether a row starts with the tile.
@@ -54,9 +56,9 @@ struct Csr5Product {
   /// Row of the segment e + 1 of a tile.
   KOKKOS_INLINE_FUNCTION std::int32_t segment_row(std::int64_t t, std::uint32_t e) const {
     const std::uint32_t pointer = a.tile_ptr[t];
-    const auto next = static_cast<std::int32_t>(pointer & Csr5Shape::row_mask) + 1;
-    return next +
-           ((pointer & Csr5Shape::empty_mask) != 0 ? a.empty_offset[a.empty_ptr[t] + e] : static_cast<std::int32_t>(e));
+    const auto next = static_cast<std::int32_t>(pointer & Experimental::Csr5Shape::row_mask) + 1;
+    return next + ((pointer & Experimental::Csr5Shape::empty_mask) != 0 ? a.empty_offset[a.empty_ptr[t] + e]
+                                                                        : static_cast<std::int32_t>(e));
   }
 
   /// The last segment of a tile, which started in it.
@@ -195,7 +197,7 @@ struct Csr5TeamFunctor : Csr5Product<Scalar, X, Y> {
 
   KOKKOS_INLINE_FUNCTION void lane_sums(std::int64_t t, int i, const Sums& first, const Sums& last, const Rows& row,
                                         const Rows& seg) const {
-    const Csr5Shape& s = this->a.shape;
+    const Experimental::Csr5Shape& s = this->a.shape;
     const int own = i & (s.omega - 1);
     Lane lane{0u, 0u, -1, Sum(0), Sum(0)};
     int following = s.omega - 1 - own;
@@ -289,7 +291,7 @@ struct Csr5HostFunctor : Csr5Product<Scalar, X, Y> {
     this->finish_first(t, true, total);
   }
   KOKKOS_INLINE_FUNCTION void tile(const std::int64_t t) const {
-    const Csr5Shape& s = this->a.shape;
+    const Experimental::Csr5Shape& s = this->a.shape;
     const std::int64_t base = t * s.tile();
     std::uint32_t flags[Omega], segment[Omega], any = 0;
     std::int32_t row[Omega];
@@ -382,8 +384,8 @@ struct Csr5CarryFunctor : Csr5Product<Scalar, X, Y> {
 };
 
 template <class Scalar, class Memory, class X, class Y>
-Csr5Product<Scalar, X, Y> csr5_product(const Csr5<Scalar, Memory>& f, double alpha, const X& x, double beta,
-                                       const Y& y) {
+Csr5Product<Scalar, X, Y> csr5_product(const Experimental::Csr5<Scalar, Memory>& f, double alpha, const X& x,
+                                       double beta, const Y& y) {
   using Product = Csr5Product<Scalar, X, Y>;
   using Sum = typename Product::Sum;
   return Product{f.data(), x, y, static_cast<Sum>(alpha), static_cast<Sum>(beta)};
@@ -393,8 +395,8 @@ inline bool csr5_needs_empty_rows(double alpha, double beta) { return !(beta == 
 
 /// The kernels for devices; they run on hosts too (slowly), where tests can look at them.
 template <class Exec, class Scalar, class Memory, class X, class Y>
-void csr5_spmv_teams(const Exec& space, double alpha, const Csr5<Scalar, Memory>& f, const X& x, double beta,
-                     const Y& y) {
+void csr5_spmv_teams(const Exec& space, double alpha, const Experimental::Csr5<Scalar, Memory>& f, const X& x,
+                     double beta, const Y& y) {
   using Tiles = Csr5TeamFunctor<Exec, Scalar, X, Y>;
   using Carry = Csr5CarryFunctor<Exec, Scalar, X, Y>;
   using Policy = Kokkos::TeamPolicy<Exec>;
@@ -415,8 +417,8 @@ void csr5_spmv_teams(const Exec& space, double alpha, const Csr5<Scalar, Memory>
 
 /// The kernels for hosts.
 template <int Omega, class Exec, class Scalar, class Memory, class X, class Y>
-void csr5_spmv_threads(const Exec& space, double alpha, const Csr5<Scalar, Memory>& f, const X& x, double beta,
-                       const Y& y) {
+void csr5_spmv_threads(const Exec& space, double alpha, const Experimental::Csr5<Scalar, Memory>& f, const X& x,
+                       double beta, const Y& y) {
   const auto product = csr5_product(f, alpha, x, beta, y);
   const Csr5HostFunctor<Omega, Scalar, X, Y> tiles(product, csr5_needs_empty_rows(alpha, beta));
   Kokkos::parallel_for("Tessera::spmv[csr5]", Kokkos::RangePolicy<Exec>(space, 0, tiles.units()), tiles);
@@ -434,7 +436,8 @@ void csr5_spmv_threads(const Exec& space, double alpha, const Csr5<Scalar, Memor
 /// share its scratch and must not run at the same time. The caller checks extents and types (Impl::check_extents).
 /// Source: Liu & Vinter, ICS'15, section 4; the differences stand at the head of this file.
 template <class Exec, class Scalar, class Memory, class X, class Y>
-void csr5_spmv(const Exec& space, double alpha, const Csr5<Scalar, Memory>& f, const X& x, double beta, const Y& y) {
+void csr5_spmv(const Exec& space, double alpha, const Experimental::Csr5<Scalar, Memory>& f, const X& x, double beta,
+               const Y& y) {
   using Sum = AccumulatorOf<Scalar, typename X::non_const_value_type, typename Y::non_const_value_type>;
   if (f.rows == 0) return;
   if (alpha == 0 || f.nnz == 0) {

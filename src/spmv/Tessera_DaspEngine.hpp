@@ -19,13 +19,13 @@ class DaspEngine {
 
   DaspEngine(const Exec& space, const Csr& A, Precision precision, const SpmvOptions& options, const KernelTable& table)
       : table_(&table),
-        dasp_(to_dasp(space, A, *table.spmv.dasp_geometry(precision), precision, options.dasp, options.updatable,
-                      &table)) {
+        dasp_(Experimental::to_dasp(space, A, *table.spmv.dasp_geometry(precision), precision, options.dasp,
+                                    options.updatable, &table)) {
     bypass_ = bypasses(options.dasp.bypass, dasp_.format_bytes(), table);
     scratch_.set_up(space, &table, options.workspace, dasp_.partial_bytes(), dasp_.workspace_bytes());
   }
 
-  const Dasp<Memory>& format() const { return dasp_; }
+  const Experimental::Dasp<Memory>& format() const { return dasp_; }
   std::size_t format_bytes() const { return dasp_.format_bytes() + dasp_.map_bytes(); }
   std::size_t workspace_bytes() const { return dasp_.workspace_bytes(); }
 
@@ -51,11 +51,11 @@ class DaspEngine {
   }
 
   void update(const Exec& space, const Csr& A) {
-    dasp_fill<Csr>(space, dasp_, A.values(), typename Csr::entries_type());
+    Experimental::dasp_fill<Csr>(space, dasp_, A.values(), typename Csr::entries_type());
   }
 
   void describe(Statistics& s) const {
-    const Dasp<Memory>& d = dasp_;
+    const Experimental::Dasp<Memory>& d = dasp_;
     s.atom = d.geometry.atom;
     s.stored = d.stored();
     s.matrix_unit_share = s.nnz > 0 ? 1 - static_cast<double>(d.irregular) / static_cast<double>(s.nnz) : 0;
@@ -76,7 +76,7 @@ class DaspEngine {
 
  private:
   const KernelTable* table_;
-  Dasp<Memory> dasp_;
+  Experimental::Dasp<Memory> dasp_;
   SpmvScratch<Exec, Memory> scratch_;
   bool bypass_ = true;
 };

@@ -31,8 +31,8 @@ class PackedEngine {
       if (!status.ok()) throw DeviceError(status.message);
     }
     const PackedOptions shape = table != nullptr ? options.packed : packed_host_options(options.packed);
-    packed_ = to_packed(space, A, table != nullptr ? facts.wave : packed_host_lanes, precision, features, shape,
-                        options.updatable, table, facts);
+    packed_ = Experimental::to_packed(space, A, table != nullptr ? facts.wave : packed_host_lanes, precision, features,
+                                      shape, options.updatable, table, facts);
     const std::size_t vectors = (static_cast<std::size_t>(A.rows()) + A.cols()) * bytes_of(precision);
     bypass_ = table == nullptr || bypasses(options.packed.bypass, packed_.format_bytes() + vectors, *table);
     scratch_.set_up(space, table, options.workspace, packed_.partial_bytes(), packed_.workspace_bytes());
@@ -40,7 +40,7 @@ class PackedEngine {
     Compat::fence(space, "Tessera::spmv[packed] set-up");
   }
 
-  const PackedSlices<Memory>& format() const { return packed_; }
+  const Experimental::PackedSlices<Memory>& format() const { return packed_; }
   std::size_t format_bytes() const { return packed_.format_bytes() + packed_.map_bytes(); }
   std::size_t workspace_bytes() const { return packed_.workspace_bytes(); }
 
@@ -73,14 +73,14 @@ class PackedEngine {
     }
   }
 
-  void update(const Exec& space, const Csr& A) { packed_update<Csr>(space, packed_, A.values(), table_); }
+  void update(const Exec& space, const Csr& A) { Experimental::packed_update<Csr>(space, packed_, A.values(), table_); }
 
   void describe(Statistics& s) const {
     static constexpr const char* widths[] = {"8-bit indices", "16-bit indices", "24-bit indices", "32-bit indices",
                                              "index-free"};
     static constexpr const char* storages[] = {"in full", "as float", "as 8-bit integers", "in a dictionary",
                                                "as a constant"};
-    const PackedSummary& p = packed_.summary;
+    const Experimental::PackedSummary& p = packed_.summary;
     s.stored = p.stored;
     s.format_bytes = packed_.format_bytes();
     s.map_bytes = packed_.map_bytes();
@@ -115,7 +115,7 @@ class PackedEngine {
   }
 
   const KernelTable* table_;
-  PackedSlices<Memory> packed_;
+  Experimental::PackedSlices<Memory> packed_;
   SpmvScratch<Exec, Memory> scratch_;
   bool bypass_ = true;
 };

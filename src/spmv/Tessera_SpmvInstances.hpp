@@ -10,32 +10,32 @@
 /// What of SpMV is compiled once (core/Tessera_Compiled.hpp).
 
 // What depends on the type of offsets alone: features and conversions of patterns, and what depends on no type.
-#define TESSERA_SPMV_PATTERN(Extern, Offset)                                                                           \
-  Extern template SpmvFeatures spmv_pattern_features(const Compiled::Exec&, const Compiled::Pattern<Offset>&,          \
-                                                     const KernelTable*);                                              \
-  Extern template TransposedPattern<Compiled::Pattern<Offset>> transposed_pattern(const Compiled::Exec&,               \
-                                                                                  const Compiled::Pattern<Offset>&);   \
-  Extern template void packed_pattern(const Compiled::Exec&, const Compiled::Pattern<Offset>&,                         \
-                                      const PackedNumbers<Compiled::Memory>&, const SpmvFeatures&,                     \
-                                      const PackedOptions&, bool, const KernelTable*, const DeviceFacts&,              \
-                                      PackedSlices<Compiled::Memory>&);                                                \
-  Extern template void packed_widen<Compiled::Pattern<Offset>>(const Compiled::Exec&, PackedSlices<Compiled::Memory>&, \
-                                                               const KernelTable*);                                    \
-  Extern template std::shared_ptr<void> dasp_pattern(const Compiled::Exec&, const Compiled::Pattern<Offset>&,          \
-                                                     const DaspOptions&, bool, const KernelTable*,                     \
-                                                     Dasp<Compiled::Memory>&);                                         \
-  Extern template void* csr5_pattern(const Compiled::Exec&, const Compiled::Pattern<Offset>&, std::size_t,             \
-                                     const KernelTable*, Csr5Pattern<Compiled::Memory>&);
+#define TESSERA_SPMV_PATTERN(Extern, Offset)                                                                         \
+  Extern template SpmvFeatures spmv_pattern_features(const Compiled::Exec&, const Compiled::Pattern<Offset>&,        \
+                                                     const KernelTable*);                                            \
+  Extern template TransposedPattern<Compiled::Pattern<Offset>> transposed_pattern(const Compiled::Exec&,             \
+                                                                                  const Compiled::Pattern<Offset>&); \
+  Extern template void packed_pattern(const Compiled::Exec&, const Compiled::Pattern<Offset>&,                       \
+                                      const PackedNumbers<Compiled::Memory>&, const SpmvFeatures&,                   \
+                                      const PackedOptions&, bool, const KernelTable*, const DeviceFacts&,            \
+                                      Experimental::PackedSlices<Compiled::Memory>&);                                \
+  Extern template void packed_widen<Compiled::Pattern<Offset>>(                                                      \
+      const Compiled::Exec&, Experimental::PackedSlices<Compiled::Memory>&, const KernelTable*);                     \
+  Extern template std::shared_ptr<void> dasp_pattern(const Compiled::Exec&, const Compiled::Pattern<Offset>&,        \
+                                                     const DaspOptions&, bool, const KernelTable*,                   \
+                                                     Experimental::Dasp<Compiled::Memory>&);                         \
+  Extern template void* csr5_pattern(const Compiled::Exec&, const Compiled::Pattern<Offset>&, std::size_t,           \
+                                     const KernelTable*, Experimental::Csr5Pattern<Compiled::Memory>&);
 
 // What depends on the type of numbers alone: filling them in, and CSR5's product with consecutive vectors of that type.
 #define TESSERA_SPMV_VALUES(Extern, Scalar)                                                                            \
-  Extern template void packed_fill(const Compiled::Exec&, const PackedSlices<Compiled::Memory>&,                       \
+  Extern template void packed_fill(const Compiled::Exec&, const Experimental::PackedSlices<Compiled::Memory>&,         \
                                    const Compiled::Values<Scalar>&, const PackedRowMap<Compiled::Memory>&);            \
   Extern template void packed_classify(const Compiled::Exec&, const Compiled::Values<Scalar>&,                         \
                                        const Arena<Compiled::Memory>::View<PackedClassFound>&);                        \
-  Extern template void dasp_fill_values(const Compiled::Exec&, const Dasp<Compiled::Memory>&,                          \
+  Extern template void dasp_fill_values(const Compiled::Exec&, const Experimental::Dasp<Compiled::Memory>&,            \
                                         const Compiled::Values<Scalar>&, const Compiled::Pattern<int>::entries_type&); \
-  Extern template void csr5_spmv(const Compiled::Exec&, double, const Csr5<Scalar, Compiled::Memory>&,                 \
+  Extern template void csr5_spmv(const Compiled::Exec&, double, const Experimental::Csr5<Scalar, Compiled::Memory>&,   \
                                  const Compiled::Vector<const Scalar>&, double, const Compiled::Vector<Scalar>&);
 
 #define TESSERA_SPMV_BODY(Scalar, Offset) PlanBody<SpmvOperation<Compiled::Matrix<Scalar, Offset>>>

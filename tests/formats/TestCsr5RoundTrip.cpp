@@ -18,6 +18,8 @@
 namespace Tessera {
 namespace Testing {
 
+using namespace Tessera::Experimental;
+
 using Exec = Kokkos::DefaultExecutionSpace;
 
 struct TileSize {

@@ -19,6 +19,8 @@
 namespace Tessera {
 namespace Testing {
 
+using namespace Tessera::Experimental;
+
 template <class Scalar>
 struct PrecisionOf {
   static constexpr Precision value = Impl::ScalarTraits<Scalar>::precision;

@@ -16,6 +16,8 @@
 namespace Tessera {
 namespace Testing {
 
+using namespace Tessera::Experimental;
+
 using Exec = Kokkos::DefaultExecutionSpace;
 using Order = std::vector<std::int32_t>;
 

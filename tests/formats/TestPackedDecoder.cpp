@@ -12,6 +12,8 @@
 namespace Tessera {
 namespace Testing {
 
+using namespace Tessera::Experimental;
+
 // Wrong formats are found by the decoder; otherwise the tests above would prove little.
 TEST(PackedDecoder, SeesDamage) {
   using Exec = Kokkos::DefaultHostExecutionSpace;

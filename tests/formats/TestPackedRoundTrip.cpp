@@ -20,6 +20,8 @@
 namespace Tessera {
 namespace Testing {
 
+using namespace Tessera::Experimental;
+
 template <class Scalar>
 class PackedRoundTrip : public ::testing::Test {
  public:

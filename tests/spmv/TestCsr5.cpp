@@ -19,6 +19,8 @@
 namespace Tessera {
 namespace Testing {
 
+using namespace Tessera::Experimental;
+
 template <class Scalar_, class Offset_>
 struct Csr5Types {
   using Scalar = Scalar_;

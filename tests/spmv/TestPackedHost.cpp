@@ -14,6 +14,9 @@
 
 namespace Tessera {
 namespace Testing {
+
+using namespace Tessera::Experimental;
+
 namespace {
 
 /// A matrix in packed slices, multiplied by Exec.

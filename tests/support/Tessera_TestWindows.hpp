@@ -126,7 +126,7 @@ std::vector<PlainWindow> plain_windows(const Matrix& A, int height, const std::v
 
 /// What decoding must give: rows sorted, equal columns in their order; zeros left out if `nonzero`.
 template <class Matrix>
-void expect_decoded(const WindowCsr& got, const Matrix& A, Precision p, bool nonzero) {
+void expect_decoded(const Experimental::WindowCsr& got, const Matrix& A, Precision p, bool nonzero) {
   std::vector<std::int64_t> row_map = {0};
   std::vector<std::int32_t> entries;
   std::vector<std::uint64_t> bits;

@@ -15,9 +15,10 @@
 /// Multiplication", ICS'15, section 3] as plain Views.
 
 namespace Tessera {
+namespace Experimental {
 
 /// Sizes of a tile and of the fields of its descriptor. Lane i of tile t holds the entries
-/// t omega sigma + i sigma + j, j < sigma, of the CSR order.
+/// t omega sigma + i sigma + j, j < sigma, of the CSR order. Experimental: see Csr5Pattern.
 struct Csr5Shape {
   static constexpr std::uint32_t row_mask = 0x7fffffffu;    ///< of a tile_ptr: row of the first entry
   static constexpr std::uint32_t empty_mask = 0x80000000u;  ///< of a tile_ptr: the tile passes over empty rows
@@ -82,6 +83,8 @@ struct Csr5Data {
 /// Beyond the paper, all of it so that each element of y is written once and in a fixed order: carry_end names the
 /// tiles that a row goes on through, empty_row the rows that no tile meets, tail_row and tail_begin the rows of the
 /// tail.
+///
+/// Experimental: its names may change between minor versions.
 template <class MemorySpace>
 struct Csr5Pattern {
   template <class T>
@@ -169,6 +172,7 @@ struct Csr5 : Csr5Pattern<MemorySpace> {
   }
 };
 
+}  // namespace Experimental
 }  // namespace Tessera
 
 #endif

@@ -16,6 +16,7 @@
 /// the two check each other.
 
 namespace Tessera {
+namespace Experimental {
 
 /// A decoded matrix: plain CSR with the values' bits as they were.
 template <class Scalar>
@@ -26,13 +27,15 @@ struct Csr5Csr {
   std::vector<Scalar> values;
 };
 
+}  // namespace Experimental
+
 namespace Impl {
 
 /// Host copies of what the kernels read.
 template <class Scalar, class MemorySpace>
 class Csr5Decoder {
  public:
-  explicit Csr5Decoder(const Csr5<Scalar, MemorySpace>& f)
+  explicit Csr5Decoder(const Experimental::Csr5<Scalar, MemorySpace>& f)
       : f_(f),
         s_(f.shape),
         values_(host_vector(f.values)),
@@ -47,8 +50,8 @@ class Csr5Decoder {
         tail_begin_(host_vector(f.tail_begin)),
         empty_row_(host_vector(f.empty_row)) {}
 
-  Csr5Csr<Scalar> decode() {
-    Csr5Csr<Scalar> A;
+  Experimental::Csr5Csr<Scalar> decode() {
+    Experimental::Csr5Csr<Scalar> A;
     A.rows = f_.rows;
     A.cols = f_.cols;
     A.row_map.assign(static_cast<std::size_t>(f_.rows) + 1, 0);
@@ -102,7 +105,9 @@ class Csr5Decoder {
     const std::int64_t t = i / s_.tile(), local = i % s_.tile();
     return t < f_.full ? t * s_.tile() + local % s_.sigma * s_.omega + local / s_.sigma : i;
   }
-  std::int64_t tile_row(std::int64_t t) const { return tile_ptr_[static_cast<std::size_t>(t)] & Csr5Shape::row_mask; }
+  std::int64_t tile_row(std::int64_t t) const {
+    return tile_ptr_[static_cast<std::size_t>(t)] & Experimental::Csr5Shape::row_mask;
+  }
   /// One bit of a lane's descriptor, numbered from the highest of the first word.
   unsigned bit(std::int64_t t, int lane, int i) const {
     return tile_desc_[static_cast<std::size_t>(s_.word(t, i / 32, lane))] >> (31 - i % 32) & 1u;
@@ -115,7 +120,7 @@ class Csr5Decoder {
   bool flag(std::int64_t t, int lane, int j) const { return bit(t, lane, s_.y_bits + s_.lane_bits + j) != 0; }
 
   std::int64_t segment_row(std::int64_t t, std::int64_t e) const {
-    if ((tile_ptr_[static_cast<std::size_t>(t)] & Csr5Shape::empty_mask) == 0) return tile_row(t) + 1 + e;
+    if ((tile_ptr_[static_cast<std::size_t>(t)] & Experimental::Csr5Shape::empty_mask) == 0) return tile_row(t) + 1 + e;
     const std::size_t at = empty_ptr_[static_cast<std::size_t>(t)] + static_cast<std::size_t>(e);
     sound(at < empty_offset_.size(), "a displacement beyond the end");
     return tile_row(t) + 1 + empty_offset_[at];
@@ -180,8 +185,8 @@ class Csr5Decoder {
     sound(spans == f_.spans && longs == long_spans_.size(), "another number of rows in several tiles");
   }
 
-  const Csr5<Scalar, MemorySpace>& f_;
-  const Csr5Shape& s_;
+  const Experimental::Csr5<Scalar, MemorySpace>& f_;
+  const Experimental::Csr5Shape& s_;
   std::vector<Scalar> values_;
   std::vector<std::int32_t> columns_;
   std::vector<std::uint32_t> tile_ptr_, tile_desc_, empty_ptr_;
@@ -195,6 +200,8 @@ class Csr5Decoder {
 
 }  // namespace Impl
 
+namespace Experimental {
+
 /// Decodes a format; O(nnz) on the host, copies the format there and waits. For tests and diagnosis.
 /// @throw InvalidArgument  the format contradicts itself
 template <class Scalar, class MemorySpace>
@@ -202,6 +209,7 @@ Csr5Csr<Scalar> from_csr5(const Csr5<Scalar, MemorySpace>& f) {
   return Impl::Csr5Decoder<Scalar, MemorySpace>(f).decode();
 }
 
+}  // namespace Experimental
 }  // namespace Tessera
 
 #endif

@@ -51,7 +51,7 @@ KOKKOS_INLINE_FUNCTION int csr5_count(std::uint32_t v) {
 struct Csr5Place {
   std::int64_t tile;
   int lane, slot;
-  KOKKOS_INLINE_FUNCTION Csr5Place(const Csr5Shape& s, std::int64_t entry) : tile(entry / s.tile()) {
+  KOKKOS_INLINE_FUNCTION Csr5Place(const Experimental::Csr5Shape& s, std::int64_t entry) : tile(entry / s.tile()) {
     const auto local = static_cast<int>(entry - tile * s.tile());
     lane = local / s.sigma;
     slot = local - lane * s.sigma;
@@ -62,14 +62,14 @@ struct Csr5Place {
 /// The steps of the conversion. Each is one kernel; bits are set atomically, which is deterministic.
 template <class Csr>
 struct Csr5Functors {
-  using Format = Csr5Pattern<typename Csr::memory_space>;
+  using Format = Experimental::Csr5Pattern<typename Csr::memory_space>;
   using RowMap = typename Csr::row_map_type;
   template <class T>
   using View = typename Format::template View<T>;
 
   struct Base {
     RowMap row_map;
-    Csr5Shape shape;
+    Experimental::Csr5Shape shape;
     std::int64_t rows, tiles, full;
     View<std::uint32_t> tile_ptr, tile_desc, empty_ptr, carry_end, long_spans;
     View<Csr5Sizes> sizes;
@@ -77,7 +77,9 @@ struct Csr5Functors {
     KOKKOS_INLINE_FUNCTION std::int64_t begin(std::int64_t row) const {
       return static_cast<std::int64_t>(row_map(row));
     }
-    KOKKOS_INLINE_FUNCTION std::int64_t row_of(std::int64_t t) const { return tile_ptr(t) & Csr5Shape::row_mask; }
+    KOKKOS_INLINE_FUNCTION std::int64_t row_of(std::int64_t t) const {
+      return tile_ptr(t) & Experimental::Csr5Shape::row_mask;
+    }
     /// Row starts of a lane, those that open a further segment: the tile's first slot is always taken for one.
     KOKKOS_INLINE_FUNCTION std::uint32_t starts(std::int64_t t, int lane) const {
       const std::uint32_t flags = shape.flags(tile_desc.data(), t, lane);
@@ -114,10 +116,10 @@ struct Csr5Functors {
     explicit Rows(const Base& b) : Base(b) {}
     KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row, std::int64_t& empty) const {
       const std::int64_t entry = this->begin(row);
-      const Csr5Shape& s = this->shape;
+      const Experimental::Csr5Shape& s = this->shape;
       if (entry == this->begin(row + 1)) {
         ++empty;
-        if (entry > 0) Kokkos::atomic_fetch_or(&this->tile_ptr((entry - 1) / s.tile()), Csr5Shape::empty_mask);
+        if (entry > 0) Kokkos::atomic_fetch_or(&this->tile_ptr((entry - 1) / s.tile()), s.empty_mask);
         return;
       }
       const Csr5Place at(s, entry);
@@ -131,7 +133,7 @@ struct Csr5Functors {
   struct Tiles : Base {
     explicit Tiles(const Base& b) : Base(b) {}
     KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t t, std::int64_t& spans) const {
-      const Csr5Shape& s = this->shape;
+      const Experimental::Csr5Shape& s = this->shape;
       int before = 0;
       for (int lane = 0; lane < s.omega; ++lane) {
         const int own = csr5_count(this->starts(t, lane));
@@ -143,7 +145,7 @@ struct Csr5Functors {
         this->tile_desc(s.word(t, 0, lane)) |= run << s.first_bits;
         run = this->starts(t, lane) != 0 ? 0u : run + 1;
       }
-      const bool empty = (this->tile_ptr(t) & Csr5Shape::empty_mask) != 0;
+      const bool empty = (this->tile_ptr(t) & Experimental::Csr5Shape::empty_mask) != 0;
       this->empty_ptr(t) = empty ? static_cast<std::uint32_t>(before) : 0u;
       if (t >= this->full) {
         this->sizes(0).first_tail_row = this->row_of(t);
@@ -204,7 +206,7 @@ struct Csr5Functors {
         ++sum;
       } else if (final) {
         const Csr5Place at(this->shape, entry);
-        if (at.first() || (this->tile_ptr(at.tile) & Csr5Shape::empty_mask) == 0) return;
+        if (at.first() || (this->tile_ptr(at.tile) & Experimental::Csr5Shape::empty_mask) == 0) return;
         empty_offset(this->empty_ptr(at.tile) + this->segment(at)) =
             static_cast<std::int32_t>(row - this->row_of(at.tile) - 1);
       }
@@ -220,7 +222,7 @@ struct Csr5FillFunctor {
   Entries from_entries;
   Scalar* values;
   std::int32_t* columns;
-  Csr5Shape shape;
+  Experimental::Csr5Shape shape;
   std::int64_t full, nnz;
 
   KOKKOS_INLINE_FUNCTION void copy(std::int64_t to, std::int64_t from) const {
@@ -246,8 +248,8 @@ struct Csr5FillFunctor {
 };
 
 template <class Exec, class Scalar, class Memory, class Values, class Entries>
-void csr5_fill_with(const Exec& space, const Csr5<Scalar, Memory>& f, const Values& values, const Entries& entries,
-                    std::int32_t* columns) {
+void csr5_fill_with(const Exec& space, const Experimental::Csr5<Scalar, Memory>& f, const Values& values,
+                    const Entries& entries, std::int32_t* columns) {
   if (f.nnz == 0) return;
   const Csr5FillFunctor<Exec, Scalar, Values, Entries> functor{values, entries, f.values.data(), columns, f.shape,
                                                                f.full, f.nnz};
@@ -265,7 +267,7 @@ template <class Pattern, class Exec>
 class Csr5Conversion {
  public:
   using Memory = typename Pattern::memory_space;
-  using Format = Csr5Pattern<Memory>;
+  using Format = Experimental::Csr5Pattern<Memory>;
 
   Csr5Conversion(const Exec& space, const Pattern& A, std::size_t value_bytes, const KernelTable* backend, Format& f)
       : space_(space), A_(A), value_bytes_(value_bytes), backend_(backend), f_(f) {}
@@ -371,28 +373,28 @@ class Csr5Conversion {
 
 template <class Pattern, class Exec>
 void* csr5_pattern(const Exec& space, const Pattern& A, std::size_t value_bytes, const KernelTable* backend,
-                   Csr5Pattern<typename Pattern::memory_space>& f) {
+                   Experimental::Csr5Pattern<typename Pattern::memory_space>& f) {
   return Csr5Conversion<Pattern, Exec>(space, A, value_bytes, backend, f).run();
 }
 
 /// The conversion for any number of lanes, a power of two from 2 to 64.
 template <class Csr, class Exec>
-Csr5<typename Csr::value_type, typename Csr::memory_space> csr5_build(const Exec& space, const Csr& A, int omega,
-                                                                      const Csr5Options& o,
-                                                                      const KernelTable* backend) {
+Experimental::Csr5<typename Csr::value_type, typename Csr::memory_space> csr5_build(const Exec& space, const Csr& A,
+                                                                                    int omega, const Csr5Options& o,
+                                                                                    const KernelTable* backend) {
   using Scalar = typename Csr::value_type;
   const Compat::ScopedRegion region("Tessera::convert[csr5]");
-  require<InvalidArgument>(o.sigma >= 0 && o.sigma <= Csr5Shape::max_sigma, [&] {
+  require<InvalidArgument>(o.sigma >= 0 && o.sigma <= Experimental::Csr5Shape::max_sigma, [&] {
     return "Csr5Options::sigma must be 0 (by mean row length) or lie in [1, 32], is " + std::to_string(o.sigma);
   });
   require<InvalidArgument>(omega >= 2 && omega <= 64 && (omega & (omega - 1)) == 0, [&] {
     return "CSR5: the number of lanes must be a power of two from 2 to 64, is " + std::to_string(omega);
   });
-  Csr5<Scalar, typename Csr::memory_space> f;
+  Experimental::Csr5<Scalar, typename Csr::memory_space> f;
   f.rows = static_cast<std::int64_t>(A.rows());
   f.cols = static_cast<std::int64_t>(A.cols());
   f.nnz = static_cast<std::int64_t>(A.nnz());
-  f.shape = Csr5Shape(omega, o.sigma > 0 ? o.sigma : csr5_sigma(omega, f.rows, f.nnz));
+  f.shape = Experimental::Csr5Shape(omega, o.sigma > 0 ? o.sigma : csr5_sigma(omega, f.rows, f.nnz));
   f.full = f.nnz / f.shape.tile();
   f.tiles = (f.nnz + f.shape.tile() - 1) / f.shape.tile();
   require<NotSupported>(f.tiles < (std::int64_t{1} << 31), [] { return std::string("CSR5: more than 2^31 tiles"); });
@@ -406,6 +408,8 @@ Csr5<typename Csr::value_type, typename Csr::memory_space> csr5_build(const Exec
 }
 
 }  // namespace Impl
+
+namespace Experimental {
 
 /// Converts A, which is not changed and not kept, to CSR5 with as many lanes as the execution space has in a wave
 /// (CUDA 32, HIP 64) or a vector register (hosts 8). Values keep their type and bits, entries their order.
@@ -442,6 +446,7 @@ void csr5_fill(const Exec& space, const Csr5<Scalar, Memory>& f, const Values& v
   Impl::csr5_fill_with(space, f, From(values), NoEntries(), nullptr);
 }
 
+}  // namespace Experimental
 }  // namespace Tessera
 
 #endif

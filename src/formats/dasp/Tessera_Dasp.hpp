@@ -14,6 +14,7 @@
 /// Matrix-Vector Multiplication", SC'23, section 3] as plain Views.
 
 namespace Tessera {
+namespace Experimental {
 
 /// Rows fall into classes by their number of entries L:
 /// - long (L > max_medium_length): cut into pieces of whole steps, what is left of the row follows as irregular
@@ -26,6 +27,8 @@ namespace Tessera {
 /// A step is four tiles (operand fragments) of the matrix unit; see DaspGeometry for the place of each slot.
 ///
 /// `positions` number the rows in the order longest class first; row_order maps them back to the user's rows.
+///
+/// Experimental: its names may change between minor versions.
 template <class MemorySpace>
 struct Dasp {
   template <class T>
@@ -114,6 +117,7 @@ struct Dasp {
   }
 };
 
+}  // namespace Experimental
 }  // namespace Tessera
 
 #endif

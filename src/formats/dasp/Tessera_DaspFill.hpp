@@ -25,7 +25,7 @@ KOKKOS_INLINE_FUNCTION constexpr int log2_of(int n) {
 /// tile, row, k as one number, in device memory (threads look up different entries). All extents are powers of two.
 template <class MemorySpace>
 struct DaspPlacement {
-  typename Dasp<MemorySpace>::template View<std::uint16_t> value_at, column_at;
+  typename Experimental::Dasp<MemorySpace>::template View<std::uint16_t> value_at, column_at;
   int rows = 0, depth = 0, slices = 0, lanes = 0;
   int log_rows = 0, log_depth = 0, log_slots = 0;
   std::uint8_t result_lane[DaspGeometry::tiles][16] = {};
@@ -81,7 +81,7 @@ template <class MemorySpace>
 struct DaspBlockFunctor {
   using value_type = DaspSizes;
   template <class T>
-  using View = typename Dasp<MemorySpace>::template View<T>;
+  using View = typename Experimental::Dasp<MemorySpace>::template View<T>;
 
   DaspPlacement<MemorySpace> place;
   std::int64_t long_rows, medium_position[3], medium_rows[3], medium_sets[3];  // one, two, four row-blocks
@@ -188,7 +188,7 @@ struct DaspFillData {
   static constexpr int singles_per_unit = 256;  // single rows a team of the fill takes
 
   template <class T>
-  using View = typename Dasp<MemorySpace>::template View<T>;
+  using View = typename Experimental::Dasp<MemorySpace>::template View<T>;
   DaspBlockFunctor<MemorySpace> sets;
   SpmvDaspArgs a;
   View<std::int32_t> row_length;

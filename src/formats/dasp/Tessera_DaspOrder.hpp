@@ -69,7 +69,7 @@ struct DaspSortFunctor {
   using member = typename Kokkos::TeamPolicy<exec>::member_type;
   using scratch = Kokkos::View<std::uint32_t*, typename exec::scratch_memory_space, Kokkos::MemoryUnmanaged>;
   template <class T>
-  using View = typename Dasp<typename Csr::memory_space>::template View<T>;
+  using View = typename Experimental::Dasp<typename Csr::memory_space>::template View<T>;
 
   Csr A;
   DaspBins bins;
@@ -154,7 +154,7 @@ template <class Csr>
 struct DaspScanFunctor {
   using value_type = std::int64_t;
   template <class T>
-  using View = typename Dasp<typename Csr::memory_space>::template View<T>;
+  using View = typename Experimental::Dasp<typename Csr::memory_space>::template View<T>;
   DaspBins bins;
   View<std::uint32_t> counts, offsets;
   View<DaspSummary> summary;
@@ -179,7 +179,7 @@ struct DaspScanFunctor {
 template <class Csr>
 struct DaspScatterFunctor {
   template <class T>
-  using View = typename Dasp<typename Csr::memory_space>::template View<T>;
+  using View = typename Experimental::Dasp<typename Csr::memory_space>::template View<T>;
   Csr A;
   View<std::uint32_t> order, offsets;
   View<std::int32_t> row_order, row_length;

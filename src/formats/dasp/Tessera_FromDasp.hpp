@@ -20,6 +20,7 @@
 /// the two check each other.
 
 namespace Tessera {
+namespace Experimental {
 
 /// A decoded matrix: plain CSR, values widened (exactly) to double, entries of a row in their stored order.
 struct DaspCsr {
@@ -29,13 +30,15 @@ struct DaspCsr {
   std::vector<double> values;
 };
 
+}  // namespace Experimental
+
 namespace Impl {
 
 /// Host copies of what the kernel reads, and the row lists that grow out of them.
 template <class MemorySpace>
 class DaspDecoder {
  public:
-  explicit DaspDecoder(const Dasp<MemorySpace>& d)
+  explicit DaspDecoder(const Experimental::Dasp<MemorySpace>& d)
       : d_(d),
         g_(d.geometry),
         values_(host_vector(d.values)),
@@ -50,7 +53,7 @@ class DaspDecoder {
         rows_(static_cast<std::size_t>(d.rows)),
         seen_(rows_.size(), false) {}
 
-  DaspCsr decode() {
+  Experimental::DaspCsr decode() {
     if (d_.rows > 0) {
       long_rows();
       medium_rows(DaspMedium1, 1);
@@ -62,7 +65,7 @@ class DaspDecoder {
       }
       for (std::uint32_t i = 0; i < d_.kernel_rows[DaspEmpty]; ++i) row_at(d_.first_position[DaspEmpty] + i);
     }
-    DaspCsr A;
+    Experimental::DaspCsr A;
     A.rows = d_.rows;
     A.cols = d_.cols;
     A.row_map.push_back(0);
@@ -270,7 +273,7 @@ class DaspDecoder {
     }
   }
 
-  const Dasp<MemorySpace>& d_;
+  const Experimental::Dasp<MemorySpace>& d_;
   const DaspGeometry& g_;
   std::vector<std::uint64_t> values_, irregular_values_;
   std::vector<std::int32_t> columns_, irregular_columns_, row_order_, runs_;
@@ -283,6 +286,8 @@ class DaspDecoder {
 
 }  // namespace Impl
 
+namespace Experimental {
+
 /// The matrix that a DASP format holds, as CSR on the host. Works with formats that were made or left without the
 /// update map. O(stored) time and about 50 bytes per entry of host memory; waits for the device. For tests and tools.
 /// @throw InvalidArgument  the format is inconsistent; the message says how
@@ -291,6 +296,7 @@ DaspCsr to_csr(const Dasp<MemorySpace>& d) {
   return Impl::DaspDecoder<MemorySpace>(d).decode();
 }
 
+}  // namespace Experimental
 }  // namespace Tessera
 
 #endif

@@ -63,7 +63,7 @@ inline DaspBins dasp_bins(const DaspOptions& o, const DaspGeometry& g, std::int6
 
 /// Sizes and places of the short classes and of everything that follows from the class sizes alone.
 template <class MemorySpace>
-void dasp_layout(Dasp<MemorySpace>& d, const DaspSummary& s, const DaspOptions& o) {
+void dasp_layout(Experimental::Dasp<MemorySpace>& d, const DaspSummary& s, const DaspOptions& o) {
   const DaspGeometry& g = d.geometry;
   std::int64_t n[DaspBins::sections];
   for (int i = 0; i < DaspBins::sections; ++i) n[i] = s.section_begin[i + 1] - s.section_begin[i];
@@ -143,7 +143,8 @@ void dasp_layout(Dasp<MemorySpace>& d, const DaspSummary& s, const DaspOptions& 
 }
 
 template <class MemorySpace>
-DaspBlockFunctor<MemorySpace> dasp_sets(const Dasp<MemorySpace>& d, const DaspOptions& o, std::int64_t first_step) {
+DaspBlockFunctor<MemorySpace> dasp_sets(const Experimental::Dasp<MemorySpace>& d, const DaspOptions& o,
+                                        std::int64_t first_step) {
   DaspBlockFunctor<MemorySpace> f;
   f.place = DaspPlacement<MemorySpace>(d.geometry);
   f.place.value_at = d.value_at;
@@ -169,7 +170,7 @@ DaspBlockFunctor<MemorySpace> dasp_sets(const Dasp<MemorySpace>& d, const DaspOp
 
 /// Units of the fill: blocks, short steps, groups of single rows.
 template <class MemorySpace>
-std::int64_t dasp_fill_units(const Dasp<MemorySpace>& d) {
+std::int64_t dasp_fill_units(const Experimental::Dasp<MemorySpace>& d) {
   constexpr std::int64_t singles = DaspFillData<MemorySpace>::singles_per_unit;
   return d.block_count + static_cast<std::int64_t>(d.runs.extent(0)) / 2 +
          (d.class_rows[DaspSingle] + singles - 1) / singles;
@@ -177,7 +178,7 @@ std::int64_t dasp_fill_units(const Dasp<MemorySpace>& d) {
 
 /// Writes the fill's description into the format's memory.
 template <class Exec, class MemorySpace>
-void dasp_describe_fill(const Exec& space, const Dasp<MemorySpace>& d, const DaspOptions& o) {
+void dasp_describe_fill(const Exec& space, const Experimental::Dasp<MemorySpace>& d, const DaspOptions& o) {
   DaspFillData<MemorySpace> f{dasp_sets(d, o, 0),
                               d.arguments(),
                               d.row_length,
@@ -202,7 +203,8 @@ void dasp_describe_fill(const Exec& space, const Dasp<MemorySpace>& d, const Das
 }
 
 template <class Stored, class Exec, class Memory, class Values, class Entries>
-void dasp_fill_as(const Exec& space, const Dasp<Memory>& d, const Values& values, const Entries& entries) {
+void dasp_fill_as(const Exec& space, const Experimental::Dasp<Memory>& d, const Values& values,
+                  const Entries& entries) {
   using Functor = DaspFillFunctor<Exec, Values, Entries, Stored>;
   const std::int64_t units = dasp_fill_units(d);
   if (units == 0) return;
@@ -214,7 +216,8 @@ void dasp_fill_as(const Exec& space, const Dasp<Memory>& d, const Values& values
 
 /// Of unmanaged Views; compiled once per type of numbers.
 template <class Exec, class Memory, class Values, class Entries>
-void dasp_fill_values(const Exec& space, const Dasp<Memory>& d, const Values& values, const Entries& entries) {
+void dasp_fill_values(const Exec& space, const Experimental::Dasp<Memory>& d, const Values& values,
+                      const Entries& entries) {
   if (d.precision == Precision::FP64) {
     dasp_fill_as<double>(space, d, values, entries);
   } else if (d.precision == Precision::FP16) {
@@ -226,6 +229,8 @@ void dasp_fill_values(const Exec& space, const Dasp<Memory>& d, const Values& va
 
 }  // namespace Impl
 
+namespace Experimental {
+
 /// Writes the values of `values` (nnz numbers in CSR order) into the format; `entries` as well if it is not empty.
 /// One kernel, no allocation, no wait.
 template <class Csr, class Exec>
@@ -233,6 +238,8 @@ void dasp_fill(const Exec& space, const Dasp<typename Csr::memory_space>& d, con
                const typename Csr::entries_type& entries) {
   Impl::dasp_fill_values(space, d, Impl::ValuesOf<Csr>(values), typename Impl::PatternOf<Csr>::entries_type(entries));
 }
+
+}  // namespace Experimental
 
 namespace Impl {
 
@@ -244,7 +251,7 @@ class DaspConversion {
   using Arena = Impl::Arena<Memory>;
 
   DaspConversion(const Exec& space, const Pattern& A, const DaspOptions& options, bool updatable,
-                 const KernelTable* backend, Dasp<Memory>& format)
+                 const KernelTable* backend, Experimental::Dasp<Memory>& format)
       : space_(space), A_(A), o_(options), updatable_(updatable), backend_(backend), d_(format) {}
 
   /// Returns scratch that must live until the numbers are filled in: it holds the map of a format without updates.
@@ -356,7 +363,7 @@ class DaspConversion {
   const DaspOptions& o_;
   bool updatable_;
   const KernelTable* backend_;
-  Dasp<Memory>& d_;
+  Experimental::Dasp<Memory>& d_;
   std::int64_t short_steps_ = 0;
   View<DaspSizes> sizes_;
   View<std::uint32_t> order_, offsets_;
@@ -366,11 +373,13 @@ class DaspConversion {
 /// Everything of the conversion but the numbers. Returns what must live until these are filled in.
 template <class Pattern, class Exec>
 std::shared_ptr<void> dasp_pattern(const Exec& space, const Pattern& A, const DaspOptions& o, bool updatable,
-                                   const KernelTable* backend, Dasp<typename Pattern::memory_space>& d) {
+                                   const KernelTable* backend, Experimental::Dasp<typename Pattern::memory_space>& d) {
   return DaspConversion<Pattern, Exec>(space, A, o, updatable, backend, d).run();
 }
 
 }  // namespace Impl
+
+namespace Experimental {
 
 /// Converts A for the block geometry of a backend. Deterministic; columns keep their order inside a row. Three
 /// allocations, of which one is released again; two waits.
@@ -404,6 +413,7 @@ Dasp<typename Csr::memory_space> to_dasp(const Exec& space, const Csr& A, const 
   return d;
 }
 
+}  // namespace Experimental
 }  // namespace Tessera
 
 #endif

@@ -20,6 +20,7 @@
 /// the conversion, so that the two check each other.
 
 namespace Tessera {
+namespace Experimental {
 
 /// What a slice turned out to hold; of a grouped slice all its rows.
 struct PackedDecodedSlice {
@@ -37,13 +38,15 @@ struct PackedCsr {
   std::vector<PackedDecodedSlice> slices;
 };
 
+}  // namespace Experimental
+
 namespace Impl {
 
 /// Host copies of what the kernel reads, and the row lists that grow out of them.
 template <class MemorySpace>
 class PackedDecoder {
  public:
-  explicit PackedDecoder(const PackedSlices<MemorySpace>& p)
+  explicit PackedDecoder(const Experimental::PackedSlices<MemorySpace>& p)
       : p_(p),
         slices_(host_vector(p.slices)),
         packets_(host_vector(p.packets)),
@@ -56,8 +59,8 @@ class PackedDecoder {
         seen_(rows_.size(), false),
         value_bytes_(stored_bytes()) {}
 
-  PackedCsr decode() {
-    PackedCsr A;
+  Experimental::PackedCsr decode() {
+    Experimental::PackedCsr A;
     A.rows = p_.rows;
     A.cols = p_.cols;
     A.row_map.push_back(0);
@@ -320,12 +323,12 @@ class PackedDecoder {
     sound(s.full_steps() <= s.steps(), "more full steps than steps");
   }
 
-  PackedDecodedSlice slice(std::size_t i) {
+  Experimental::PackedDecodedSlice slice(std::size_t i) {
     const PackedSlice& s = slices_[i];
     check_record(i, s);
     const Slots slots = take_apart(s);
     count(s);
-    PackedDecodedSlice d;
+    Experimental::PackedDecodedSlice d;
     d.lowest = p_.cols;
     const int units = p_.lanes >> s.log_lanes();
     std::int64_t in_last_step = 0;
@@ -433,7 +436,7 @@ class PackedDecoder {
     counted_.id_rows += s.has_ids() ? s.rows() : 0;
   }
   void check_summary() const {
-    const PackedSummary &a = p_.summary, &b = counted_;
+    const Experimental::PackedSummary &a = p_.summary, &b = counted_;
     sound(a.slices == b.slices, "the summary counts other slices");
     sound(a.parts == b.parts && a.split_rows == b.split_rows, "the summary counts other parts");
     sound(a.units == static_cast<std::int64_t>(bytes() / 32), "the summary counts other packets");
@@ -445,7 +448,7 @@ class PackedDecoder {
     sound(static_cast<std::size_t>(b.parts) == parts_.size(), "parts without slices");
   }
 
-  const PackedSlices<MemorySpace>& p_;
+  const Experimental::PackedSlices<MemorySpace>& p_;
   std::vector<PackedSlice> slices_;
   std::vector<std::uint64_t> packets_;
   std::vector<PackedPart> parts_;
@@ -457,10 +460,12 @@ class PackedDecoder {
   std::vector<bool> seen_, hub_;
   int value_bytes_;
   std::size_t next_ = 0;  // byte at which the next packet starts
-  PackedSummary counted_;
+  Experimental::PackedSummary counted_;
 };
 
 }  // namespace Impl
+
+namespace Experimental {
 
 /// The matrix that packed slices hold, as CSR on the host. O(stored) time and about 100 bytes per slot of host memory;
 /// waits for the device. For tests and tools.
@@ -470,6 +475,7 @@ PackedCsr to_csr(const PackedSlices<MemorySpace>& p) {
   return Impl::PackedDecoder<MemorySpace>(p).decode();
 }
 
+}  // namespace Experimental
 }  // namespace Tessera
 
 #endif

@@ -339,7 +339,7 @@ template <class Values, class Types>
 struct PackedValueFunctor {
   using Memory = typename Values::memory_space;
   template <class T>
-  using View = typename PackedSlices<Memory>::template View<T>;
+  using View = typename Experimental::PackedSlices<Memory>::template View<T>;
   using Stored = typename Types::Stored;
 
   Values values;

@@ -87,7 +87,7 @@ struct PackedCounts {
 /// Where the entries of each row lie in the matrix: row r has [begin(r), begin(r + step)).
 template <class MemorySpace>
 struct PackedRowMap {
-  typename PackedSlices<MemorySpace>::template View<std::int64_t> begin;
+  typename Experimental::PackedSlices<MemorySpace>::template View<std::int64_t> begin;
   std::int64_t step = 1;  // with column blocks the number of rows: a block ends where the next one begins
 
   KOKKOS_INLINE_FUNCTION std::int64_t length(std::int64_t row) const { return begin(row + step) - begin(row); }
@@ -98,7 +98,7 @@ struct PackedTypesOf {
   using exec = typename Csr::execution_space;
   using member = typename Kokkos::TeamPolicy<exec>::member_type;
   template <class T>
-  using View = typename PackedSlices<typename Csr::memory_space>::template View<T>;
+  using View = typename Experimental::PackedSlices<typename Csr::memory_space>::template View<T>;
   template <class T>
   using Scratch = Kokkos::View<T*, typename exec::scratch_memory_space, Kokkos::MemoryUnmanaged>;
   using Map = PackedRowMap<typename Csr::memory_space>;
@@ -277,7 +277,7 @@ struct PackedWindowScan : PackedTypesOf<Csr> {
   template <class T>
   using View = typename PackedTypesOf<Csr>::template View<T>;
   View<PackedWindow> window;
-  View<PackedSummary> total;
+  View<Experimental::PackedSummary> total;
 
   KOKKOS_INLINE_FUNCTION void init(PackedCounts& s) const { s.slices = s.parts = s.split = 0; }
   KOKKOS_INLINE_FUNCTION void join(PackedCounts& a, const PackedCounts& b) const {

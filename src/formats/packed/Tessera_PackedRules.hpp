@@ -107,8 +107,8 @@ inline PackedShape packed_shape(const PackedOptions& o, const SpmvFeatures& f, i
 
 /// How a launch divides the device.
 template <class MemorySpace>
-PackedVariant packed_variant(const PackedSlices<MemorySpace>& p, const SpmvFeatures& f) {
-  const PackedSummary& s = p.summary;
+PackedVariant packed_variant(const Experimental::PackedSlices<MemorySpace>& p, const SpmvFeatures& f) {
+  const Experimental::PackedSummary& s = p.summary;
   if (s.grouped_slots > 0 || p.hub_columns.extent(0) > 0) return PackedVariant::General;
   const bool free = s.index_slots[PackedIndexFree] * 2 > s.stored, brief = s.short_slices * 4 > s.slices * 3;
   if (brief && (free || (s.steps <= 3 * s.slices && f.nnz >= 1000000))) return PackedVariant::ShortSlices;

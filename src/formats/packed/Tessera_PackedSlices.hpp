@@ -13,6 +13,7 @@
 /// The packed-slices format as plain Views; what lies where: backends/interface/Tessera_PackedLayout.hpp.
 
 namespace Tessera {
+namespace Experimental {
 
 /// What the host must know of the conversion; filled on the device.
 struct PackedSummary {
@@ -25,6 +26,8 @@ struct PackedSummary {
   std::int64_t id_rows = 0;                            ///< rows that need a row id
 };
 
+/// Slices, their packets, and what the kernels need beside them. Experimental: its names may change between minor
+/// versions.
 template <class MemorySpace>
 struct PackedSlices {
   template <class T>
@@ -106,6 +109,7 @@ struct PackedSlices {
   }
 };
 
+}  // namespace Experimental
 }  // namespace Tessera
 
 #endif

@@ -72,7 +72,8 @@ struct PackedMoveFunctor : PackedTypesOf<Csr> {
 
 /// New packets for values in full; indices, row ids and masks move along. Two waits.
 template <class Pattern, class Exec>
-void packed_widen(const Exec& space, PackedSlices<typename Pattern::memory_space>& p, const KernelTable* backend) {
+void packed_widen(const Exec& space, Experimental::PackedSlices<typename Pattern::memory_space>& p,
+                  const KernelTable* backend) {
   using Memory = typename Pattern::memory_space;
   const auto slices = static_cast<std::int64_t>(p.slices.extent(0));
   typename Arena<Memory>::template View<PackedSizes> total;
@@ -98,6 +99,8 @@ void packed_widen(const Exec& space, PackedSlices<typename Pattern::memory_space
 }
 
 }  // namespace Impl
+
+namespace Experimental {
 
 /// New numbers for the same pattern. Stored in full: one kernel, no wait. In a value class: the numbers are looked at
 /// first, which waits once; numbers that leave the class are from then on stored in full, in new packets.
@@ -126,6 +129,7 @@ void packed_update(const Exec& space, PackedSlices<typename Csr::memory_space>& 
   Impl::packed_fill(space, p, Impl::ValuesOf<Csr>(values), map);
 }
 
+}  // namespace Experimental
 }  // namespace Tessera
 
 #endif

@@ -32,7 +32,7 @@ struct PackedClassFunctor {
   using Value = typename Values::non_const_value_type;
   using Encoder = PackedEncoder<PackedTypes<Value, PackedStorage::Full>, Value>;
   template <class T>
-  using View = typename PackedSlices<typename Values::memory_space>::template View<T>;
+  using View = typename Experimental::PackedSlices<typename Values::memory_space>::template View<T>;
   static constexpr int per_item = 32;
 
   Values values;
@@ -137,7 +137,7 @@ decltype(auto) dispatch_storage(PackedStorage storage, F&& f) {
 }
 
 template <class Value, class Exec, class Memory, class Values>
-void packed_fill_as(const Exec& space, const PackedSlices<Memory>& p, const Values& values,
+void packed_fill_as(const Exec& space, const Experimental::PackedSlices<Memory>& p, const Values& values,
                     const PackedRowMap<Memory>& map) {
   const std::int64_t slots = static_cast<std::int64_t>(p.slices.extent(0)) * p.lanes;
   if (p.storage == PackedStorage::Constant || slots == 0) return;
@@ -164,7 +164,7 @@ void packed_fill_as(const Exec& space, const PackedSlices<Memory>& p, const Valu
 /// Writes `values` (nnz numbers in CSR order) into the packets, in the class these have. One kernel, no wait. Compiled
 /// once per type of numbers.
 template <class Exec, class Memory, class Values>
-void packed_fill(const Exec& space, const PackedSlices<Memory>& p, const Values& values,
+void packed_fill(const Exec& space, const Experimental::PackedSlices<Memory>& p, const Values& values,
                  const PackedRowMap<Memory>& map) {
   switch (p.precision) {
     case Precision::FP64:
@@ -205,7 +205,7 @@ class PackedNumbers {
   virtual std::size_t bytes() const = 0;
   virtual void classify(const View<PackedClassFound>& found) const = 0;
   virtual PackedStorage storage(const PackedClassFound& found, std::vector<std::uint64_t>& dictionary) const = 0;
-  virtual void fill(const PackedSlices<Memory>& p, const PackedRowMap<Memory>& map) const = 0;
+  virtual void fill(const Experimental::PackedSlices<Memory>& p, const PackedRowMap<Memory>& map) const = 0;
 };
 
 template <class Exec, class Values>
@@ -223,7 +223,7 @@ class PackedNumbersOf final : public PackedNumbers<typename Values::memory_space
   PackedStorage storage(const PackedClassFound& found, std::vector<std::uint64_t>& dictionary) const override {
     return packed_class<Value>(found, dictionary);
   }
-  void fill(const PackedSlices<Memory>& p, const PackedRowMap<Memory>& map) const override {
+  void fill(const Experimental::PackedSlices<Memory>& p, const PackedRowMap<Memory>& map) const override {
     packed_fill(space_, p, values_, map);
   }
 

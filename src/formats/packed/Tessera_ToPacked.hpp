@@ -43,7 +43,7 @@ inline void check(const PackedOptions& o) {
 }
 
 template <class Exec, class Memory>
-void upload_dictionary(const Exec& space, PackedSlices<Memory>& p, const std::vector<std::uint64_t>& bits,
+void upload_dictionary(const Exec& space, Experimental::PackedSlices<Memory>& p, const std::vector<std::uint64_t>& bits,
                        std::size_t value_bytes) {
   std::uint64_t host[256] = {};
   for (std::size_t i = 0; i < bits.size(); ++i) {
@@ -58,7 +58,7 @@ void upload_dictionary(const Exec& space, PackedSlices<Memory>& p, const std::ve
 
 /// Places all packets anew for the class p has now, and makes room for them. One wait.
 template <class Pattern, class Exec>
-void place_packets(const Exec& space, PackedSlices<typename Pattern::memory_space>& p,
+void place_packets(const Exec& space, Experimental::PackedSlices<typename Pattern::memory_space>& p,
                    const typename Arena<typename Pattern::memory_space>::template View<PackedSizes>& total,
                    const KernelTable* backend) {
   using Arena = Impl::Arena<typename Pattern::memory_space>;
@@ -71,7 +71,7 @@ void place_packets(const Exec& space, PackedSlices<typename Pattern::memory_spac
                         scan);
   PackedSizes sizes{};
   fetch(space, backend, "Tessera::convert[packed] size of packets", sizes, total);
-  PackedSummary& summary = p.summary;
+  Experimental::PackedSummary& summary = p.summary;
   summary.units = sizes.units;
   summary.steps = sizes.steps;
   summary.stored = sizes.stored;
@@ -91,7 +91,7 @@ template <class Pattern, class Exec>
 class PackedConversion {
  public:
   using Memory = typename Pattern::memory_space;
-  using Format = PackedSlices<Memory>;
+  using Format = Experimental::PackedSlices<Memory>;
   template <class T>
   using View = typename Format::template View<T>;
 
@@ -135,12 +135,12 @@ class PackedConversion {
         o_.value_classes && numbers_.precision() == p_.precision && p_.nnz > 0 && hubs_ == 0 && p_.blocks == 1;
     const auto rows = static_cast<std::size_t>(shape_.rows * shape_.blocks);
     const auto groups = shape_.group > 1 ? (rows + shape_.group - 1) / shape_.group : 0;
-    View<PackedSummary> total;
+    View<Experimental::PackedSummary> total;
     View<PackedClassFound> class_found;
     std::size_t zeroed = 0;
     const auto scratch = Arena<Memory>::make(
         space_, backend_, "Tessera::packed::scratch", Lifetime::Temporary, [&](Arena<Memory>& arena) {
-          total = arena.template take<PackedSummary>(1);
+          total = arena.template take<Experimental::PackedSummary>(1);
           sizes = arena.template take<PackedSizes>(1);
           class_found = arena.template take<PackedClassFound>(classes ? 1 : 0);
           zeroed = arena.bytes();
@@ -165,7 +165,7 @@ class PackedConversion {
 
   /// Records, indices, and room for the packets. One wait.
   void write_structure(const DeviceFacts& device, const View<PackedSizes>& sizes) {
-    const PackedSummary& summary = p_.summary;
+    const Experimental::PackedSummary& summary = p_.summary;
     const auto slices = static_cast<std::size_t>(summary.slices);
     const auto shares = static_cast<std::size_t>(p_.blocks > 1 ? std::max(p_.blocks, device.compute_units) : 0);
     p_.structure_storage =
@@ -308,7 +308,7 @@ class PackedConversion {
     Kokkos::parallel_for("Tessera::convert[packed] shares", Kokkos::RangePolicy<Exec>(space_, 0, 1), f);
   }
 
-  void order_rows(const View<PackedSummary>& total) {
+  void order_rows(const View<Experimental::PackedSummary>& total) {
     if (shape_.group > 1) {
       PackedGroupFunctor<Pattern> group;
       group.columns = A_.entries();
@@ -338,7 +338,7 @@ class PackedConversion {
     Kokkos::parallel_scan("Tessera::convert[packed] windows", Kokkos::RangePolicy<Exec>(space_, 0, windows), scan);
   }
 
-  void write_slices(const PackedSummary& summary, const View<std::uint32_t>& slot) {
+  void write_slices(const Experimental::PackedSummary& summary, const View<std::uint32_t>& slot) {
     PackedSliceFunctor<Pattern> slice;
     slice.map = map_;
     slice.shape = shape_;
@@ -383,11 +383,13 @@ class PackedConversion {
 template <class Pattern, class Exec>
 void packed_pattern(const Exec& space, const Pattern& A, const PackedNumbers<typename Pattern::memory_space>& numbers,
                     const SpmvFeatures& features, const PackedOptions& o, bool updatable, const KernelTable* backend,
-                    const DeviceFacts& device, PackedSlices<typename Pattern::memory_space>& p) {
+                    const DeviceFacts& device, Experimental::PackedSlices<typename Pattern::memory_space>& p) {
   PackedConversion<Pattern, Exec>(space, A, numbers, features, o, backend, p).run(device, updatable);
 }
 
 }  // namespace Impl
+
+namespace Experimental {
 
 /// Converts A for waves of `lanes` lanes. Deterministic; columns keep their order inside a row. Two waits for sizes,
 /// and one more where hub columns or column blocks are considered. Peak extra memory besides the format: 4 bytes per
@@ -418,6 +420,7 @@ PackedSlices<typename Csr::memory_space> to_packed(const Exec& space, const Csr&
   return p;
 }
 
+}  // namespace Experimental
 }  // namespace Tessera
 
 #endif

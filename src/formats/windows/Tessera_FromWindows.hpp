@@ -19,6 +19,7 @@
 /// the two check each other.
 
 namespace Tessera {
+namespace Experimental {
 
 /// A decoded matrix: plain CSR, columns of a row ascending.
 struct WindowCsr {
@@ -27,6 +28,8 @@ struct WindowCsr {
   std::vector<std::int32_t> entries;
   std::vector<std::uint64_t> bits;  ///< of the values, in the storage type of the format's precision
 };
+
+}  // namespace Experimental
 
 namespace Impl {
 
@@ -66,8 +69,8 @@ class WindowDecoder {
     sound(list.empty() || list.back().first <= column, "columns of a window descend");
     list.emplace_back(column, value);
   }
-  WindowCsr finish() const {
-    WindowCsr A;
+  Experimental::WindowCsr finish() const {
+    Experimental::WindowCsr A;
     A.rows = rows_;
     A.cols = cols_;
     A.row_map.push_back(0);
@@ -90,6 +93,8 @@ class WindowDecoder {
 };
 
 }  // namespace Impl
+
+namespace Experimental {
 
 /// The entries of an ME-BCRS or SR-BCRS matrix whose stored bits are not all zero: an entry +0 of the pattern, or one
 /// that was rounded to +0, cannot be told from the padding of a vector and is left out (-0 is kept). Copies the format
@@ -165,6 +170,7 @@ WindowCsr from_panels(const Panels<Memory>& f) {
   return decoder.finish();
 }
 
+}  // namespace Experimental
 }  // namespace Tessera
 
 #endif

@@ -14,10 +14,13 @@
 /// Multiplications on Tensor Cores", PPoPP'25, section 4.4] as plain Views.
 
 namespace Tessera {
+namespace Experimental {
 
 /// Windows of vector_length rows; of each window only the column vectors with an entry, ascending by column; values in
-/// blocks of `depth` vectors, each row-major, the last block of a window as narrow as it is (`padded`: filled up, with
-/// column -1). A row that repeats a column gets as many vectors of that column.
+/// blocks of `depth` of them, each row-major, the last block of a window as narrow as it is (`padded`: filled up, with
+/// column -1). A row that repeats a column gets as many column vectors of it.
+///
+/// Experimental: its names may change between minor versions.
 template <class MemorySpace>
 struct MeBcrs {
   template <class T>
@@ -74,6 +77,7 @@ struct MeBcrs {
   }
 };
 
+}  // namespace Experimental
 }  // namespace Tessera
 
 #endif

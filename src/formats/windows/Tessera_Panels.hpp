@@ -13,6 +13,7 @@
 /// Panels as plain Views.
 
 namespace Tessera {
+namespace Experimental {
 
 /// Windows of geometry.rows rows. The distinct columns of a window, ascending, stand in blocks of geometry.depth, the
 /// last one padded with column -1. A block has a packet of its columns, a bitmap of the slots that hold an entry, row
@@ -21,6 +22,8 @@ namespace Tessera {
 ///
 /// Bytes: v nnz + blocks (4 packet_words + padding) + 4 windows, with v bytes per value and room for as much padding as
 /// there may be at most, 16 - v bytes per block.
+///
+/// Experimental: its names may change between minor versions.
 template <class MemorySpace>
 struct Panels {
   template <class T>
@@ -72,6 +75,7 @@ struct Panels {
   }
 };
 
+}  // namespace Experimental
 }  // namespace Tessera
 
 #endif

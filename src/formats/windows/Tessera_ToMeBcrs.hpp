@@ -45,14 +45,15 @@ struct MeBcrsFillFunctor : WindowFunctors<Pattern>::Base {
 /// A format without its numbers, and what their fill needs.
 template <class Pattern>
 struct MeBcrsPattern {
-  MeBcrs<typename Pattern::memory_space> format;
+  Experimental::MeBcrs<typename Pattern::memory_space> format;
   std::optional<WindowUnion<Pattern>> windows;  ///< none where there are no entries
 };
 
 /// Everything of the conversion but the numbers; sizes and options of `f` are set.
 template <class Pattern, class Exec>
-MeBcrsPattern<Pattern> me_bcrs_pattern(const Exec& space, const Pattern& A, MeBcrs<typename Pattern::memory_space> f,
-                                       int max_blocks, bool updatable, const KernelTable* backend,
+MeBcrsPattern<Pattern> me_bcrs_pattern(const Exec& space, const Pattern& A,
+                                       Experimental::MeBcrs<typename Pattern::memory_space> f, int max_blocks,
+                                       bool updatable, const KernelTable* backend,
                                        const typename WindowFunctors<Pattern>::Order& row_order) {
   using F = WindowFunctors<Pattern>;
   using Arena = Impl::Arena<typename Pattern::memory_space>;
@@ -102,6 +103,8 @@ MeBcrsPattern<Pattern> me_bcrs_pattern(const Exec& space, const Pattern& A, MeBc
 }
 
 }  // namespace Impl
+
+namespace Experimental {
 
 /// Converts A, which is not changed and not kept, to ME-BCRS, or SR-BCRS if options.padded [Shi et al., PPoPP'25].
 /// Columns of rows may be unsorted and may repeat; vectors ascend by column in each window, copies of a column in the
@@ -170,6 +173,7 @@ void update_me_bcrs(const Exec& space, const MeBcrs<Memory>& f, const Csr& A, co
   Impl::spmm_update(space, f, A, values, "update_me_bcrs");
 }
 
+}  // namespace Experimental
 }  // namespace Tessera
 
 #endif

@@ -138,7 +138,7 @@ inline void check_panel_geometry(const PanelGeometry& g, Precision precision) {
 /// A format without its numbers, and what their fill needs.
 template <class Pattern>
 struct PanelPattern {
-  Panels<typename Pattern::memory_space> format;
+  Experimental::Panels<typename Pattern::memory_space> format;
   std::optional<WindowUnion<Pattern>> windows;  ///< none where there are no entries
   std::optional<typename PanelFunctors<Pattern>::Slots> slots;
 };
@@ -241,7 +241,7 @@ class PanelConversion {
   const KernelTable* backend_;
   const Order& order_;
   PanelPattern<Pattern> result_;
-  Panels<Memory>& f_;
+  Experimental::Panels<Memory>& f_;
   std::size_t packet_words_ = 0;
 };
 
@@ -253,6 +253,8 @@ PanelPattern<Pattern> panel_pattern(const Exec& space, const Pattern& A, const P
 }
 
 }  // namespace Impl
+
+namespace Experimental {
 
 /// Converts A, which is not changed and not kept, to panels. Columns of rows may be unsorted and may repeat; vectors
 /// ascend by column in each window, copies of a column in the order in which rows repeat it (the m-th entry of a column
@@ -308,6 +310,7 @@ void update_panels(const Exec& space, const Panels<Memory>& f, const Csr& A, con
   Impl::spmm_update(space, f, A, values, "update_panels");
 }
 
+}  // namespace Experimental
 }  // namespace Tessera
 
 #endif
