@@ -51,18 +51,34 @@ PlanMatrixOf<Csr> plan_matrix(const Csr& A) {
             typename To::values_type(A.values().data(), A.nnz()));
 }
 
+/// f(engine) for the engine that a plan has, if it has one already. Comparisons, where std::visit calls through a
+/// table: a product of a small matrix takes no longer than the call.
+template <std::size_t First = 1, class Engines, class F>
+void with_engine(Engines& engines, F&& f) {
+  static_assert(std::is_same_v<std::variant_alternative_t<0, std::remove_const_t<Engines>>, std::monostate>);
+  if constexpr (First < std::variant_size_v<std::remove_const_t<Engines>>) {
+    if (auto* engine = std::get_if<First>(&engines)) return f(*engine);
+    with_engine<First + 1>(engines, f);
+  }
+}
+
 /// Operation says what differs between operations:
 ///
 ///     Csr, Options, Algorithm, Choice, Features
-///     Engine               a std::variant of engines; each has format_bytes(), update(space, A), describe(statistics)
+///     Engine               a std::variant of std::monostate and engines; each has format_bytes(), update(space, A) and
+///                          describe(statistics)
 ///     name, options_name   "spmv", "SpmvOptions"
+///     transposes           whether there are products with op(A) = A^T (options.prepare_transpose)
 ///     trials               applies that are timed together where candidates are measured
 ///     choose(options)      the choices that need no look at the matrix
 ///     look(...)            features of the matrix, where the choice wants them, and what follows from them
 ///     make(...)            the engine of an algorithm
 ///     apply(plan, ...)     a product
 ///     Trial                operands of its own for a product to be timed; measurable(choice) whether they fit
+///     describe(features, statistics)
 ///     workspace(engine, columns), usual_columns(options), forced_algorithm()
+///
+/// Options have algorithm (with Auto), selection, updatable and workspace.
 template <class Operation>
 class PlanBody {
  public:
@@ -136,12 +152,14 @@ PlanBody<Operation>::PlanBody(const Exec& space, const Csr& A, const Options& op
   if (options.selection == Selection::Measure && can_measure) measure(space);
   options_.algorithm = choice_.algorithm;
   options_.backend = choice_.backend;
-  if (options.prepare_transpose) {
-    transposed_ = transpose(space, A);
-    Options inner = options;
-    inner.prepare_transpose = false;
-    inner.workspace = {};
-    transpose_plan_ = std::make_unique<PlanBody>(space, transposed_->view(), inner);
+  if constexpr (Operation::transposes) {
+    if (options.prepare_transpose) {
+      transposed_ = transpose(space, A);
+      Options inner = options;
+      inner.prepare_transpose = false;
+      inner.workspace = {};
+      transpose_plan_ = std::make_unique<PlanBody>(space, transposed_->view(), inner);
+    }
   }
   setup_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (verbose()) report();
@@ -211,12 +229,9 @@ void PlanBody<Operation>::update_values(const Exec& space, const typename Csr::v
   require<StalePlan>(options_.updatable,
                      [] { return std::string("update_values: the plan was made with updatable = false"); });
   csr_ = Csr(csr_.rows(), csr_.cols(), csr_.row_map(), csr_.entries(), values);
-  std::visit(
-      [&](auto& engine) {
-        if constexpr (!std::is_same_v<std::decay_t<decltype(engine)>, std::monostate>) engine.update(space, csr_);
-      },
-      engine_);
-  if (transpose_plan_) {
+  with_engine(engine_, [&](auto& engine) { engine.update(space, csr_); });
+  if constexpr (Operation::transposes) {
+    if (!transpose_plan_) return;
     update_transposed_values(space, *transposed_, values);
     transpose_plan_->update_values(space, transposed_->view().values());
   }
@@ -237,20 +252,15 @@ bool PlanBody<Operation>::matches(const Csr& A) const noexcept {
 
 template <class Operation>
 std::size_t PlanBody<Operation>::workspace_bytes(std::int64_t columns) const {
-  return Operation::workspace(engine_, columns);
+  std::size_t bytes = 0;
+  with_engine(engine_, [&](const auto& engine) { bytes = Operation::workspace(engine, columns); });
+  return bytes;
 }
 
 template <class Operation>
 std::size_t PlanBody<Operation>::format_bytes() const {
-  const std::size_t own = std::visit(
-      [](const auto& engine) -> std::size_t {
-        if constexpr (std::is_same_v<std::decay_t<decltype(engine)>, std::monostate>) {
-          return 0;
-        } else {
-          return engine.format_bytes();
-        }
-      },
-      engine_);
+  std::size_t own = 0;
+  with_engine(engine_, [&](const auto& engine) { own = engine.format_bytes(); });
   return own + (transpose_plan_ ? transpose_plan_->format_bytes() : 0);
 }
 
@@ -274,14 +284,10 @@ Statistics PlanBody<Operation>::statistics() const {
   s.launches = choice_.backend == Backend::Reference ? 0 : 1;
   s.fallback_taken = choice_.fallback;
   s.transpose_prepared = transpose_plan_ != nullptr;
-  std::visit(
-      [&](const auto& engine) {
-        if constexpr (!std::is_same_v<std::decay_t<decltype(engine)>, std::monostate>) engine.describe(s);
-      },
-      engine_);
+  with_engine(engine_, [&](const auto& engine) { engine.describe(s); });
   s.workspace_bytes = workspace_bytes(Operation::usual_columns(options_));
   s.padding_ratio = s.nnz > 0 ? static_cast<double>(s.stored) / static_cast<double>(s.nnz) - 1 : 0;
-  if (features_) s.row_max = features_->longest;
+  if (features_) Operation::describe(*features_, s);
   return s;
 }
 
@@ -299,7 +305,7 @@ struct PlanAccess {
   template <class Format, class Plan>
   static const Format* format(const Plan& plan) {
     const Format* found = nullptr;
-    std::visit([&](const auto& engine) { look<Format>(engine, found, 0); }, plan.body_->engine());
+    with_engine(plan.body_->engine(), [&](const auto& engine) { look<Format>(engine, found, 0); });
     return found;
   }
 

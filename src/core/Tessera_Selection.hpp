@@ -27,7 +27,7 @@ struct Candidate {
 /// What a selection decided.
 template <class Algorithm>
 struct Choice {
-  Algorithm algorithm = Algorithm::Csr;
+  Algorithm algorithm = Algorithm::Auto;
   Backend backend = Backend::Kokkos;
   Precision precision = Precision::FP64;
   bool fallback = false;

@@ -35,6 +35,7 @@ struct SpmmOperation {
   using Plan = PlanBody<SpmmOperation>;
   static constexpr const char* name = "spmm";
   static constexpr const char* options_name = "SpmmOptions";
+  static constexpr bool transposes = true;
   static constexpr int trials = 5;
   static constexpr bool floats = std::is_same_v<Value, float>;
 
@@ -54,17 +55,11 @@ struct SpmmOperation {
   static void apply(const Plan& plan, const Exec& space, double alpha, const DenseInput<BT>& b, double beta,
                     const Dense<CT>& c);
 
-  static std::size_t workspace(const Engine& engine, std::int64_t columns) {
-    return std::visit(
-        [&](const auto& e) -> std::size_t {
-          if constexpr (std::is_same_v<std::decay_t<decltype(e)>, std::monostate>) {
-            return 0;
-          } else {
-            return e.workspace_bytes(columns);
-          }
-        },
-        engine);
+  template <class E>
+  static std::size_t workspace(const E& engine, std::int64_t columns) {
+    return engine.workspace_bytes(columns);
   }
+  static void describe(const Features& features, Statistics& s) { s.row_max = features.longest; }
 
   class Trial {
    public:
@@ -137,15 +132,11 @@ void SpmmOperation<Csr>::apply(const Plan& plan, const Exec& space, double alpha
     pieces.count = c.rows;
     return ge_spmm(space, alpha, A, b.matrix, beta, c, pieces);
   }
-  std::visit(
-      [&](const auto& engine) {
-        using E = std::decay_t<decltype(engine)>;
-        constexpr bool any_types = std::is_same_v<E, SpmmReferenceEngine<Csr>> || std::is_same_v<E, GeSpmmEngine<Csr>>;
-        if constexpr (!std::is_same_v<E, std::monostate> && (any_types || possible)) {
-          engine.apply(space, alpha, b.matrix, b.span, beta, c);
-        }
-      },
-      plan.engine());
+  with_engine(plan.engine(), [&](const auto& engine) {
+    using E = std::decay_t<decltype(engine)>;
+    constexpr bool any_types = std::is_same_v<E, SpmmReferenceEngine<Csr>> || std::is_same_v<E, GeSpmmEngine<Csr>>;
+    if constexpr (any_types || possible) engine.apply(space, alpha, b.matrix, b.span, beta, c);
+  });
 }
 
 }  // namespace Impl

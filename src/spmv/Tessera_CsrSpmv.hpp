@@ -4,6 +4,7 @@
 #define TESSERA_SPMV_CSR_SPMV_HPP
 
 #include <cstdint>
+#include <string>
 
 #include "Tessera_CsrView.hpp"
 #include "backends/interface/Tessera_StoreResult.hpp"
@@ -107,7 +108,8 @@ void csr_spmv(const Exec& space, double alpha, const Csr& A, const X& x, double 
   if constexpr (Compat::is_host_v<Exec>) {
     const auto nnz = static_cast<std::int64_t>(A.nnz());
     const Shares shares = Shares::of(space, rows, nnz + rows, 256, 100000);
-    for_each_share("Tessera::spmv[csr]", space, shares, CsrHostFunctor<Csr, X, Y>{f, shares, nnz >= 20 * rows});
+    static const std::string label("Tessera::spmv[csr]");
+    for_each_share(label, space, shares, CsrHostFunctor<Csr, X, Y>{f, shares, nnz >= 20 * rows});
   } else {
     // As many lanes per row as the mean row has entries, a power of two; 256 threads per team.
     const std::int64_t mean = static_cast<std::int64_t>(A.nnz()) / rows;

@@ -101,7 +101,8 @@ void packed_spmv_host(const Exec& space, const SpmvPackedArgs& a, int lanes) {
                                                              : host_packed_fp32;
   const std::int64_t work = PackedHostFunctor::work_before(a, a.slice_count - 1) + 1;
   const Shares shares = Shares::of(space, a.slice_count, work, 64, 1 << 15);  // units of 32 bytes
-  for_each_share("Tessera::spmv[packed]", space, shares, PackedHostFunctor{a, run, shares});
+  static const std::string label("Tessera::spmv[packed]");
+  for_each_share(label, space, shares, PackedHostFunctor{a, run, shares});
   // Parts are the first slices.
   const std::int64_t parts = first_item(a.slice_count, [&](std::int64_t s) { return !a.slices[s].part(); });
   if (parts == 0) return;

@@ -33,6 +33,7 @@ struct SpmvOperation {
   using Plan = PlanBody<SpmvOperation>;
   static constexpr const char* name = "spmv";
   static constexpr const char* options_name = "SpmvOptions";
+  static constexpr bool transposes = true;
   static constexpr int trials = 10;
 
   static Algorithm forced_algorithm() { return forced_spmv_algorithm(); }
@@ -49,17 +50,11 @@ struct SpmvOperation {
   static void apply(const Plan& plan, const Exec& space, double alpha, const Vectors<const XT>& x, double beta,
                     const Vectors<YT>& y);
 
-  static std::size_t workspace(const Engine& engine, std::int64_t) {
-    return std::visit(
-        [](const auto& e) -> std::size_t {
-          if constexpr (std::is_same_v<std::decay_t<decltype(e)>, std::monostate>) {
-            return 0;
-          } else {
-            return e.workspace_bytes();
-          }
-        },
-        engine);
+  template <class E>
+  static std::size_t workspace(const E& engine, std::int64_t) {
+    return engine.workspace_bytes();
   }
+  static void describe(const Features& features, Statistics& s) { s.row_max = features.longest; }
 
   class Trial {
    public:
@@ -125,15 +120,11 @@ void SpmvOperation<Csr>::apply(const Plan& plan, const Exec& space, double alpha
     return scale_dense<AccumulatorOf<Value, XT, YT>>(space, "Tessera::spmv[scale]", beta, dense_of(y));
   }
   if (mixed) return CsrEngine<Csr>(A, false).apply(space, alpha, x, beta, y);
-  std::visit(
-      [&](const auto& engine) {
-        using E = std::decay_t<decltype(engine)>;
-        constexpr bool any_types = std::is_same_v<E, CsrEngine<Csr>> || std::is_same_v<E, Csr5Engine<Csr>>;
-        if constexpr (!std::is_same_v<E, std::monostate> && (any_types || possible)) {
-          engine.apply(space, alpha, x, beta, y);
-        }
-      },
-      plan.engine());
+  with_engine(plan.engine(), [&](const auto& engine) {
+    using E = std::decay_t<decltype(engine)>;
+    constexpr bool any_types = std::is_same_v<E, CsrEngine<Csr>> || std::is_same_v<E, Csr5Engine<Csr>>;
+    if constexpr (any_types || possible) engine.apply(space, alpha, x, beta, y);
+  });
 }
 
 }  // namespace Impl
