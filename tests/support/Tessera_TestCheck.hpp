@@ -42,6 +42,10 @@ struct TypeFacts<bhalf_t> {
   static double largest() { return std::ldexp(1.9921875, 127); }
 };
 
+/// What sums of products of these types are taken in.
+template <class... T>
+using SumOf = std::conditional_t<(std::is_same_v<T, double> || ...), double, float>;
+
 struct Scaling {
   double alpha = 1, beta = 0;
 };
