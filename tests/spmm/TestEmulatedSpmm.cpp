@@ -60,27 +60,17 @@ using Suites = ::testing::Types<SpmmSuite<Exec, double>, SpmmSuite<Exec, float>,
 #endif
 TYPED_TEST_SUITE(EmulatedSpmm, Suites);
 
-TYPED_TEST(EmulatedSpmm, EveryShape) {
-  this->each([](auto& suite) { suite.every_shape({5, 40}); });
-}
-TYPED_TEST(EmulatedSpmm, EveryWidth) {
-  this->each([](auto& suite) { suite.every_width(mixed(), {0, 1, 3, 8, 17, 31, 33, 64, 100, 130}); });
-}
+TYPED_TEST(EmulatedSpmm, EveryShape) { TESSERA_EACH(every_shape({5, 40})); }
+TYPED_TEST(EmulatedSpmm, EveryWidth) { TESSERA_EACH(every_width(mixed(), {0, 1, 3, 8, 17, 31, 33, 64, 100, 130})); }
 TYPED_TEST(EmulatedSpmm, EveryWidthOfNarrowBlocks) {
   this->each([](auto& suite) {
     suite.options.num_columns_hint = 32;
     suite.every_width(mixed(), {1, 16, 32, 65});
   });
 }
-TYPED_TEST(EmulatedSpmm, EveryScaling) {
-  this->each([](auto& suite) { suite.every_scaling(mixed(), 19); });
-}
-TYPED_TEST(EmulatedSpmm, UndefinedOperands) {
-  this->each([](auto& suite) { suite.undefined_operands(mixed(), 13); });
-}
-TYPED_TEST(EmulatedSpmm, BadRowsOfB) {
-  this->each([](auto& suite) { suite.bad_rows_of_b(mixed(), 9); });
-}
+TYPED_TEST(EmulatedSpmm, EveryScaling) { TESSERA_EACH(every_scaling(mixed(), 19)); }
+TYPED_TEST(EmulatedSpmm, UndefinedOperands) { TESSERA_EACH(undefined_operands(mixed(), 13)); }
+TYPED_TEST(EmulatedSpmm, BadRowsOfB) { TESSERA_EACH(bad_rows_of_b(mixed(), 9)); }
 TYPED_TEST(EmulatedSpmm, SplitWindowsAndRows) {
   this->each([](auto& suite) {
     suite.options.panels.max_blocks = 1;
@@ -99,17 +89,11 @@ TYPED_TEST(EmulatedSpmm, RowsOfEveryKind) {
   });
 }
 TYPED_TEST(EmulatedSpmm, TransposedProductAndNewValues) {
-  this->each([](auto& suite) { suite.transposed_product_and_new_values(mixed(), 21); });
+  TESSERA_EACH(transposed_product_and_new_values(mixed(), 21));
 }
-TYPED_TEST(EmulatedSpmm, Deterministic) {
-  this->each([](auto& suite) { suite.deterministic(heavy(), 12); });
-}
-TYPED_TEST(EmulatedSpmm, NoAllocation) {
-  this->each([](auto& suite) { suite.no_allocation(mixed(), 12); });
-}
-TYPED_TEST(EmulatedSpmm, Ones) {
-  this->each([](auto& suite) { suite.ones(5); });
-}
+TYPED_TEST(EmulatedSpmm, Deterministic) { TESSERA_EACH(deterministic(heavy(), 12)); }
+TYPED_TEST(EmulatedSpmm, NoAllocation) { TESSERA_EACH(no_allocation(mixed(), 12)); }
+TYPED_TEST(EmulatedSpmm, Ones) { TESSERA_EACH(ones(5)); }
 
 // Long pieces first, then those of middle length; where B is large, those of cut rows first, if they are few. Each
 // entry lies in one piece, and the partial sums of a row are numbered as its entries follow each other.

@@ -150,6 +150,9 @@ std::vector<Y> product(const Plan& plan, Scaling s, const std::vector<X>& x, con
   return product<Form>(plan, Op::NoTrans, s, x, y0);
 }
 
+/// In a typed test: a member of every suite that the fixture's each() makes.
+#define TESSERA_EACH(member) this->each([](auto& suite) { suite.member; })
+
 /// Sets an environment variable for the life of the object.
 class Environment {
  public:

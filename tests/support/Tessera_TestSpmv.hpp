@@ -384,7 +384,6 @@ class FormatSpmv : public ::testing::Test {
     }
   }
 };
-#define TESSERA_EACH(member) this->each([](auto& suite) { suite.member; })
 TYPED_TEST_SUITE_P(FormatSpmv);
 TYPED_TEST_P(FormatSpmv, EveryShape) { TESSERA_EACH(every_shape()); }
 TYPED_TEST_P(FormatSpmv, EveryOption) { TESSERA_EACH(every_option()); }
