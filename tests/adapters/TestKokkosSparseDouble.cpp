@@ -6,8 +6,8 @@
 namespace Tessera {
 namespace Testing {
 
-// With those of the other file: every pair of a scalar, an ordinal and an offset.
-using DoubleTypes = ::testing::Types<TypesOf<double, int, std::size_t>, TypesOf<double, std::int64_t, int>>;
+// With those of the other files: every pair of a scalar and an offset, and another ordinal.
+using DoubleTypes = ::testing::Types<TypesOf<double, int, std::size_t>, TypesOf<double, int, int>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(Double, KokkosSparseCases, DoubleTypes);
 
 }  // namespace Testing

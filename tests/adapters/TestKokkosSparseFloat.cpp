@@ -6,8 +6,8 @@
 namespace Tessera {
 namespace Testing {
 
-// With those of the other file: every pair of a scalar, an ordinal and an offset.
-using FloatTypes = ::testing::Types<TypesOf<float, int, int>, TypesOf<float, std::int64_t, std::size_t>>;
+// With those of the other files: every pair of a scalar and an offset, and another ordinal.
+using FloatTypes = ::testing::Types<TypesOf<float, int, std::size_t>, TypesOf<float, int, int>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(Float, KokkosSparseCases, FloatTypes);
 
 }  // namespace Testing

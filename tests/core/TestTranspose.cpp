@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "core/Tessera_Transpose.hpp"
+#include "support/Tessera_TestCases.hpp"
 #include "support/Tessera_TestCheck.hpp"
-#include "support/Tessera_TestShapes.hpp"
 
 namespace Tessera {
 namespace Testing {

@@ -1,57 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-// The kernels of packed slices on the device itself: the list of the emulated waves, many repetitions where the order
-// of arrival varies, hub columns in shared memory and beyond its size, streams, and capture in a CUDA graph (which also
-// proves that apply neither allocates nor waits: both end a capture).
+// The kernels of packed slices on the device itself: the lists of formats and of the emulated waves, many repetitions
+// where the order of arrival varies, hub columns in shared memory and beyond its size, streams, and capture in a CUDA
+// graph (which also proves that apply neither allocates nor waits: both end a capture).
 
 #include <gtest/gtest.h>
 
-#include "support/Tessera_TestDevice.hpp"
 #include "support/Tessera_TestPacked.hpp"
+#if defined(KOKKOS_ENABLE_CUDA)
+#include "device/OwnStream.hpp"
+#endif
 
 namespace Tessera {
 namespace Testing {
 
-template <class Scalar>
-class DevicePacked : public ::testing::Test {
- protected:
-  void SetUp() override {
-    const std::string reason = why_no_matrix_unit();
-    if (!reason.empty()) GTEST_SKIP() << reason;
-  }
-  using Suite = PackedSuite<Kokkos::DefaultExecutionSpace, Scalar>;
-  Suite suite{Backend::Auto};
-};
-using Scalars = ::testing::Types<double, float, half_t, bhalf_t>;
-TYPED_TEST_SUITE(DevicePacked, Scalars);
+using Exec = Kokkos::DefaultExecutionSpace;
+using PackedSuites = ::testing::Types<PackedSuite<Exec, double>, PackedSuite<Exec, float>, PackedSuite<Exec, half_t>,
+                                      PackedSuite<Exec, bhalf_t>>;
+INSTANTIATE_TYPED_TEST_SUITE_P(DevicePacked, FormatSpmv, PackedSuites);
 
-TYPED_TEST(DevicePacked, EveryShape) { this->suite.every_shape(); }
-TYPED_TEST(DevicePacked, EveryOption) { this->suite.every_option(); }
-TYPED_TEST(DevicePacked, AwkwardSizes) { this->suite.awkward_sizes(); }
-TYPED_TEST(DevicePacked, ManyWindows) { this->suite.many_windows(); }
-TYPED_TEST(DevicePacked, UnsortedColumns) { this->suite.unsorted_columns(); }
-TYPED_TEST(DevicePacked, EveryScaling) { this->suite.every_scaling(); }
-TYPED_TEST(DevicePacked, SeveralVectors) { this->suite.several_vectors(); }
-TYPED_TEST(DevicePacked, UnusedColumns) { this->suite.unused_columns(); }
-TYPED_TEST(DevicePacked, MaskedSteps) { this->suite.masked_steps(); }
-TYPED_TEST(DevicePacked, BadNeighbours) { this->suite.bad_neighbours(); }
-TYPED_TEST(DevicePacked, UndefinedVectors) { this->suite.undefined_vectors(); }
-TYPED_TEST(DevicePacked, ClassesChangeNoBit) { this->suite.classes_change_no_bit(); }
-TYPED_TEST(DevicePacked, NewValues) { this->suite.new_values(); }
-TYPED_TEST(DevicePacked, HubColumns) { this->suite.hub_columns(); }
-TYPED_TEST(DevicePacked, ColumnBlocks) { this->suite.column_blocks(); }
-TYPED_TEST(DevicePacked, TransposedProductsAndNewValues) { this->suite.transposed_products_and_new_values(); }
-TYPED_TEST(DevicePacked, Deterministic) { this->suite.deterministic(20); }
-TYPED_TEST(DevicePacked, NoAllocation) { this->suite.no_allocation(); }
-TYPED_TEST(DevicePacked, OwnWorkspace) { this->suite.own_workspace(); }
-
+template <class Suite>
+class DevicePacked : public FormatSpmv<Suite> {};
+TYPED_TEST_SUITE(DevicePacked, PackedSuites);
+TYPED_TEST(DevicePacked, MaskedSteps) { TESSERA_EACH(masked_steps()); }
+TYPED_TEST(DevicePacked, ClassesChangeNoBit) { TESSERA_EACH(classes_change_no_bit()); }
+TYPED_TEST(DevicePacked, NewValues) { TESSERA_EACH(new_values()); }
+TYPED_TEST(DevicePacked, HubColumns) { TESSERA_EACH(hub_columns()); }
+TYPED_TEST(DevicePacked, ColumnBlocks) { TESSERA_EACH(column_blocks()); }
 // So many hubs that shared memory cannot hold them, in a matrix that has as many columns.
 TYPED_TEST(DevicePacked, ManyHubs) {
-  for (const int hubs : {8192, 20480, 32768, 65536}) {
-    const auto suite = this->suite.with(TestFixture::Suite::hubs(hubs));
-    suite.expect_pattern(generate("rmat:scale=17:degree=8"), "hubs " + std::to_string(hubs));
-  }
+  this->each([](auto& suite) {
+    for (const int hubs : {8192, 20480, 32768, 65536}) {
+      suite.options.packed.hubs = hubs;
+      suite.expect_pattern(generate("rmat:scale=17:degree=8"), "hubs " + std::to_string(hubs));
+    }
+  });
 }
 
 #if defined(KOKKOS_ENABLE_CUDA)
@@ -63,7 +47,7 @@ class PackedStreams : public ::testing::Test {
   using Matrix = HostMatrix<Scalar>;
   using Device = DeviceMatrix<Exec, Scalar>;
   using Plan = SpmvPlan<typename Device::Csr>;
-  using Sum = std::conditional_t<std::is_same_v<Scalar, double>, double, float>;
+  using Sum = SumOf<Scalar>;
 
  protected:
   static constexpr const char* spec = "web:n=20011:tail=1.2:longest=15000";
@@ -103,6 +87,7 @@ class PackedStreams : public ::testing::Test {
   std::vector<Sum> y;
   DeviceVector<Exec, Scalar> dx;
 };
+using Scalars = ::testing::Types<double, float, half_t, bhalf_t>;
 TYPED_TEST_SUITE(PackedStreams, Scalars);
 
 TYPED_TEST(PackedStreams, SetUpAndProductOnAnotherStream) {

@@ -7,11 +7,12 @@
 #include <gtest/gtest.h>
 
 #include "Tessera_Spmv.hpp"
+#include "support/Tessera_TestCases.hpp"
 #include "support/Tessera_TestCheck.hpp"
 #include "support/Tessera_TestDevice.hpp"
-#include "support/Tessera_TestShapes.hpp"
 
 #if defined(KOKKOS_ENABLE_CUDA)
+#include "device/OwnStream.hpp"
 
 namespace Tessera {
 namespace Testing {
@@ -23,7 +24,7 @@ class DeviceStreams : public ::testing::Test {
   using Matrix = HostMatrix<Scalar>;
   using Device = DeviceMatrix<Exec, Scalar>;
   using Plan = SpmvPlan<typename Device::Csr>;
-  using Sum = std::conditional_t<std::is_same_v<Scalar, double>, double, float>;
+  using Sum = SumOf<Scalar>;
 
  protected:
   void SetUp() override {

@@ -11,9 +11,8 @@
 
 #include "formats/csr5/Tessera_FromCsr5.hpp"
 #include "formats/csr5/Tessera_ToCsr5.hpp"
-#include "support/Tessera_Csr5Cases.hpp"
+#include "support/Tessera_TestCases.hpp"
 #include "support/Tessera_TestCheck.hpp"
-#include "support/Tessera_TestShapes.hpp"
 
 namespace Tessera {
 namespace Testing {

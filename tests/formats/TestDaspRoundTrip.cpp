@@ -12,9 +12,8 @@
 #include "core/Tessera_KernelTables.hpp"
 #include "formats/dasp/Tessera_FromDasp.hpp"
 #include "formats/dasp/Tessera_ToDasp.hpp"
-#include "support/Tessera_DaspCases.hpp"
+#include "support/Tessera_TestCases.hpp"
 #include "support/Tessera_TestCheck.hpp"
-#include "support/Tessera_TestShapes.hpp"
 
 namespace Tessera {
 namespace Testing {
@@ -125,15 +124,15 @@ class DaspRoundTrip : public ::testing::Test {
     }
   }
 
-  template <class Offset = std::int64_t>
-  static void round_trip(const Pattern& p, const NamedOptions& o, const std::string& what) {
+  template <class Offset = OffsetOf<Scalar>>
+  static void round_trip(const Pattern& p, const Named<DaspOptions>& o, const std::string& what) {
     const auto A = make_matrix<Scalar, Offset>(p, Data::Real, 7);
     for (const DaspGeometry* g : geometries()) {
       SCOPED_TRACE(what + " on " + g->atom + ", " + o.name);
-      const Format d = convert(A, *g, o.dasp);
+      const Format d = convert(A, *g, o.options);
       ASSERT_NO_THROW(expect_same(A, to_csr(d)));
-      expect_sizes(A, d, o.dasp);
-      expect_threshold(d, o.dasp);
+      expect_sizes(A, d, o.options);
+      expect_threshold(d, o.options);
     }
   }
 };
@@ -147,8 +146,8 @@ TYPED_TEST_SUITE(DaspRoundTrip, Scalars);
 TYPED_TEST(DaspRoundTrip, EveryShape) {
   for (const std::string& spec : shapes()) {
     for (const SortRange sort : {SortRange::Auto, SortRange::Global}) {
-      NamedOptions o{"sort " + std::to_string(static_cast<int>(sort)), {}};
-      o.dasp.sort = sort;
+      Named<DaspOptions> o{"sort " + std::to_string(static_cast<int>(sort)), {}};
+      o.options.sort = sort;
       this->round_trip(generate(spec), o, spec);
     }
   }
@@ -158,14 +157,14 @@ TYPED_TEST(DaspRoundTrip, EveryShape) {
 TYPED_TEST(DaspRoundTrip, EveryOption) {
   const Pattern p = all_classes(600, 900);
   ASSERT_GT(p.rows, 2 * 2048);
-  for (const NamedOptions& o : option_sets()) this->round_trip(p, o, "all classes");
+  for (const Named<DaspOptions>& o : dasp_option_sets()) this->round_trip(p, o, "all classes");
 }
 
 TYPED_TEST(DaspRoundTrip, EveryMaxMediumLength) {
   const Pattern p = generate("every_length:longest=300:cols=301");
   for (int longest = 4; longest <= 255; ++longest) {
-    NamedOptions o{"max_medium_length " + std::to_string(longest), {}};
-    o.dasp.max_medium_length = longest;
+    Named<DaspOptions> o{"max_medium_length " + std::to_string(longest), {}};
+    o.options.max_medium_length = longest;
     this->round_trip(p, o, "every_length");
   }
 }
@@ -187,8 +186,8 @@ TYPED_TEST(DaspRoundTrip, EveryNumberOfPairs) {
       std::vector<int> lengths(static_cast<std::size_t>(ones), 1);
       lengths.insert(lengths.end(), static_cast<std::size_t>(threes), 3);
       for (std::size_t i = 0; i < lengths.size(); ++i) std::swap(lengths[i], lengths[i * 13 % lengths.size()]);
-      NamedOptions o{"min_pairs 1", {}};
-      o.dasp.min_pairs = 1;
+      Named<DaspOptions> o{"min_pairs 1", {}};
+      o.options.min_pairs = 1;
       this->round_trip(pattern_of_lengths(lengths, 50), o, std::to_string(ones) + " ones " + std::to_string(threes));
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-// CSR -> ME-BCRS and SR-BCRS against a plain construction, and back, bit by bit.
+// CSR -> ME-BCRS and SR-BCRS against a plain construction, and back, bit by bit (WindowFixture.hpp has the list).
 
 #include <gtest/gtest.h>
 
@@ -9,17 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "formats/WindowFixture.hpp"
 #include "formats/windows/Tessera_FromWindows.hpp"
 #include "formats/windows/Tessera_ToMeBcrs.hpp"
-#include "support/Tessera_TestWindows.hpp"
 
 namespace Tessera {
 namespace Testing {
 
 using namespace Tessera::Experimental;
-
-using Exec = Kokkos::DefaultExecutionSpace;
-using Order = std::vector<std::int32_t>;
 
 struct MeBcrsCase {
   Precision precision;
@@ -72,107 +69,51 @@ struct PlainMeBcrs {
   }
 };
 
-template <class Matrix, class Format>
-void expect_format(const Matrix& A, const MeBcrsCase& c, const Order& order, int max_blocks, const Format& f) {
-  const PlainMeBcrs plain(A, c, order);
-  EXPECT_EQ(f.rows, A.rows);
-  EXPECT_EQ(f.cols, A.cols);
-  EXPECT_EQ(f.nnz, A.nnz());
-  EXPECT_EQ(f.windows + 1, static_cast<std::int64_t>(plain.pointers.size()));
-  EXPECT_EQ(f.vectors, static_cast<std::int64_t>(plain.columns.size()));
-  EXPECT_EQ(to_host(f.row_pointers), plain.pointers);
-  EXPECT_EQ(to_host(f.column_indices), plain.columns);
-  EXPECT_EQ(to_host(f.row_order), order);
-  const auto words = to_host(f.values);
-  const std::size_t bytes = plain.values.size() * static_cast<std::size_t>(bytes_of(c.precision));
-  ASSERT_EQ(words.size(), (bytes + 7) / 8);
-  ASSERT_EQ(f.stored(), static_cast<std::int64_t>(plain.values.size()));
-  for (std::size_t i = 0; i < plain.values.size(); ++i) {
-    ASSERT_EQ(value_at(words, i, bytes_of(c.precision)), plain.values[i]) << "slot " << i;
+struct MeBcrsFormat {
+  using Case = MeBcrsCase;
+  static constexpr bool nonzero = true, parts_inside = true;
+  static const std::vector<Case>& cases() { return me_bcrs_cases(); }
+  static Precision precision(const Case& c) { return c.precision; }
+  static std::string name(const Case& c) {
+    return std::to_string(c.vector_length) + " x " + std::to_string(c.depth) + (c.padded ? ", padded" : "");
   }
-  if (f.entry_slot.extent(0) > 0) {
+  template <class Csr>
+  static auto convert(const Csr& A, const Case& c, int max_blocks, bool updatable,
+                      const DeviceVector<Exec, std::int32_t>& order) {
+    return to_me_bcrs(Exec(), A, c.precision, c.depth, options_of(c, max_blocks), updatable, nullptr, order);
+  }
+  template <class Made>
+  static auto decode(const Made& f) {
+    return from_me_bcrs(f);
+  }
+  template <class Made, class Csr, class Values>
+  static void update(const Made& f, const Csr& A, const Values& values) {
+    update_me_bcrs(Exec(), f, A, values);
+  }
+  template <class Made>
+  static auto arrays(const Made& f) {
+    return std::make_tuple(to_host(f.row_pointers), to_host(f.column_indices), to_host(f.values),
+                           to_host(f.entry_slot));
+  }
+  template <class Matrix, class Made>
+  static std::vector<std::int64_t> expect_arrays(const Matrix& A, const Case& c, const Order& order, const Made& f) {
+    const PlainMeBcrs plain(A, c, order);
+    EXPECT_EQ(f.vectors, static_cast<std::int64_t>(plain.columns.size()));
+    EXPECT_EQ(to_host(f.row_pointers), plain.pointers);
+    EXPECT_EQ(to_host(f.column_indices), plain.columns);
     EXPECT_EQ(to_host(f.entry_slot), plain.entry_slot);
     EXPECT_EQ(f.map_bytes(), 8 * plain.entry_slot.size());
+    const auto words = to_host(f.values);
+    const std::size_t bytes = plain.values.size() * static_cast<std::size_t>(bytes_of(c.precision));
+    EXPECT_EQ(words.size(), (bytes + 7) / 8);
+    EXPECT_EQ(f.stored(), static_cast<std::int64_t>(plain.values.size()));
+    expect_values(words, c.precision, plain.values, plain.values.size());
+    EXPECT_EQ(f.format_bytes(), 4 * (plain.pointers.size() + plain.columns.size()) + bytes + 4 * order.size() +
+                                    16 * f.parts.extent(0) + 12 * f.splits.extent(0));
+    return plain.blocks;
   }
-  std::int64_t blocks = 0;
-  for (const std::int64_t b : plain.blocks) blocks += b;
-  EXPECT_EQ(f.blocks, blocks);
-  const auto parts = to_host(f.parts);
-  const auto splits = to_host(f.splits);
-  expect_parts(plain.blocks, max_blocks > 0 ? max_blocks : default_bound(blocks, f.windows), true, parts, splits,
-               f.partial_count);
-  EXPECT_EQ(f.format_bytes(), 4 * (plain.pointers.size() + plain.columns.size()) + bytes + 4 * order.size() +
-                                  16 * parts.size() + 12 * splits.size());
-}
-
-/// Format, way back, and both again with other values.
-template <class Scalar, class Offset>
-void expect_conversion(const Pattern& p, const MeBcrsCase& c, bool reordered, int max_blocks = 0) {
-  SCOPED_TRACE(std::string(to_string(c.precision)) + ", " + std::to_string(c.vector_length) + " x " +
-               std::to_string(c.depth) + (c.padded ? ", padded" : "") + (reordered ? ", reordered" : ""));
-  const auto A = make_matrix<Scalar, Offset>(p, Data::Real, 1), B = make_matrix<Scalar, Offset>(p, Data::Integers, 2);
-  const DeviceMatrix<Exec, Scalar, Offset> device(A), other(B);
-  const Order order = reordered ? some_order(A.rows) : Order();
-  const Exec space;
-  const auto f = to_me_bcrs(space, device.view(), c.precision, c.depth, options_of(c, max_blocks), true, nullptr,
-                            to_device<Exec>(order));
-  space.fence();
-  expect_format(A, c, order, max_blocks, f);
-  expect_decoded(from_me_bcrs(f), A, c.precision, true);
-  update_me_bcrs(space, f, other.view(), other.values);
-  space.fence();
-  expect_format(B, c, order, max_blocks, f);
-  expect_decoded(from_me_bcrs(f), B, c.precision, true);
-  // The matrix is as it was.
-  EXPECT_TRUE(same_bits(to_host(device.values), A.values));
-  EXPECT_EQ(to_host(device.entries), A.entries);
-  EXPECT_EQ(to_host(device.row_map), A.row_map);
-}
-
-TEST(MeBcrs, FollowsItsDefinition) {
-  for (const auto& named : window_cases()) {
-    SCOPED_TRACE(named.first);
-    for (const MeBcrsCase& c : me_bcrs_cases()) expect_conversion<double, std::int64_t>(named.second, c, false);
-  }
-}
-TEST(MeBcrs, UnsortedRows) {
-  for (const auto& named : window_cases()) {
-    SCOPED_TRACE(named.first);
-    for (const MeBcrsCase& c : me_bcrs_cases()) expect_conversion<float, int>(shuffled(named.second), c, false);
-  }
-}
-TEST(MeBcrs, RowOrder) {
-  for (const auto& named : window_cases()) {
-    SCOPED_TRACE(named.first);
-    for (const MeBcrsCase& c : me_bcrs_cases()) {
-      expect_conversion<float, int>(named.second, c, true);
-      if (c.precision == Precision::TF32) expect_conversion<float, int>(shuffled(named.second), c, true);
-    }
-  }
-}
-TEST(MeBcrs, Types) {
-  for (const std::string spec : {"duplicates:rows=151:longest=90", "random:rows=501:cols=997:lengths=uniform:mean=4"}) {
-    SCOPED_TRACE(spec);
-    const Pattern p = shuffled(generate(spec));
-    for (const MeBcrsCase& c : me_bcrs_cases()) {
-      expect_conversion<double, std::size_t>(p, c, true);
-      expect_conversion<half_t, int>(p, c, true);
-      expect_conversion<bhalf_t, int>(p, c, false);
-    }
-  }
-}
-TEST(MeBcrs, Parts) {
-  for (const std::string spec : {"dense_row:rows=30:cols=5003", "ramp:n=101", "web:n=1001:longest=300",
-                                 "random:rows=501:cols=997:lengths=uniform:mean=4"}) {
-    SCOPED_TRACE(spec);
-    for (const int max_blocks : {0, 1, 2, 3, 7, 100000}) {
-      SCOPED_TRACE("max_blocks " + std::to_string(max_blocks));
-      for (const MeBcrsCase& c : me_bcrs_cases()) {
-        expect_conversion<float, int>(generate(spec), c, false, max_blocks);
-      }
-    }
-  }
-}
+};
+INSTANTIATE_TYPED_TEST_SUITE_P(MeBcrs, WindowFormats, MeBcrsFormat);
 
 // Two windows of 8 rows: 5 vectors in the first, 1 in the second, blocks of 4.
 TEST(MeBcrs, ByHand) {
@@ -213,22 +154,7 @@ TEST(MeBcrs, ByHand) {
   EXPECT_EQ(split.format_bytes(), 4u * 3 + 4 * 6 + 4 * 48 + 16 * 3 + 12);
 }
 
-// The same bytes each time, whatever order threads come in.
-TEST(MeBcrs, Deterministic) {
-  const auto A = make_matrix<float, int>(shuffled(generate("web:n=3001:longest=900")), Data::Real, 1);
-  const DeviceMatrix<Exec, float, int> device(A);
-  const auto first = to_me_bcrs(Exec(), device.view(), Precision::FP16, 8);
-  for (int run = 0; run < 3; ++run) {
-    const auto f = to_me_bcrs(Exec(), device.view(), Precision::FP16, 8);
-    Exec().fence();
-    EXPECT_EQ(to_host(f.row_pointers), to_host(first.row_pointers));
-    EXPECT_EQ(to_host(f.column_indices), to_host(first.column_indices));
-    EXPECT_EQ(to_host(f.values), to_host(first.values));
-    EXPECT_EQ(to_host(f.entry_slot), to_host(first.entry_slot));
-  }
-}
-
-TEST(MeBcrs, BadCalls) {
+TEST(MeBcrs, BadShapes) {
   const DeviceMatrix<Exec, double, int> device(make_matrix<double, int>("diagonal", Data::Real, 1));
   const auto A = device.view();
   const Exec space;
@@ -238,18 +164,6 @@ TEST(MeBcrs, BadCalls) {
     EXPECT_THROW(to_me_bcrs(space, A, Precision::FP16, 8, o), InvalidArgument);
   }
   for (const int depth : {-1, 0, 33}) EXPECT_THROW(to_me_bcrs(space, A, Precision::FP16, depth), InvalidArgument);
-  FlashOptions o;
-  o.max_blocks = -1;
-  EXPECT_THROW(to_me_bcrs(space, A, Precision::FP16, 8, o), InvalidArgument);
-  EXPECT_THROW(to_me_bcrs(space, A, Precision::FP16, 8, {}, true, nullptr, to_device<Exec>(Order{0, 1})),
-               DimensionMismatch);
-  EXPECT_THROW(to_me_bcrs(space, matrix_too_large<Exec>(), Precision::FP16, 8), NotSupported);
-  const auto f = to_me_bcrs(space, A, Precision::FP16, 8);
-  EXPECT_THROW(update_me_bcrs(space, f, A, to_device<Exec>(std::vector<double>(3))), DimensionMismatch);
-  const DeviceMatrix<Exec, double, int> other(make_matrix<double, int>("dense:rows=3:cols=3", Data::Real, 1));
-  EXPECT_THROW(update_me_bcrs(space, f, other.view(), device.values), DimensionMismatch);
-  const auto fixed = to_me_bcrs(space, A, Precision::FP16, 8, {}, false);
-  EXPECT_THROW(update_me_bcrs(space, fixed, A, device.values), NotSupported);
 }
 
 }  // namespace Testing

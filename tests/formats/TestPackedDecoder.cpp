@@ -7,7 +7,7 @@
 
 #include "formats/packed/Tessera_FromPacked.hpp"
 #include "formats/packed/Tessera_ToPacked.hpp"
-#include "support/Tessera_PackedCases.hpp"
+#include "support/Tessera_TestCases.hpp"
 
 namespace Tessera {
 namespace Testing {

@@ -14,7 +14,7 @@
 #include "features/Tessera_SpmvFeatures.hpp"
 #include "formats/packed/Tessera_FromPacked.hpp"
 #include "formats/packed/Tessera_PackedUpdate.hpp"
-#include "support/Tessera_PackedCases.hpp"
+#include "support/Tessera_TestCases.hpp"
 #include "support/Tessera_TestCheck.hpp"
 
 namespace Tessera {
@@ -208,26 +208,26 @@ class PackedRoundTrip : public ::testing::Test {
   }
 
   template <class Offset>
-  static void expect_everything(const HostMatrix<Scalar, Offset>& A, int lanes, const NamedPacked& o) {
+  static void expect_everything(const HostMatrix<Scalar, Offset>& A, int lanes, const Named<PackedOptions>& o) {
     SCOPED_TRACE(std::to_string(lanes) + " lanes, " + o.name);
     const Exec space;
     const DeviceMatrix<Exec, Scalar, Offset> device(A);
     const SpmvFeatures f = spmv_features(space, device.view());
-    const Format p = convert(A, lanes, o.packed);
+    const Format p = convert(A, lanes, o.options);
     PackedCsr B;
     ASSERT_NO_THROW(B = to_csr(p));
     expect_same(A, B);
-    ASSERT_EQ(p.blocks, expected_blocks(A, o.packed));
+    ASSERT_EQ(p.blocks, expected_blocks(A, o.options));
     if (p.blocks > 1) {
-      expect_shape(in_blocks(A, p.blocks, p.block_columns), p, o.packed, B, false);
+      expect_shape(in_blocks(A, p.blocks, p.block_columns), p, o.options, B, false);
     } else {
-      expect_shape(A, p, o.packed, B, f.shift >= 0.3);
+      expect_shape(A, p, o.options, B, f.shift >= 0.3);
     }
-    const std::int64_t hubs = p.blocks > 1 ? 0 : std::min<std::int64_t>(std::max(o.packed.hubs, 0), A.cols);
+    const std::int64_t hubs = p.blocks > 1 ? 0 : std::min<std::int64_t>(std::max(o.options.hubs, 0), A.cols);
     EXPECT_EQ(static_cast<std::int64_t>(p.hub_columns.extent(0)), A.nnz() > 0 ? hubs : 0);
-    const bool classes = o.packed.value_classes && hubs == 0 && p.blocks == 1 && A.rows > 0;
+    const bool classes = o.options.value_classes && hubs == 0 && p.blocks == 1 && A.rows > 0;
     EXPECT_EQ(p.storage, classes ? class_of(A.values) : PackedStorage::Full);
-    if (!o.packed.shared_patterns) {
+    if (!o.options.shared_patterns) {
       EXPECT_EQ(p.group, 1);
     }
     const auto rows = static_cast<std::size_t>(A.rows), blocks = static_cast<std::size_t>(p.blocks);
@@ -242,11 +242,11 @@ using Scalars = ::testing::Types<double, float, half_t, bhalf_t>;
 TYPED_TEST_SUITE(PackedRoundTrip, Scalars);
 
 TYPED_TEST(PackedRoundTrip, EveryShape) {
-  const NamedPacked plain{"defaults", {}};
-  NamedPacked shared{"least_shared 0", {}}, hubs{"hubs 40", {}}, blocks{"column blocks 3", {}};
-  shared.packed.least_shared = 0;
-  hubs.packed.hubs = 40;
-  blocks.packed.column_blocks = 3;
+  const Named<PackedOptions> plain{"defaults", {}};
+  Named<PackedOptions> shared{"least_shared 0", {}}, hubs{"hubs 40", {}}, blocks{"column blocks 3", {}};
+  shared.options.least_shared = 0;
+  hubs.options.hubs = 40;
+  blocks.options.column_blocks = 3;
   for (const std::string& spec : shapes()) {
     SCOPED_TRACE(spec);
     const auto A = make_matrix<TypeParam>(spec, Data::Real, 7);
@@ -266,7 +266,7 @@ TYPED_TEST(PackedRoundTrip, EveryOption) {
   for (std::size_t i = 0; i < patterns.size(); ++i) {
     SCOPED_TRACE("pattern " + std::to_string(i));
     const auto A = make_matrix<TypeParam>(patterns[i], i % 2 ? Data::Integers : Data::Real, 7);
-    for (const NamedPacked& o : packed_option_sets()) {
+    for (const Named<PackedOptions>& o : packed_option_sets()) {
       for (const int lanes : this->waves) this->expect_everything(A, lanes, o);
     }
   }
@@ -274,8 +274,8 @@ TYPED_TEST(PackedRoundTrip, EveryOption) {
 
 // Slices, chunks and parts that are partly filled in all possible ways.
 TYPED_TEST(PackedRoundTrip, EveryNumberOfRows) {
-  NamedPacked short_parts{"split_steps 2", {}};
-  short_parts.packed.max_steps = short_parts.packed.split_steps = 2;
+  Named<PackedOptions> short_parts{"split_steps 2", {}};
+  short_parts.options.max_steps = short_parts.options.split_steps = 2;
   for (const int length : {0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33, 63, 64, 65, 127, 128, 129, 300}) {
     for (const int rows : {1, 2, 3, 7, 8, 9, 31, 32, 33, 63, 64, 65}) {
       SCOPED_TRACE(std::to_string(rows) + " rows of " + std::to_string(length));
@@ -303,9 +303,10 @@ TEST_F(PackedOffsets, EveryType) {
 TYPED_TEST(PackedRoundTrip, UnsortedAndRepeatedColumns) {
   for (const Pattern& p : {all_classes(600, 200), generate(three_dof), generate(stencil)}) {
     const auto A = make_matrix<TypeParam>(with_unsorted_columns(p), Data::Real, 7);
-    NamedPacked shared{"least_shared 0", {}}, blocks{"column blocks 3", {}};  // which such a matrix cannot have
-    shared.packed.least_shared = 0;
-    blocks.packed.column_blocks = 3;
+    Named<PackedOptions> shared{"least_shared 0", {}},
+        blocks{"column blocks 3", {}};  // which such a matrix cannot have
+    shared.options.least_shared = 0;
+    blocks.options.column_blocks = 3;
     for (const int lanes : this->waves) {
       this->expect_everything(A, lanes, shared);
       this->expect_everything(A, lanes, blocks);
@@ -388,11 +389,11 @@ TYPED_TEST(PackedRoundTrip, GroupsOfTwo) {
     p.row_map.push_back(static_cast<std::int64_t>(p.entries.size()));
   }
   const auto A = make_matrix<TypeParam>(p, Data::Real, 7);
-  NamedPacked shared{"least_shared 0", {}};
-  shared.packed.least_shared = 0;
+  Named<PackedOptions> shared{"least_shared 0", {}};
+  shared.options.least_shared = 0;
   for (const int lanes : this->waves) {
     this->expect_everything(A, lanes, shared);
-    const auto f = this->convert(A, lanes, shared.packed);
+    const auto f = this->convert(A, lanes, shared.options);
     EXPECT_EQ(f.group, 2);
     EXPECT_GT(f.summary.grouped_slots, 0);
     EXPECT_LT(f.summary.grouped_slots, f.summary.stored);

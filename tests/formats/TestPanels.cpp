@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-// CSR -> panels against a plain construction, and back, bit by bit; features of matrices against plain counts.
+// CSR -> panels against a plain construction, and back, bit by bit (WindowFixture.hpp has the list); features of
+// matrices against plain counts.
 
 #include <gtest/gtest.h>
 
@@ -13,17 +14,14 @@
 #include <vector>
 
 #include "features/Tessera_SpmmFeatures.hpp"
+#include "formats/WindowFixture.hpp"
 #include "formats/windows/Tessera_FromWindows.hpp"
 #include "formats/windows/Tessera_ToPanels.hpp"
-#include "support/Tessera_TestWindows.hpp"
 
 namespace Tessera {
 namespace Testing {
 
 using namespace Tessera::Experimental;
-
-using Exec = Kokkos::DefaultExecutionSpace;
-using Order = std::vector<std::int32_t>;
 
 struct PanelCase {
   Precision precision;
@@ -93,104 +91,52 @@ struct PlainPanels {
   }
 };
 
-template <class Matrix, class Format>
-void expect_format(const Matrix& A, const PanelCase& c, const Order& order, int max_blocks, const Format& f) {
-  const PlainPanels plain(A, c, order);
-  EXPECT_EQ(f.rows, A.rows);
-  EXPECT_EQ(f.cols, A.cols);
-  EXPECT_EQ(f.nnz, A.nnz());
-  EXPECT_EQ(f.windows + 1, static_cast<std::int64_t>(plain.block_ptr.size()));
-  EXPECT_EQ(f.vectors, plain.vectors);
-  EXPECT_EQ(f.blocks, plain.all_blocks);
-  EXPECT_EQ(to_host(f.block_ptr), plain.block_ptr);
-  EXPECT_EQ(to_host(f.packets), plain.packets);
-  EXPECT_EQ(to_host(f.row_order), order);
-  EXPECT_EQ(to_host(f.entry_slot), plain.entry_slot);
-  EXPECT_EQ(f.map_bytes(), 4 * plain.entry_slot.size());
-  // There is room for more padding than there can be; all of it is zero.
-  const auto words = to_host(f.values);
-  const int bytes = bytes_of(c.precision), unit = 16 / bytes;
-  EXPECT_EQ(static_cast<std::int64_t>(words.size()), (A.nnz() + plain.all_blocks * (unit - 1)) / unit * 2);
-  const std::size_t stored = words.size() * 8 / static_cast<std::size_t>(bytes);
-  ASSERT_GE(stored, plain.values.size());
-  for (std::size_t i = 0; i < stored; ++i) {
-    ASSERT_EQ(value_at(words, i, bytes), i < plain.values.size() ? plain.values[i] : 0) << "slot " << i;
+struct PanelFormat {
+  using Case = PanelCase;
+  static constexpr bool nonzero = false, parts_inside = false;
+  static const std::vector<Case>& cases() { return panel_cases(); }
+  static Precision precision(const Case& c) { return c.precision; }
+  static std::string name(const Case& c) {
+    return std::to_string(c.geometry.rows) + " x " + std::to_string(c.geometry.depth);
   }
-  const auto parts = to_host(f.parts);
-  const auto splits = to_host(f.splits);
-  expect_parts(plain.blocks, max_blocks > 0 ? max_blocks : default_bound(f.blocks, f.windows), false, parts, splits,
-               f.partial_count);
-  EXPECT_EQ(f.format_bytes(), 8 * words.size() + 4 * (plain.packets.size() + plain.block_ptr.size() + order.size()) +
-                                  16 * parts.size() + 12 * splits.size());
-}
-
-/// Format, way back, and both again with other values.
-template <class Scalar, class Offset>
-void expect_conversion(const Pattern& p, const PanelCase& c, bool reordered, int max_blocks = 0) {
-  SCOPED_TRACE(std::string(to_string(c.precision)) + ", " + std::to_string(c.geometry.rows) + " x " +
-               std::to_string(c.geometry.depth) + (reordered ? ", reordered" : ""));
-  const auto A = make_matrix<Scalar, Offset>(p, Data::Real, 1), B = make_matrix<Scalar, Offset>(p, Data::Integers, 2);
-  const DeviceMatrix<Exec, Scalar, Offset> device(A), other(B);
-  const Order order = reordered ? some_order(A.rows) : Order();
-  PanelOptions o;
-  o.max_blocks = max_blocks;
-  const Exec space;
-  const auto f = to_panels(space, device.view(), c.geometry, c.precision, o, true, nullptr, to_device<Exec>(order));
-  space.fence();
-  expect_format(A, c, order, max_blocks, f);
-  expect_decoded(from_panels(f), A, c.precision, false);
-  update_panels(space, f, other.view(), other.values);
-  space.fence();
-  expect_format(B, c, order, max_blocks, f);
-  expect_decoded(from_panels(f), B, c.precision, false);
-  // The matrix is as it was.
-  EXPECT_TRUE(same_bits(to_host(device.values), A.values));
-  EXPECT_EQ(to_host(device.entries), A.entries);
-  EXPECT_EQ(to_host(device.row_map), A.row_map);
-}
-
-TEST(Panels, FollowTheirDefinition) {
-  for (const auto& named : window_cases()) {
-    SCOPED_TRACE(named.first);
-    for (const PanelCase& c : panel_cases()) expect_conversion<double, std::int64_t>(named.second, c, false);
+  template <class Csr>
+  static auto convert(const Csr& A, const Case& c, int max_blocks, bool updatable,
+                      const DeviceVector<Exec, std::int32_t>& order) {
+    PanelOptions o;
+    o.max_blocks = max_blocks;
+    return to_panels(Exec(), A, c.geometry, c.precision, o, updatable, nullptr, order);
   }
-}
-TEST(Panels, UnsortedRows) {
-  for (const auto& named : window_cases()) {
-    SCOPED_TRACE(named.first);
-    for (const PanelCase& c : panel_cases()) expect_conversion<float, int>(shuffled(named.second), c, false);
+  template <class Made>
+  static auto decode(const Made& f) {
+    return from_panels(f);
   }
-}
-TEST(Panels, RowOrder) {
-  for (const auto& named : window_cases()) {
-    SCOPED_TRACE(named.first);
-    for (const PanelCase& c : panel_cases()) {
-      expect_conversion<float, int>(named.second, c, true);
-      if (c.precision == Precision::TF32) expect_conversion<float, int>(shuffled(named.second), c, true);
-    }
+  template <class Made, class Csr, class Values>
+  static void update(const Made& f, const Csr& A, const Values& values) {
+    update_panels(Exec(), f, A, values);
   }
-}
-TEST(Panels, Types) {
-  for (const std::string spec : {"duplicates:rows=151:longest=90", "random:rows=501:cols=997:lengths=uniform:mean=4"}) {
-    SCOPED_TRACE(spec);
-    const Pattern p = shuffled(generate(spec));
-    for (const PanelCase& c : panel_cases()) {
-      expect_conversion<double, std::size_t>(p, c, true);
-      expect_conversion<half_t, int>(p, c, true);
-      expect_conversion<bhalf_t, int>(p, c, false);
-    }
+  template <class Made>
+  static auto arrays(const Made& f) {
+    return std::make_tuple(to_host(f.block_ptr), to_host(f.packets), to_host(f.entry_slot), to_host(f.values));
   }
-}
-TEST(Panels, Parts) {
-  for (const std::string spec : {"dense_row:rows=30:cols=5003", "ramp:n=101", "web:n=1001:longest=300",
-                                 "random:rows=501:cols=997:lengths=uniform:mean=4"}) {
-    SCOPED_TRACE(spec);
-    for (const int max_blocks : {0, 1, 2, 3, 7, 100000}) {
-      SCOPED_TRACE("max_blocks " + std::to_string(max_blocks));
-      for (const PanelCase& c : panel_cases()) expect_conversion<float, int>(generate(spec), c, false, max_blocks);
-    }
+  template <class Matrix, class Made>
+  static std::vector<std::int64_t> expect_arrays(const Matrix& A, const Case& c, const Order& order, const Made& f) {
+    const PlainPanels plain(A, c, order);
+    EXPECT_EQ(f.vectors, plain.vectors);
+    EXPECT_EQ(to_host(f.block_ptr), plain.block_ptr);
+    EXPECT_EQ(to_host(f.packets), plain.packets);
+    EXPECT_EQ(to_host(f.entry_slot), plain.entry_slot);
+    EXPECT_EQ(f.map_bytes(), 4 * plain.entry_slot.size());
+    // There is room for more padding than there can be; all of it is zero.
+    const auto words = to_host(f.values);
+    const int bytes = bytes_of(c.precision), unit = 16 / bytes;
+    EXPECT_EQ(static_cast<std::int64_t>(words.size()), (A.nnz() + plain.all_blocks * (unit - 1)) / unit * 2);
+    expect_values(words, c.precision, plain.values, words.size() * 8 / static_cast<std::size_t>(bytes));
+    EXPECT_EQ(f.format_bytes(), 8 * words.size() + 4 * (plain.packets.size() + plain.block_ptr.size() + order.size()) +
+                                    16 * f.parts.extent(0) + 12 * f.splits.extent(0));
+    return plain.blocks;
   }
-}
+};
+INSTANTIATE_TYPED_TEST_SUITE_P(Panels, WindowFormats, PanelFormat);
 
 TEST(Panels, RuleOfParts) {
   EXPECT_EQ(Impl::spmm_part_bound(3, 1000000, 1000, 132), 3);
@@ -243,23 +189,7 @@ TEST(Panels, Workspace) {
   EXPECT_EQ(f.workspace_bytes(5), 3u * 4 * 8 * 8);
 }
 
-// The same bytes each time, whatever order threads come in.
-TEST(Panels, Deterministic) {
-  const auto A = make_matrix<float, int>(shuffled(generate("web:n=3001:longest=900")), Data::Real, 1);
-  const DeviceMatrix<Exec, float, int> device(A);
-  const PanelCase& c = panel_cases()[0];
-  const auto first = to_panels(Exec(), device.view(), c.geometry, c.precision);
-  for (int run = 0; run < 3; ++run) {
-    const auto f = to_panels(Exec(), device.view(), c.geometry, c.precision);
-    Exec().fence();
-    EXPECT_EQ(to_host(f.block_ptr), to_host(first.block_ptr));
-    EXPECT_EQ(to_host(f.packets), to_host(first.packets));
-    EXPECT_EQ(to_host(f.entry_slot), to_host(first.entry_slot));
-    EXPECT_EQ(to_host(f.values), to_host(first.values));
-  }
-}
-
-TEST(Panels, BadCalls) {
+TEST(Panels, BadShapes) {
   const DeviceMatrix<Exec, double, int> device(make_matrix<double, int>("diagonal", Data::Real, 1));
   const auto A = device.view();
   const Exec space;
@@ -276,16 +206,6 @@ TEST(Panels, BadCalls) {
   refused([](PanelGeometry& g) { g.rows = 6; });         // not whole words of bytes
   refused([](PanelGeometry& g) { g.depth = 12; });       // rows across words
   refused([](PanelGeometry& g) { g.value_bytes = 4; });  // of another precision
-  PanelOptions o;
-  o.max_blocks = -1;
-  EXPECT_THROW(to_panels(space, A, good, Precision::FP16, o), InvalidArgument);
-  EXPECT_THROW(to_panels(space, A, good, Precision::FP16, {}, true, nullptr, to_device<Exec>(Order{0, 1})),
-               DimensionMismatch);
-  EXPECT_THROW(to_panels(space, matrix_too_large<Exec>(), good, Precision::FP16), NotSupported);
-  const auto f = to_panels(space, A, good, Precision::FP16);
-  EXPECT_THROW(update_panels(space, f, A, to_device<Exec>(std::vector<double>(3))), DimensionMismatch);
-  const auto fixed = to_panels(space, A, good, Precision::FP16, {}, false);
-  EXPECT_THROW(update_panels(space, fixed, A, device.values), NotSupported);
 }
 
 /// Entries a different column in all windows of `height` rows.

@@ -11,7 +11,7 @@
 
 #include "Tessera_Config.hpp"
 #include "reorder/ReorderFixture.hpp"
-#include "support/Tessera_TestShapes.hpp"
+#include "support/Tessera_TestCases.hpp"
 
 namespace Tessera {
 namespace Testing {

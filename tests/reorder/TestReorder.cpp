@@ -10,8 +10,8 @@
 
 #include "Tessera_Spmv.hpp"
 #include "reorder/ReorderFixture.hpp"
+#include "support/Tessera_TestCases.hpp"
 #include "support/Tessera_TestCheck.hpp"
-#include "support/Tessera_TestShapes.hpp"
 
 namespace Tessera {
 namespace Testing {

@@ -16,7 +16,6 @@
 
 #include "reorder/ReorderFixture.hpp"
 #include "reorder/Tessera_RowClusters.hpp"
-#include "support/Tessera_TestShapes.hpp"
 #include "support/Tessera_TestSpmm.hpp"
 
 namespace Tessera {
@@ -227,32 +226,35 @@ TEST(RowClusters, AutoTakesClustersWhereTheySave) {
   EXPECT_EQ(to_host(chosen(mixed, RowReordering::Clusters).order), clustered(mixed));
 }
 
-template <class Scalar_, Backend backend_, SpmmAlgorithm algorithm_, ComputeType compute_ = ComputeType::Auto>
-struct ReorderedUnit {
-  using Scalar = Scalar_;
-  static constexpr Backend backend = backend_;
-  static constexpr SpmmAlgorithm algorithm = algorithm_;
-  static constexpr ComputeType compute = compute_;
-};
-
-template <class U>
+template <class Suite_>
 class ReorderedSpmm : public ::testing::Test {
  protected:
-  using Suite = SpmmSuite<Exec, typename U::Scalar>;
-  Suite suite{U::backend, U::algorithm, U::compute};
-  Pattern mixed = shuffled_rows(generate("every_length:longest=70:cols=90"));
-  Pattern blocks = shuffled_rows(blocks_of_rows(20, 16, 11));
-
+  using Suite = Suite_;
+  /// Emulated units of these types: panels, and FlashSparse where it has kernels.
   template <class F>
-  void each(F&& f) {
-    for (const RowReordering r : {RowReordering::Auto, RowReordering::Nearest, RowReordering::Clusters}) {
-      SCOPED_TRACE("reordering " + std::to_string(static_cast<int>(r)));
-      suite.options.reordering = r;
-      f();
+  static void units(const F& f) {
+    constexpr Backend backend = Backend::EmulatedNvidia;
+    constexpr bool floats = std::is_same_v<typename Suite::AType, float>;
+    for (const SpmmAlgorithm algorithm : {SpmmAlgorithm::Panels, SpmmAlgorithm::FlashSparse}) {
+      if (algorithm == SpmmAlgorithm::FlashSparse ? std::is_same_v<typename Suite::AType, double> : floats) continue;
+      SCOPED_TRACE(to_string(algorithm));
+      Suite suite{backend, algorithm, floats ? ComputeType::TF32 : ComputeType::Auto};
+      f(suite);
     }
   }
+  static void each(void (*f)(Suite&)) {
+    units([&](Suite& suite) {
+      for (const RowReordering r : {RowReordering::Auto, RowReordering::Nearest, RowReordering::Clusters}) {
+        SCOPED_TRACE("reordering " + std::to_string(static_cast<int>(r)));
+        suite.options.reordering = r;
+        f(suite);
+      }
+    });
+  }
+  static Pattern mixed() { return shuffled_rows(generate("every_length:longest=70:cols=90")); }
+  static Pattern blocks() { return shuffled_rows(blocks_of_rows(20, 16, 11)); }
   /// What a plan says of itself, and its vectors.
-  std::tuple<Statistics, long long> plan_of(const Pattern& p) const {
+  static std::tuple<Statistics, long long> plan_of(const Suite& suite, const Pattern& p) {
     const typename Suite::Device device(suite.matrix(p, Data::Integers, 1));
     const Statistics s = typename Suite::Plan(Exec(), device.view(), suite.options).statistics();
     const auto vectors =
@@ -262,62 +264,62 @@ class ReorderedSpmm : public ::testing::Test {
 };
 
 #ifdef TESSERA_TEST_FEWER_TYPES
-using ReorderedUnits = ::testing::Types<ReorderedUnit<half_t, Backend::EmulatedNvidia, SpmmAlgorithm::Panels>>;
+using ReorderedSuites = ::testing::Types<SpmmSuite<Exec, half_t>>;
 #else
-using ReorderedUnits =
-    ::testing::Types<ReorderedUnit<double, Backend::EmulatedNvidia, SpmmAlgorithm::Panels>,
-                     ReorderedUnit<half_t, Backend::EmulatedNvidia, SpmmAlgorithm::Panels>,
-                     ReorderedUnit<half_t, Backend::EmulatedNvidia, SpmmAlgorithm::FlashSparse>,
-                     ReorderedUnit<float, Backend::EmulatedNvidia, SpmmAlgorithm::FlashSparse, ComputeType::TF32>>;
+using ReorderedSuites = ::testing::Types<SpmmSuite<Exec, double>, SpmmSuite<Exec, half_t>, SpmmSuite<Exec, float>>;
 #endif
-TYPED_TEST_SUITE(ReorderedSpmm, ReorderedUnits);
+TYPED_TEST_SUITE(ReorderedSpmm, ReorderedSuites);
 
 TYPED_TEST(ReorderedSpmm, EveryShape) {
-  this->suite.options.reordering = RowReordering::Clusters;
-  this->suite.every_shape({9});
+  this->units([](TypeParam& suite) {
+    suite.options.reordering = RowReordering::Clusters;
+    suite.every_shape({9});
+  });
 }
 TYPED_TEST(ReorderedSpmm, Widths) {
-  this->each([&] {
-    this->suite.every_width(this->mixed, {1, 33});
-    this->suite.every_width(this->blocks, {20});
+  this->each([](TypeParam& suite) {
+    suite.every_width(TestFixture::mixed(), {1, 33});
+    suite.every_width(TestFixture::blocks(), {20});
   });
 }
 TYPED_TEST(ReorderedSpmm, SplitWindows) {
-  this->suite.options.panels.max_blocks = 1;
-  this->suite.options.flash.max_blocks = 1;
-  this->each([&] {
-    this->suite.every_width(this->mixed, {20});
-    this->suite.every_scaling(this->blocks, 5);
+  this->each([](TypeParam& suite) {
+    suite.options.panels.max_blocks = 1;
+    suite.options.flash.max_blocks = 1;
+    suite.every_width(TestFixture::mixed(), {20});
+    suite.every_scaling(TestFixture::blocks(), 5);
   });
 }
 TYPED_TEST(ReorderedSpmm, TransposedProductAndNewValues) {
-  this->each([&] {
-    this->suite.transposed_product_and_new_values(this->mixed, 13);
-    this->suite.transposed_product_and_new_values(this->blocks, 13);
+  this->each([](TypeParam& suite) {
+    suite.transposed_product_and_new_values(TestFixture::mixed(), 13);
+    suite.transposed_product_and_new_values(TestFixture::blocks(), 13);
   });
 }
 TYPED_TEST(ReorderedSpmm, Deterministic) {
-  this->each([&] { this->suite.deterministic(this->mixed, 12); });
+  this->each([](TypeParam& suite) { suite.deterministic(TestFixture::mixed(), 12); });
 }
 TYPED_TEST(ReorderedSpmm, NoAllocation) {
-  this->each([&] { this->suite.no_allocation(this->blocks, 12); });
+  this->each([](TypeParam& suite) { suite.no_allocation(TestFixture::blocks(), 12); });
 }
 TYPED_TEST(ReorderedSpmm, StatisticsSayWhatWasDone) {
   const auto reordered = [](const Statistics& s) {
     return std::any_of(s.classes.begin(), s.classes.end(),
                        [](const ClassShare& c) { return c.name == "rows reordered"; });
   };
-  const auto [none, vectors] = this->plan_of(this->blocks);
-  EXPECT_FALSE(reordered(none));
-  this->suite.options.reordering = RowReordering::Auto;
-  const auto [chosen, fewer] = this->plan_of(this->blocks);
-  EXPECT_TRUE(reordered(chosen));
-  EXPECT_NE(chosen.why.find("rows by first column:"), std::string::npos) << chosen.why;
-  EXPECT_GE(vectors, 2 * fewer);
-  const auto [band, band_vectors] = this->plan_of(generate("stencil2d:nx=61:ny=53"));
-  EXPECT_FALSE(reordered(band));
-  EXPECT_GT(band_vectors, 0);
-  EXPECT_NE(band.why.find("rows in their own order:"), std::string::npos) << band.why;
+  this->units([&](TypeParam& suite) {
+    const auto [none, vectors] = this->plan_of(suite, this->blocks());
+    EXPECT_FALSE(reordered(none));
+    suite.options.reordering = RowReordering::Auto;
+    const auto [chosen, fewer] = this->plan_of(suite, this->blocks());
+    EXPECT_TRUE(reordered(chosen));
+    EXPECT_NE(chosen.why.find("rows by first column:"), std::string::npos) << chosen.why;
+    EXPECT_GE(vectors, 2 * fewer);
+    const auto [band, band_vectors] = this->plan_of(suite, generate("stencil2d:nx=61:ny=53"));
+    EXPECT_FALSE(reordered(band));
+    EXPECT_GT(band_vectors, 0);
+    EXPECT_NE(band.why.find("rows in their own order:"), std::string::npos) << band.why;
+  });
 }
 
 }  // namespace

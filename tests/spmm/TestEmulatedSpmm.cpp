@@ -14,81 +14,91 @@
 namespace Tessera {
 namespace Testing {
 
-template <class Scalar_, Backend backend_, SpmmAlgorithm algorithm_, ComputeType compute_ = ComputeType::Auto,
-          class C_ = Scalar_>
-struct SpmmUnit {
-  using Scalar = Scalar_;
-  using C = C_;
-  static constexpr Backend backend = backend_;
-  static constexpr SpmmAlgorithm algorithm = algorithm_;
-  static constexpr ComputeType compute = compute_;
-};
-
-template <class U>
-class EmulatedSpmm : public ::testing::Test {
- protected:
-  EmulatedSpmm() { suite.options.gespmm.tf32_copy = Tf32Copy::Always; }
-  SpmmSuite<Kokkos::DefaultHostExecutionSpace, typename U::Scalar, typename U::Scalar, typename U::C> suite{
-      U::backend, U::algorithm, U::compute};
-  Pattern mixed = generate("every_length:longest=70:cols=90");
-  Pattern heavy = generate("dense_row:others=1");
-};
-
+using Exec = Kokkos::DefaultHostExecutionSpace;
 constexpr Backend nvidia = Backend::EmulatedNvidia, amd = Backend::EmulatedAmd;
 constexpr SpmmAlgorithm panels = SpmmAlgorithm::Panels, flash = SpmmAlgorithm::FlashSparse,
                         rows = SpmmAlgorithm::GeSpmm;
-#ifdef TESSERA_TEST_FEWER_TYPES
-using SpmmUnits = ::testing::Types<SpmmUnit<half_t, nvidia, panels>, SpmmUnit<float, nvidia, panels>,
-                                   SpmmUnit<float, nvidia, panels, ComputeType::TF32>, SpmmUnit<double, amd, panels>,
-                                   SpmmUnit<half_t, amd, flash>, SpmmUnit<float, nvidia, rows>,
-                                   SpmmUnit<float, nvidia, rows, ComputeType::TF32>>;
-#else
-using SpmmUnits =
-    ::testing::Types<SpmmUnit<double, nvidia, panels>, SpmmUnit<float, nvidia, panels, ComputeType::TF32>,
-                     SpmmUnit<float, nvidia, panels>, SpmmUnit<half_t, nvidia, panels>,
-                     SpmmUnit<half_t, nvidia, panels, ComputeType::Auto, float>, SpmmUnit<bhalf_t, nvidia, panels>,
-                     SpmmUnit<double, amd, panels>, SpmmUnit<float, amd, panels>, SpmmUnit<half_t, amd, panels>,
-                     SpmmUnit<bhalf_t, amd, panels>, SpmmUnit<float, nvidia, flash, ComputeType::TF32>,
-                     SpmmUnit<half_t, nvidia, flash>, SpmmUnit<bhalf_t, amd, flash>, SpmmUnit<double, nvidia, rows>,
-                     SpmmUnit<float, amd, rows>, SpmmUnit<half_t, nvidia, rows>,
-                     SpmmUnit<float, nvidia, rows, ComputeType::TF32>, SpmmUnit<float, amd, rows, ComputeType::TF32>>;
-#endif
-TYPED_TEST_SUITE(EmulatedSpmm, SpmmUnits);
 
-TYPED_TEST(EmulatedSpmm, EveryShape) { this->suite.every_shape({5, 40}); }
-TYPED_TEST(EmulatedSpmm, EveryWidth) { this->suite.every_width(this->mixed, {0, 1, 3, 8, 17, 31, 33, 64, 100, 130}); }
+struct SpmmUnit {
+  Backend backend;
+  SpmmAlgorithm algorithm;
+  ComputeType compute = ComputeType::Auto;
+};
+Pattern mixed() { return generate("every_length:longest=70:cols=90"); }
+Pattern heavy() { return generate("dense_row:others=1"); }
+
+/// One suite per combination of element types is compiled; units that multiply these are numbers at run time.
+template <class Suite>
+class EmulatedSpmm : public ::testing::Test {
+ protected:
+  static std::vector<SpmmUnit> units(double, double) { return {{nvidia, panels}, {amd, panels}, {nvidia, rows}}; }
+  static std::vector<SpmmUnit> units(float, float) {
+    constexpr ComputeType tf32 = ComputeType::TF32;
+    return {{nvidia, panels}, {nvidia, panels, tf32}, {amd, panels},     {nvidia, flash, tf32},
+            {amd, rows},      {nvidia, rows},         {amd, rows, tf32}, {nvidia, rows, tf32}};
+  }
+  static std::vector<SpmmUnit> units(half_t, half_t) {
+    return {{nvidia, panels}, {amd, panels}, {nvidia, flash}, {amd, flash}, {nvidia, rows}};
+  }
+  static std::vector<SpmmUnit> units(half_t, float) { return {{nvidia, panels}}; }
+  static std::vector<SpmmUnit> units(bhalf_t, bhalf_t) { return {{nvidia, panels}, {amd, panels}, {amd, flash}}; }
+  static void each(void (*f)(Suite&)) {
+    for (const SpmmUnit& u : units(typename Suite::AType(), typename Suite::CType())) {
+      SCOPED_TRACE(std::string(to_string(u.algorithm)) + " on " + to_string(u.backend) + ", compute " +
+                   std::to_string(static_cast<int>(u.compute)));
+      Suite suite{u.backend, u.algorithm, u.compute};
+      suite.options.gespmm.tf32_copy = Tf32Copy::Always;
+      f(suite);
+    }
+  }
+};
+#ifdef TESSERA_TEST_FEWER_TYPES
+using Suites = ::testing::Types<SpmmSuite<Exec, double>, SpmmSuite<Exec, float>, SpmmSuite<Exec, half_t>>;
+#else
+using Suites = ::testing::Types<SpmmSuite<Exec, double>, SpmmSuite<Exec, float>, SpmmSuite<Exec, half_t>,
+                                SpmmSuite<Exec, half_t, half_t, float>, SpmmSuite<Exec, bhalf_t>>;
+#endif
+TYPED_TEST_SUITE(EmulatedSpmm, Suites);
+
+TYPED_TEST(EmulatedSpmm, EveryShape) { TESSERA_EACH(every_shape({5, 40})); }
+TYPED_TEST(EmulatedSpmm, EveryWidth) { TESSERA_EACH(every_width(mixed(), {0, 1, 3, 8, 17, 31, 33, 64, 100, 130})); }
 TYPED_TEST(EmulatedSpmm, EveryWidthOfNarrowBlocks) {
-  this->suite.options.num_columns_hint = 32;
-  this->suite.every_width(this->mixed, {1, 16, 32, 65});
+  this->each([](auto& suite) {
+    suite.options.num_columns_hint = 32;
+    suite.every_width(mixed(), {1, 16, 32, 65});
+  });
 }
-TYPED_TEST(EmulatedSpmm, EveryScaling) { this->suite.every_scaling(this->mixed, 19); }
-TYPED_TEST(EmulatedSpmm, UndefinedOperands) { this->suite.undefined_operands(this->mixed, 13); }
-TYPED_TEST(EmulatedSpmm, BadRowsOfB) { this->suite.bad_rows_of_b(this->mixed, 9); }
+TYPED_TEST(EmulatedSpmm, EveryScaling) { TESSERA_EACH(every_scaling(mixed(), 19)); }
+TYPED_TEST(EmulatedSpmm, UndefinedOperands) { TESSERA_EACH(undefined_operands(mixed(), 13)); }
+TYPED_TEST(EmulatedSpmm, BadRowsOfB) { TESSERA_EACH(bad_rows_of_b(mixed(), 9)); }
 TYPED_TEST(EmulatedSpmm, SplitWindowsAndRows) {
-  this->suite.options.panels.max_blocks = 1;
-  this->suite.options.flash.max_blocks = 1;
-  this->suite.options.gespmm.max_piece = 3;
-  this->suite.every_width(this->mixed, {1, 33, 70, 300});
-  this->suite.every_width(this->heavy, {20, 70, 300});
+  this->each([](auto& suite) {
+    suite.options.panels.max_blocks = 1;
+    suite.options.flash.max_blocks = 1;
+    suite.options.gespmm.max_piece = 3;
+    suite.every_width(mixed(), {1, 33, 70, 300});
+    suite.every_width(heavy(), {20, 70, 300});
+  });
 }
 // Short, long and uneven rows in narrow and wide products: every walk of rows (RowsWalks has the rule).
 TYPED_TEST(EmulatedSpmm, RowsOfEveryKind) {
-  for (const char* spec : {"stencil2d:nx=31:ny=20", "random:rows=40:cols=300:mean=100", "rmat:scale=8"}) {
-    this->suite.expect_pattern(generate(spec), spec, {8, 40, 130, 300});
-  }
+  this->each([](auto& suite) {
+    for (const char* spec : {"stencil2d:nx=31:ny=20", "random:rows=40:cols=300:mean=100", "rmat:scale=8"}) {
+      suite.expect_pattern(generate(spec), spec, {8, 40, 130, 300});
+    }
+  });
 }
 TYPED_TEST(EmulatedSpmm, TransposedProductAndNewValues) {
-  this->suite.transposed_product_and_new_values(this->mixed, 21);
+  TESSERA_EACH(transposed_product_and_new_values(mixed(), 21));
 }
-TYPED_TEST(EmulatedSpmm, Deterministic) { this->suite.deterministic(this->heavy, 12); }
-TYPED_TEST(EmulatedSpmm, NoAllocation) { this->suite.no_allocation(this->mixed, 12); }
-TYPED_TEST(EmulatedSpmm, Ones) { this->suite.ones(5); }
+TYPED_TEST(EmulatedSpmm, Deterministic) { TESSERA_EACH(deterministic(heavy(), 12)); }
+TYPED_TEST(EmulatedSpmm, NoAllocation) { TESSERA_EACH(no_allocation(mixed(), 12)); }
+TYPED_TEST(EmulatedSpmm, Ones) { TESSERA_EACH(ones(5)); }
 
 // Long pieces first, then those of middle length; where B is large, those of cut rows first, if they are few. Each
 // entry lies in one piece, and the partial sums of a row are numbered as its entries follow each other.
 void expect_pieces(const char* spec, std::int64_t most, bool b_is_cached, bool ordered) {
   SCOPED_TRACE(spec);
-  using Exec = Kokkos::DefaultHostExecutionSpace;
   const auto A = make_matrix<double>(generate(spec), Data::Integers, 1);
   const DeviceMatrix<Exec, double> device(A);
   const auto table = Impl::cut_rows(Exec(), device.view(), most, most, &kernel_table(nvidia), b_is_cached);
@@ -136,7 +146,7 @@ TEST(PiecesOfRows, LongOnesComeFirst) {
 
 // A row of ones by a B that TF32 does not hold: rounded with the copy, as it is without.
 TEST(CopiesOfB, AreRounded) {
-  using Suite = SpmmSuite<Kokkos::DefaultHostExecutionSpace, float>;
+  using Suite = SpmmSuite<Exec, float>;
   const Suite::Matrix A = make_matrix<float>(generate("dense:rows=3:cols=7"), Data::Integers, 1);
   const Suite::Device device(A);
   double sum = 0;
@@ -145,7 +155,7 @@ TEST(CopiesOfB, AreRounded) {
   for (const Tf32Copy copy : {Tf32Copy::Auto, Tf32Copy::Always}) {
     Suite suite(nvidia, rows, ComputeType::TF32);
     suite.options.gespmm.tf32_copy = copy;
-    const Suite::Plan plan(Kokkos::DefaultHostExecutionSpace(), device.view(), suite.options);
+    const Suite::Plan plan(Exec(), device.view(), suite.options);
     const std::vector<float> b(7 * 20, 0x1.0008p0f), c(3 * 20, 0);
     const auto got = dense_product(plan, Op::NoTrans, 20, {1, 0}, b, 7, c, 3);
     EXPECT_EQ(got[0], static_cast<float>(sum * (copy == Tf32Copy::Always ? 1 : 0x1.0008p0)));

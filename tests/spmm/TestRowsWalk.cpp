@@ -39,13 +39,13 @@ std::string choice_of(const Shape& shape, std::int64_t columns, std::int64_t lan
   args.reach = shape.reach;
   args.dense.columns = columns;
   std::string result;
-  using Sum = std::conditional_t<std::is_same_v<Value, double>, double, float>;
-  gespmm_dispatch<GeSpmmTypes<Value, Sum>, HostWave<32>>(args, lanes, true, [&](auto kernel, const GeSpmmArgs& ready) {
-    using Kernel = decltype(kernel);
-    constexpr char letter = Kernel::shared ? 'S' : Kernel::vectors == 2 ? 'P' : Kernel::batch == 8 ? 'O' : 'Q';
-    const std::int64_t tile = std::min<std::int64_t>(Kernel::tile_columns(ready), columns);
-    result = letter + std::to_string(tile * static_cast<std::int64_t>(sizeof(Value)));
-  });
+  gespmm_dispatch<GeSpmmTypes<Value, SumOf<Value>>, HostWave<32>>(
+      args, lanes, true, [&](auto kernel, const GeSpmmArgs& ready) {
+        using Kernel = decltype(kernel);
+        constexpr char letter = Kernel::shared ? 'S' : Kernel::vectors == 2 ? 'P' : Kernel::batch == 8 ? 'O' : 'Q';
+        const std::int64_t tile = std::min<std::int64_t>(Kernel::tile_columns(ready), columns);
+        result = letter + std::to_string(tile * static_cast<std::int64_t>(sizeof(Value)));
+      });
   return result;
 }
 
@@ -151,9 +151,6 @@ void each_product(const F& f) {
     }
   }
 }
-template <class Value>
-using SumOf = std::conditional_t<std::is_same_v<Value, double>, double, float>;
-
 /// The walk and the columns of a tile.
 template <class Value>
 struct Walk {

@@ -13,8 +13,8 @@
 #include "Tessera_Config.hpp"
 #include "Tessera_Device.hpp"
 #include "Tessera_Spmv.hpp"
+#include "support/Tessera_TestCases.hpp"
 #include "support/Tessera_TestCheck.hpp"
-#include "support/Tessera_TestShapes.hpp"
 
 namespace Tessera {
 namespace Testing {

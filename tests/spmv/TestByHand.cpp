@@ -58,7 +58,7 @@ HostMatrix<Scalar> matrix_of(const ByHand& c) {
   HostMatrix<Scalar> A;
   A.rows = c.rows;
   A.cols = c.cols;
-  A.row_map = c.row_map;
+  A.row_map.assign(c.row_map.begin(), c.row_map.end());
   A.entries = c.entries;
   for (const double v : c.values) A.values.push_back(as<Scalar>(v));
   return A;

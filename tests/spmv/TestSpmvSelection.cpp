@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "Tessera_Spmv.hpp"
-#include "support/Tessera_PackedCases.hpp"
+#include "support/Tessera_TestCases.hpp"
 #include "support/Tessera_TestCheck.hpp"
 #include "support/Tessera_TestTools.hpp"
 

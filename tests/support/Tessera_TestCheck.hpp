@@ -42,6 +42,10 @@ struct TypeFacts<bhalf_t> {
   static double largest() { return std::ldexp(1.9921875, 127); }
 };
 
+/// What sums of products of these types are taken in.
+template <class... T>
+using SumOf = std::conditional_t<(std::is_same_v<T, double> || ...), double, float>;
+
 struct Scaling {
   double alpha = 1, beta = 0;
 };
@@ -145,6 +149,9 @@ template <class Form = Contiguous, class Plan, class X, class Y>
 std::vector<Y> product(const Plan& plan, Scaling s, const std::vector<X>& x, const std::vector<Y>& y0) {
   return product<Form>(plan, Op::NoTrans, s, x, y0);
 }
+
+/// In a typed test: a member of every suite that the fixture's each() makes.
+#define TESSERA_EACH(member) this->each([](auto& suite) { suite.member; })
 
 /// Sets an environment variable for the life of the object.
 class Environment {

@@ -10,7 +10,7 @@
 #include "Tessera_Device.hpp"
 
 /// \file
-/// What the device tests need of the default execution space.
+/// Whether the default execution space is what device tests need.
 
 namespace Tessera {
 namespace Testing {
@@ -30,33 +30,6 @@ inline std::string why_no_matrix_unit() {
   }
   return "no backend for this device";
 }
-
-#if defined(KOKKOS_ENABLE_CUDA)
-
-/// An execution-space instance on a stream of its own.
-class OwnStream {
- public:
-  OwnStream() : stream_(make()), space_(stream_) {}
-  ~OwnStream() {
-    space_.fence();
-    cudaStreamDestroy(stream_);
-  }
-  OwnStream(const OwnStream&) = delete;
-  OwnStream& operator=(const OwnStream&) = delete;
-  const Kokkos::Cuda& space() const { return space_; }
-  cudaStream_t stream() const { return stream_; }
-
- private:
-  static cudaStream_t make() {
-    cudaStream_t stream = nullptr;
-    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-    return stream;
-  }
-  cudaStream_t stream_;
-  Kokkos::Cuda space_;
-};
-
-#endif
 
 }  // namespace Testing
 }  // namespace Tessera

@@ -70,7 +70,12 @@ std::vector<T> numbers(std::int64_t n, Data data, std::uint64_t seed) {
   return v;
 }
 
-template <class Scalar, class Offset = std::int64_t>
+/// Offsets for which the library holds plans and conversions of this type compiled (Tessera_SpmvInstances.hpp): 64 bits
+/// for the widest type, so that every suite meets both widths. Tests of offsets name others.
+template <class Scalar>
+using OffsetOf = std::conditional_t<std::is_same_v<Scalar, double>, std::size_t, int>;
+
+template <class Scalar, class Offset = OffsetOf<Scalar>>
 struct HostMatrix {
   using value_type = Scalar;
   using offset_type = Offset;
@@ -86,7 +91,7 @@ struct HostMatrix {
   }
 };
 
-template <class Scalar, class Offset = std::int64_t>
+template <class Scalar, class Offset = OffsetOf<Scalar>>
 HostMatrix<Scalar, Offset> make_matrix(const Pattern& p, Data data, std::uint64_t seed) {
   HostMatrix<Scalar, Offset> A;
   A.rows = static_cast<int>(p.rows);
@@ -96,21 +101,28 @@ HostMatrix<Scalar, Offset> make_matrix(const Pattern& p, Data data, std::uint64_
   A.values = numbers<Scalar>(A.nnz(), data, seed);
   return A;
 }
-template <class Scalar, class Offset = std::int64_t>
+template <class Scalar, class Offset = OffsetOf<Scalar>>
 HostMatrix<Scalar, Offset> make_matrix(const std::string& spec, Data data, std::uint64_t seed) {
   return make_matrix<Scalar, Offset>(generate(spec), data, seed);
 }
-/// A matrix with rows of the given lengths; columns `3 k + row`, wrapped, so that rows differ.
-inline Pattern pattern_of_lengths(const std::vector<int>& lengths, int cols) {
+/// add(row, columns) appends the columns of each row.
+template <class Add>
+Pattern pattern_of_rows(std::int64_t rows, std::int64_t cols, const Add& add) {
   Pattern p;
-  p.rows = static_cast<std::int64_t>(lengths.size());
+  p.rows = rows;
   p.cols = cols;
   p.row_map.push_back(0);
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    for (int k = 0; k < lengths[i]; ++k) p.entries.push_back(static_cast<int>((3 * k + static_cast<int>(i)) % cols));
+  for (std::int64_t i = 0; i < rows; ++i) {
+    add(i, p.entries);
     p.row_map.push_back(static_cast<std::int64_t>(p.entries.size()));
   }
   return p;
+}
+/// Rows of the given lengths; columns `3 k + row`, wrapped, so that rows differ.
+inline Pattern pattern_of_lengths(const std::vector<int>& lengths, int cols) {
+  return pattern_of_rows(static_cast<std::int64_t>(lengths.size()), cols, [&](std::int64_t i, std::vector<int>& to) {
+    for (int k = 0; k < lengths[static_cast<std::size_t>(i)]; ++k) to.push_back(static_cast<int>((3 * k + i) % cols));
+  });
 }
 
 /// A^T by plain loops.
@@ -164,7 +176,7 @@ auto to_host(const View& from) {
 }
 
 /// The matrix in the memory of an execution space.
-template <class Exec, class Scalar, class Offset = std::int64_t>
+template <class Exec, class Scalar, class Offset = OffsetOf<Scalar>>
 struct DeviceMatrix {
   using Csr = CsrView<Scalar, int, Offset, DeviceOf<Exec>>;
 
@@ -205,6 +217,11 @@ class Guarded {
       if (inside) host[at] = data[element];
     });
     upload<typename Exec::memory_space>(all_.data(), host.data(), host.size() * sizeof(T));
+  }
+  /// Of the same layout type, whatever the margins.
+  auto view() const {
+    return Kokkos::subview(all_, std::make_pair<std::int64_t>(margins_.above, margins_.above + rows_),
+                           std::make_pair<std::int64_t>(margins_.left, margins_.left + columns_));
   }
   std::vector<T> read() const {
     std::vector<T> data(static_cast<std::size_t>(rows_ * columns_));
@@ -247,18 +264,6 @@ class Guarded {
   Margins margins_;
   T guard_;
   Kokkos::View<T**, Layout, DeviceOf<Exec>> all_;
-};
-
-/// Vectors side by side, and one more on each side.
-template <class Exec, class T, class Layout>
-class GuardedColumns : public Guarded<Exec, T, Layout> {
- public:
-  GuardedColumns(const std::vector<T>& data, std::int64_t rows, int count, double guard)
-      : Guarded<Exec, T, Layout>(data, rows, count, {0, 0, 1, 1}, guard), count_(count) {}
-  auto columns() const { return Kokkos::subview(this->whole(), Kokkos::ALL(), std::make_pair(1, count_ + 1)); }
-
- private:
-  int count_;
 };
 
 /// A vector as the middle column of a matrix of three: stride 3 (LayoutRight) or 1 (LayoutLeft, seldom aligned to more

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_TEST_WINDOWS_HPP
-#define TESSERA_TEST_WINDOWS_HPP
+#ifndef TESSERA_TEST_WINDOW_FIXTURE_HPP
+#define TESSERA_TEST_WINDOW_FIXTURE_HPP
 
 #include <gtest/gtest.h>
 
@@ -11,6 +11,7 @@
 #include <map>
 #include <numeric>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -20,7 +21,15 @@
 #include "support/Tessera_TestMatrix.hpp"
 
 /// \file
-/// Window formats by their definition, with maps on the host: no idea of the conversion's is used.
+/// Window formats by their definition, with maps on the host: no idea of the conversion's is used. And what every
+/// window format must do: a typed suite over structs, which say of a format
+///
+///     Case, cases(), name(case), precision(case)   its shapes
+///     nonzero                           whether decoding leaves zeros out
+///     convert(view, case, max_blocks, updatable, order), decode(f), update(f, A, values)
+///     expect_arrays(A, case, order, f)  everything against a plain construction; returns the blocks of each window
+///     parts_inside                      whether parts count blocks from their window on
+///     arrays(f)                         all bytes, as a tuple
 
 namespace Tessera {
 namespace Testing {
@@ -104,6 +113,16 @@ inline std::uint64_t value_at(const std::vector<std::uint64_t>& words, std::size
   std::memcpy(&bits, reinterpret_cast<const char*>(words.data()) + i * static_cast<std::size_t>(bytes),
               static_cast<std::size_t>(bytes));
   return bits;
+}
+
+/// The first values of an array of 8-byte words; what stands behind, up to `stored`, is zero.
+inline void expect_values(const std::vector<std::uint64_t>& words, Precision p,
+                          const std::vector<std::uint64_t>& wanted, std::size_t stored) {
+  ASSERT_GE(stored, wanted.size());
+  ASSERT_GE(8 * words.size(), stored * static_cast<std::size_t>(bytes_of(p)));
+  for (std::size_t i = 0; i < stored; ++i) {
+    ASSERT_EQ(value_at(words, i, bytes_of(p)), i < wanted.size() ? wanted[i] : 0) << "slot " << i;
+  }
 }
 
 /// The column vectors of one window: (column, copy) -> (row of the window -> entry of the CSR matrix).
@@ -204,12 +223,133 @@ template <class Exec>
 auto matrix_too_large() {
   static double value = 0;
   static int column = 0;
-  static std::int64_t offset[2] = {0, std::int64_t{1} << 32};
-  using Csr = CsrView<double, int, std::int64_t, DeviceOf<Exec>>;
+  static std::size_t offset[2] = {0, std::size_t{1} << 32};
+  using Csr = CsrView<double, int, std::size_t, DeviceOf<Exec>>;
   const std::size_t nnz = std::size_t{1} << 32;
   return Csr(1, 1, typename Csr::row_map_type(offset, 2), typename Csr::entries_type(&column, nnz),
              typename Csr::values_type(&value, nnz));
 }
+
+using Exec = Kokkos::DefaultExecutionSpace;
+using Order = std::vector<std::int32_t>;
+
+template <class Format>
+class WindowFormats : public ::testing::Test {
+ public:
+  using Case = typename Format::Case;
+
+  template <class Matrix, class Made>
+  static void expect_format(const Matrix& A, const Case& c, const Order& order, int max_blocks, const Made& f) {
+    EXPECT_EQ(f.rows, A.rows);
+    EXPECT_EQ(f.cols, A.cols);
+    EXPECT_EQ(f.nnz, A.nnz());
+    EXPECT_EQ(to_host(f.row_order), order);
+    const std::vector<std::int64_t> blocks = Format::expect_arrays(A, c, order, f);
+    EXPECT_EQ(f.windows, static_cast<std::int64_t>(blocks.size()));
+    EXPECT_EQ(f.blocks, std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0}));
+    expect_parts(blocks, max_blocks > 0 ? max_blocks : default_bound(f.blocks, f.windows), Format::parts_inside,
+                 to_host(f.parts), to_host(f.splits), f.partial_count);
+  }
+  /// Format, way back, and both again with other values.
+  template <class Scalar, class Offset = OffsetOf<Scalar>>
+  static void expect_conversion(const Pattern& p, const Case& c, bool reordered, int max_blocks = 0) {
+    SCOPED_TRACE(std::string(to_string(Format::precision(c))) + ", " + Format::name(c) +
+                 (reordered ? ", reordered" : ""));
+    const auto A = make_matrix<Scalar, Offset>(p, Data::Real, 1), B = make_matrix<Scalar, Offset>(p, Data::Integers, 2);
+    const DeviceMatrix<Exec, Scalar, Offset> device(A), other(B);
+    const Order order = reordered ? some_order(A.rows) : Order();
+    const auto f = Format::convert(device.view(), c, max_blocks, true, to_device<Exec>(order));
+    Exec().fence();
+    expect_format(A, c, order, max_blocks, f);
+    expect_decoded(Format::decode(f), A, Format::precision(c), Format::nonzero);
+    Format::update(f, other.view(), other.values);
+    Exec().fence();
+    expect_format(B, c, order, max_blocks, f);
+    expect_decoded(Format::decode(f), B, Format::precision(c), Format::nonzero);
+    // The matrix is as it was.
+    EXPECT_TRUE(same_bits(to_host(device.values), A.values));
+    EXPECT_EQ(to_host(device.entries), A.entries);
+    EXPECT_EQ(to_host(device.row_map), A.row_map);
+  }
+};
+TYPED_TEST_SUITE_P(WindowFormats);
+
+TYPED_TEST_P(WindowFormats, FollowTheirDefinition) {
+  for (const auto& named : window_cases()) {
+    SCOPED_TRACE(named.first);
+    for (const auto& c : TypeParam::cases()) this->template expect_conversion<double>(named.second, c, false);
+  }
+}
+TYPED_TEST_P(WindowFormats, UnsortedRows) {
+  for (const auto& named : window_cases()) {
+    SCOPED_TRACE(named.first);
+    for (const auto& c : TypeParam::cases()) this->template expect_conversion<float>(shuffled(named.second), c, false);
+  }
+}
+TYPED_TEST_P(WindowFormats, RowOrder) {
+  for (const auto& named : window_cases()) {
+    SCOPED_TRACE(named.first);
+    for (const auto& c : TypeParam::cases()) {
+      this->template expect_conversion<float>(named.second, c, true);
+      if (TypeParam::precision(c) == Precision::TF32) {
+        this->template expect_conversion<float>(shuffled(named.second), c, true);
+      }
+    }
+  }
+}
+TYPED_TEST_P(WindowFormats, Types) {
+  for (const std::string spec : {"duplicates:rows=151:longest=90", "random:rows=501:cols=997:lengths=uniform:mean=4"}) {
+    SCOPED_TRACE(spec);
+    const Pattern p = shuffled(generate(spec));
+    for (const auto& c : TypeParam::cases()) {
+      this->template expect_conversion<double>(p, c, true);
+      this->template expect_conversion<half_t>(p, c, true);
+      this->template expect_conversion<bhalf_t>(p, c, false);
+    }
+  }
+}
+TYPED_TEST_P(WindowFormats, Parts) {
+  for (const std::string spec : {"dense_row:rows=30:cols=5003", "ramp:n=101", "web:n=1001:longest=300",
+                                 "random:rows=501:cols=997:lengths=uniform:mean=4"}) {
+    SCOPED_TRACE(spec);
+    for (const int max_blocks : {0, 1, 2, 3, 7, 100000}) {
+      SCOPED_TRACE("max_blocks " + std::to_string(max_blocks));
+      for (const auto& c : TypeParam::cases()) {
+        this->template expect_conversion<float>(generate(spec), c, false, max_blocks);
+      }
+    }
+  }
+}
+// The same bytes each time, whatever order threads come in.
+TYPED_TEST_P(WindowFormats, Deterministic) {
+  const DeviceMatrix<Exec, float> device(
+      make_matrix<float>(shuffled(generate("web:n=3001:longest=900")), Data::Real, 1));
+  const auto made = [&] { return TypeParam::convert(device.view(), TypeParam::cases()[0], 0, true, {}); };
+  const auto first = made();
+  Exec().fence();
+  for (int run = 0; run < 3; ++run) {
+    const auto f = made();
+    Exec().fence();
+    EXPECT_TRUE(TypeParam::arrays(f) == TypeParam::arrays(first)) << "run " << run;
+  }
+}
+TYPED_TEST_P(WindowFormats, BadCalls) {
+  const auto& c = TypeParam::cases()[0];
+  const DeviceMatrix<Exec, double> device(make_matrix<double>("diagonal", Data::Real, 1));
+  const auto A = device.view();
+  EXPECT_THROW(TypeParam::convert(A, c, -1, true, {}), InvalidArgument);
+  EXPECT_THROW(TypeParam::convert(A, c, 0, true, to_device<Exec>(Order{0, 1})), DimensionMismatch);
+  EXPECT_THROW(TypeParam::convert(matrix_too_large<Exec>(), c, 0, true, {}), NotSupported);
+  const auto f = TypeParam::convert(A, c, 0, true, {});
+  EXPECT_THROW(TypeParam::update(f, A, to_device<Exec>(std::vector<double>(3))), DimensionMismatch);
+  const DeviceMatrix<Exec, double> other(make_matrix<double>("dense:rows=3:cols=3", Data::Real, 1));
+  EXPECT_THROW(TypeParam::update(f, other.view(), device.values), DimensionMismatch);
+  const auto fixed = TypeParam::convert(A, c, 0, false, {});
+  EXPECT_EQ(fixed.map_bytes(), 0u);
+  EXPECT_THROW(TypeParam::update(fixed, A, device.values), NotSupported);
+}
+REGISTER_TYPED_TEST_SUITE_P(WindowFormats, FollowTheirDefinition, UnsortedRows, RowOrder, Types, Parts, Deterministic,
+                            BadCalls);
 
 }  // namespace Testing
 }  // namespace Tessera

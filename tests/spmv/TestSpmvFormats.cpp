@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+// Formats of SpMV in every precision, wherever a host runs them: DASP on emulated matrix units, packed slices on
+// emulated waves of both vendors and on host threads.
+
+#include <gtest/gtest.h>
+
+#include "support/Tessera_TestDasp.hpp"
+#include "support/Tessera_TestPacked.hpp"
+
+namespace Tessera {
+namespace Testing {
+
+using Exec = Kokkos::DefaultHostExecutionSpace;
+#ifdef TESSERA_TEST_FEWER_TYPES
+using DaspSuites = ::testing::Types<DaspSuite<Exec, double>, DaspSuite<Exec, half_t>>;
+using PackedSuites = ::testing::Types<PackedSuite<Exec, double>, PackedSuite<Exec, float>, PackedSuite<Exec, half_t>>;
+#else
+using DaspSuites = ::testing::Types<DaspSuite<Exec, double>, DaspSuite<Exec, half_t>, DaspSuite<Exec, bhalf_t>>;
+using PackedSuites = ::testing::Types<PackedSuite<Exec, double>, PackedSuite<Exec, float>, PackedSuite<Exec, half_t>,
+                                      PackedSuite<Exec, bhalf_t>>;
+#endif
+INSTANTIATE_TYPED_TEST_SUITE_P(Dasp, FormatSpmv, DaspSuites);
+INSTANTIATE_TYPED_TEST_SUITE_P(Packed, FormatSpmv, PackedSuites);
+
+template <class Suite>
+class DaspSpmv : public FormatSpmv<Suite> {};
+TYPED_TEST_SUITE(DaspSpmv, DaspSuites);
+TYPED_TEST(DaspSpmv, ManyShortRows) { TESSERA_EACH(many_short_rows()); }
+TYPED_TEST(DaspSpmv, ExampleFiles) { TESSERA_EACH(files(TESSERA_EXAMPLE_DATA, 1000000)); }
+TYPED_TEST(DaspSpmv, SharedFiles) { TESSERA_EACH(shared_files(1000000)); }
+
+template <class Suite>
+class PackedSpmv : public FormatSpmv<Suite> {};
+TYPED_TEST_SUITE(PackedSpmv, PackedSuites);
+TYPED_TEST(PackedSpmv, MaskedSteps) { TESSERA_EACH(masked_steps()); }
+TYPED_TEST(PackedSpmv, ClassesChangeNoBit) { TESSERA_EACH(classes_change_no_bit()); }
+TYPED_TEST(PackedSpmv, NewValues) { TESSERA_EACH(new_values()); }
+TYPED_TEST(PackedSpmv, HubColumns) { TESSERA_EACH(hub_columns()); }
+TYPED_TEST(PackedSpmv, ColumnBlocks) { TESSERA_EACH(column_blocks()); }
+
+}  // namespace Testing
+}  // namespace Tessera
