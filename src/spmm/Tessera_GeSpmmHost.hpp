@@ -206,9 +206,6 @@ struct GeSpmmHostFunctor {
     }
   };
 
-  KOKKOS_FORCEINLINE_FUNCTION CT result(Sum sum, const CT* old) const {
-    return CT(scaled_sum(alpha, sum, beta, [old] { return widen<Sum>(*old); }));
-  }
   KOKKOS_FORCEINLINE_FUNCTION void store_row(const Range& r, const Tile& tile, const Sum* sum) const {
     const std::int64_t column = tile.column + tile.known;
     const int width = tile.width - tile.known;
@@ -221,11 +218,11 @@ struct GeSpmmHostFunctor {
     const std::int64_t stride = c.column_stride;
     // Loops of their own for neighbours, with beta known: so they become vector instructions.
     if (stride != 1) {
-      for (int j = 0; j < width; ++j) to[j * stride] = result(sum[j], to + j * stride);
+      for (int j = 0; j < width; ++j) store_scaled(to + j * stride, alpha, sum[j], beta);
     } else if (beta == Sum(0)) {
       for (int j = 0; j < width; ++j) to[j] = CT(alpha * sum[j]);
     } else {
-      for (int j = 0; j < width; ++j) to[j] = result(sum[j], to + j);
+      for (int j = 0; j < width; ++j) to[j] = CT(scaled_sum(alpha, sum[j], beta, to[j]));
     }
   }
 
@@ -246,7 +243,7 @@ struct GeSpmmHostFunctor {
     for (int k = 0; k < count; ++k) sums(pieces.range(A, first + k), sum[k]);
     for (int j = tile.known; j < tile.width; ++j) {
       CT* to = c.at(first, tile.column + j);
-      for (int k = 0; k < count; ++k, to += c.row_stride) *to = result(sum[k][j], to);
+      for (int k = 0; k < count; ++k, to += c.row_stride) store_scaled(to, alpha, sum[k][j], beta);
     }
   }
   template <int Bytes>

@@ -81,14 +81,14 @@ struct SpmmTarget {
       TESSERA_UNROLL
       for (int i = 0; i < Count; ++i) {
         if (column + i >= columns) continue;
-        at[i] = result(sums[i], at[i]);
+        at[i] = beta == Sum(0) ? Impl::spmm_rounded<Element>(alpha * sums[i]) : result(sums[i], at[i]);
       }
     }
   }
 
  private:
-  TESSERA_FUNCTION Element result(Sum sum, const Element& old) const {
-    return Impl::spmm_rounded<Element>(scaled_sum(alpha, sum, beta, [&old] { return static_cast<Sum>(old); }));
+  TESSERA_FUNCTION Element result(Sum sum, Element old) const {
+    return Impl::spmm_rounded<Element>(scaled_sum(alpha, sum, beta, old));
   }
 };
 
