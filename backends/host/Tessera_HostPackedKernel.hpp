@@ -480,10 +480,7 @@ class PackedHostKernel {
       }
     });
   }
-  TESSERA_HOST_INLINE void store(Y* y, Sum sum) const {
-    const Sum old = beta_ == Sum(0) ? Sum(0) : host_number<Sum>(*y);
-    *y = static_cast<Y>(scaled_sum(alpha_, sum, beta_, [old] { return old; }));
-  }
+  TESSERA_HOST_INLINE void store(Y* y, Sum sum) const { store_scaled(y, alpha_, sum, beta_); }
 
   const SpmvPackedArgs& p_;
   const Value* x_;

@@ -107,8 +107,7 @@ class PackedHostVectors {
         const std::int64_t row = std::int64_t{s.row} + r + (s.has_ids() ? ids[q] : q * group);
         for (int j = 0; j < columns; ++j) {
           Y* const y = static_cast<Y*>(p_.y) + row * p_.y_stride + j * p_.y_column_stride;
-          const Sum old = beta_ == Sum(0) ? Sum(0) : host_number<Sum>(*y);
-          *y = static_cast<Y>(scaled_sum(alpha_, sum[r][q][j], beta_, [old] { return old; }));
+          store_scaled(y, alpha_, sum[r][q][j], beta_);
         }
       }
     }

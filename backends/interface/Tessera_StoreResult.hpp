@@ -9,20 +9,20 @@
 #include "backends/interface/Tessera_Macros.hpp"
 
 /// \file
-/// How a product ends: y := alpha sum + beta y.
+/// How a product ends: y := alpha sum + beta y. One text, which the reference alone does not use.
 
 namespace Tessera {
 
-/// alpha sum + beta old(), in the type of the sum. beta == 0 does not call old: what y holds is then not read.
+/// alpha sum + beta old, in the type of the sum.
 template <class Sum, class Old>
-TESSERA_FUNCTION Sum scaled_sum(Sum alpha, Sum sum, Sum beta, Old&& old) {
-  return beta == Sum(0) ? alpha * sum : alpha * sum + beta * old();
+TESSERA_INLINED_FUNCTION Sum scaled_sum(Sum alpha, Sum sum, Sum beta, const Old& old) {
+  return alpha * sum + beta * static_cast<Sum>(old);
 }
 
-/// *y := alpha sum + beta *y, rounded once to the type y has.
+/// *y := alpha sum + beta *y, rounded once to the type y has; beta == 0 does not read *y.
 template <class Y, class Sum>
-TESSERA_FUNCTION void store_scaled(Y* y, Sum alpha, Sum sum, Sum beta) {
-  *y = Y(scaled_sum(alpha, sum, beta, [y] { return static_cast<Sum>(*y); }));
+TESSERA_INLINED_FUNCTION void store_scaled(Y* y, Sum alpha, Sum sum, Sum beta) {
+  *y = static_cast<Y>(beta == Sum(0) ? alpha * sum : scaled_sum(alpha, sum, beta, *y));
 }
 
 /// y[at] := alpha sum + beta y[at] in the type y has. Args: y, y_type, alpha, beta.

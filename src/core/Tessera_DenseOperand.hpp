@@ -149,7 +149,7 @@ struct LayoutCopy {
         return;
       }
     }
-    *target = To(scaled_sum(Sum(1), widen<Sum>(value), beta, [target] { return widen<Sum>(*target); }));
+    store_scaled(target, Sum(1), widen<Sum>(value), beta);
   }
   /// Devices: one team per tile.
   KOKKOS_INLINE_FUNCTION void operator()(const typename Kokkos::TeamPolicy<Exec>::member_type& team) const {
@@ -211,7 +211,8 @@ struct ScaleDense {
   Sum beta;
   bool along_rows;
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t n) const {
-    const std::int64_t inner = along_rows ? c.rows : c.columns, slow = n / inner, fast = n - slow * inner;
+    const std::int64_t inner = along_rows ? c.rows : c.columns;
+    const std::int64_t slow = n < inner ? 0 : n / inner, fast = n - slow * inner;  // a vector: no division
     T* const target = along_rows ? c.at(fast, slow) : c.at(slow, fast);
     *target = T(beta == Sum(0) ? Sum(0) : beta * widen<Sum>(*target));
   }
@@ -220,7 +221,7 @@ template <class Sum, class Exec, class T>
 void scale_dense(const Exec& space, const char* label, double beta, const Dense<T>& c) {
   if (beta == 1 || c.rows == 0 || c.columns == 0) return;
   Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, c.rows * c.columns),
-                       ScaleDense<T, Sum>{c, static_cast<Sum>(beta), c.row_stride < c.column_stride});
+                       ScaleDense<T, Sum>{c, static_cast<Sum>(beta), c.columns == 1 || c.row_stride < c.column_stride});
 }
 
 }  // namespace Impl

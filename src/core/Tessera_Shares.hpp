@@ -37,19 +37,25 @@ struct Shares {
 
   /// One share per thread where the matrix stays in the caches between products: a thread then meets its own share
   /// again. More and smaller ones for large matrices (`large` units of work per thread), so that a thread which is held
-  /// up delays the others less. None with less work than `small`.
+  /// up delays the others less, at most `most` per thread. None with less work than `small`.
   template <class Exec>
-  static Shares of(const Exec& space, std::int64_t items, std::int64_t work, std::int64_t small, std::int64_t large) {
+  static Shares of(const Exec& space, std::int64_t items, std::int64_t work, std::int64_t small, std::int64_t large,
+                   std::int64_t most = 16) {
     const std::int64_t threads = std::max(1, static_cast<int>(space.concurrency()));
-    const std::int64_t each = std::min<std::int64_t>(1 + work / (threads * large), 16);
+    const std::int64_t each = std::min<std::int64_t>(1 + work / (threads * large), most);
     return {items, work, std::min(threads * each, 1 + work / small), each == 1};
+  }
+
+  /// Where share `share` of `count` begins in `whole`.
+  static constexpr std::int64_t cut(std::int64_t whole, std::int64_t share, std::int64_t count) {
+    return whole / count * share + whole % count * share / count;  // whole * share may be too large
   }
 
   /// First item of a share. work_before(i): of all items before item i.
   template <class WorkBefore>
   std::int64_t begin(std::int64_t share, WorkBefore&& work_before) const {
     if (share == count) return items;
-    const std::int64_t until = work / count * share + work % count * share / count;
+    const std::int64_t until = cut(work, share, count);
     return first_item(items, [&](std::int64_t i) { return work_before(i) >= until; });
   }
 };

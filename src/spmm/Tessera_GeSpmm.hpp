@@ -86,9 +86,6 @@ struct GeSpmmFunctor {
       }
     }
   }
-  KOKKOS_INLINE_FUNCTION CT result(Sum sum, const CT* old) const {
-    return CT(scaled_sum(alpha, sum, beta, [old] { return widen<Sum>(*old); }));
-  }
   KOKKOS_INLINE_FUNCTION void store(const Sum (&sum)[V], std::int64_t row, std::int64_t column, int width) const {
     if (wide_stores && width == V) {
       using Chunk = DenseChunk<CT, store_width>;
@@ -98,15 +95,14 @@ struct GeSpmmFunctor {
         Chunk chunk;
         if (beta != Sum(0)) chunk = *to;
         TESSERA_UNROLL
-        for (int j = 0; j < store_width; ++j) chunk.e[j] = result(sum[begin + j], &chunk.e[j]);
+        for (int j = 0; j < store_width; ++j) store_scaled(&chunk.e[j], alpha, sum[begin + j], beta);
         *to = chunk;
       }
       return;
     }
     TESSERA_UNROLL
     for (int j = 0; j < V; ++j) {
-      CT* const to = c.at(row, column + j);
-      if (j < width) *to = result(sum[j], to);
+      if (j < width) store_scaled(c.at(row, column + j), alpha, sum[j], beta);
     }
   }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "core/Tessera_DenseOperand.hpp"
+#include "core/Tessera_Shares.hpp"
 #include "spmm/Tessera_SpmmPieces.hpp"
 
 /// \file
@@ -83,26 +84,13 @@ struct GeSpmmHostFunctor {
   Dense<CT> c;
   Sum alpha, beta;
   RowPieces<Sum> pieces;
-  std::int64_t shares;
+  Shares shares;
   int vector_bytes;  ///< 16, 32 or 64
 
-  /// Shares have equal work: the entries, and one more a row.
+  /// Work: the entries, and one more per row. Pieces are as many for each share.
   std::int64_t begin_of(std::int64_t share) const {
-    const std::int64_t count = pieces.count;
-    if (share == shares) return count;
-    if (pieces.table != nullptr) return count / shares * share + count % shares * share / shares;
-    const std::int64_t work = static_cast<std::int64_t>(A.nnz()) + count;
-    const std::int64_t until = work / shares * share + work % shares * share / shares;
-    std::int64_t low = 0, high = count;
-    while (low < high) {
-      const std::int64_t middle = low + (high - low) / 2;
-      if (static_cast<std::int64_t>(A.row_map()(middle)) + middle < until) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
+    if (pieces.table != nullptr) return Shares::cut(shares.items, share, shares.count);
+    return shares.begin(share, [&](std::int64_t row) { return static_cast<std::int64_t>(A.row_map()(row)) + row; });
   }
 
   /// Columns [column, column + width) of C, of which the first `known` are stored already.
@@ -206,9 +194,6 @@ struct GeSpmmHostFunctor {
     }
   };
 
-  KOKKOS_FORCEINLINE_FUNCTION CT result(Sum sum, const CT* old) const {
-    return CT(scaled_sum(alpha, sum, beta, [old] { return widen<Sum>(*old); }));
-  }
   KOKKOS_FORCEINLINE_FUNCTION void store_row(const Range& r, const Tile& tile, const Sum* sum) const {
     const std::int64_t column = tile.column + tile.known;
     const int width = tile.width - tile.known;
@@ -221,11 +206,11 @@ struct GeSpmmHostFunctor {
     const std::int64_t stride = c.column_stride;
     // Loops of their own for neighbours, with beta known: so they become vector instructions.
     if (stride != 1) {
-      for (int j = 0; j < width; ++j) to[j * stride] = result(sum[j], to + j * stride);
+      for (int j = 0; j < width; ++j) store_scaled(to + j * stride, alpha, sum[j], beta);
     } else if (beta == Sum(0)) {
       for (int j = 0; j < width; ++j) to[j] = CT(alpha * sum[j]);
     } else {
-      for (int j = 0; j < width; ++j) to[j] = result(sum[j], to + j);
+      for (int j = 0; j < width; ++j) to[j] = CT(scaled_sum(alpha, sum[j], beta, to[j]));
     }
   }
 
@@ -246,7 +231,7 @@ struct GeSpmmHostFunctor {
     for (int k = 0; k < count; ++k) sums(pieces.range(A, first + k), sum[k]);
     for (int j = tile.known; j < tile.width; ++j) {
       CT* to = c.at(first, tile.column + j);
-      for (int k = 0; k < count; ++k, to += c.row_stride) *to = result(sum[k][j], to);
+      for (int k = 0; k < count; ++k, to += c.row_stride) store_scaled(to, alpha, sum[k][j], beta);
     }
   }
   template <int Bytes>
@@ -313,25 +298,14 @@ struct GeSpmmHostFunctor {
 template <class Exec, class Csr, class BT, class CT, class Sum>
 void ge_spmm_host(const Exec& space, double alpha, const Csr& A, const Dense<const BT>& b, double beta,
                   const Dense<CT>& c, const RowPieces<Sum>& pieces) {
-  // A share a thread where the matrix stays in the caches between products, more and smaller ones for large matrices
-  // (as in csr_spmv).
-  const std::int64_t threads = std::max(1, static_cast<int>(space.concurrency()));
-  const std::int64_t work = static_cast<std::int64_t>(A.nnz()) + pieces.count;
-  const std::int64_t each = std::min<std::int64_t>(1 + work / (threads * 20000), 32);
-  const std::int64_t shares = std::min({threads * each, 1 + work / 64, std::max<std::int64_t>(pieces.count, 1)});
+  Shares shares = Shares::of(space, pieces.count, static_cast<std::int64_t>(A.nnz()) + pieces.count, 64, 20000, 32);
+  shares.count = std::min(shares.count, std::max<std::int64_t>(pieces.count, 1));
   // No wider than a row, since a part of a vector is multiplied number by number.
   int bytes = host_vector_bytes();
   while (bytes > 16 && b.columns * static_cast<std::int64_t>(sizeof(Sum)) < bytes) bytes /= 2;
   const GeSpmmHostFunctor<Csr, BT, CT> host{A,      b,      c,    static_cast<Sum>(alpha), static_cast<Sum>(beta),
                                             pieces, shares, bytes};
-  if (each == 1) {
-    Kokkos::parallel_for("Tessera::spmm[gespmm]",
-                         Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Static>>(space, 0, shares), host);
-  } else {
-    Kokkos::parallel_for(
-        "Tessera::spmm[gespmm]",
-        Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Dynamic>>(space, 0, shares, Kokkos::ChunkSize(1)), host);
-  }
+  for_each_share("Tessera::spmm[gespmm]", space, shares, host);
 }
 
 }  // namespace Impl

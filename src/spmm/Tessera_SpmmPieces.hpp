@@ -277,8 +277,7 @@ struct FinishSplitRows {
     const Sum* from = pieces.partials + row.first * pieces.partial_ld + column;
     Sum sum = 0;
     for (std::int32_t k = 0; k < row.count; ++k, from += pieces.partial_ld) sum += *from;
-    CT* const to = c.at(row.window, column);
-    *to = CT(scaled_sum(alpha, sum, beta, [to] { return widen<Sum>(*to); }));
+    store_scaled(c.at(row.window, column), alpha, sum, beta);
   }
 };
 template <class Exec, class CT, class Sum>

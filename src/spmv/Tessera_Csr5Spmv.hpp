@@ -26,7 +26,6 @@ namespace Impl {
 template <class Scalar, class X, class Y>
 struct Csr5Product {
   using Sum = AccumulatorOf<Scalar, typename X::non_const_value_type, typename Y::non_const_value_type>;
-  using Result = typename Y::non_const_value_type;
 
   Experimental::Csr5Data<Scalar> a;
   X x;
@@ -36,9 +35,7 @@ struct Csr5Product {
   KOKKOS_INLINE_FUNCTION Sum entry(std::int64_t k) const {
     return widen<Sum>(a.values[k]) * widen<Sum>(x(a.columns[k]));
   }
-  KOKKOS_INLINE_FUNCTION void store(std::int64_t row, Sum sum) const {
-    y(row) = Result(scaled_sum(alpha, sum, beta, [&] { return widen<Sum>(y(row)); }));
-  }
+  KOKKOS_INLINE_FUNCTION void store(std::int64_t row, Sum sum) const { store_scaled(&y(row), alpha, sum, beta); }
   /// Partial sum of the row that comes into a tile from the one before (the tail is the last tile).
   KOKKOS_INLINE_FUNCTION Sum& lead(std::int64_t t) const { return static_cast<Sum*>(a.carries)[t]; }
   /// Partial sum of the row that starts in a tile and goes on in the next.

@@ -27,7 +27,6 @@ struct CsrSpmvFunctor {
   using exec = typename Csr::execution_space;
   using Sum =
       AccumulatorOf<typename Csr::value_type, typename X::non_const_value_type, typename Y::non_const_value_type>;
-  using Result = typename Y::non_const_value_type;
   using offset = typename Csr::size_type;
 
   Csr A;
@@ -37,9 +36,7 @@ struct CsrSpmvFunctor {
   std::int64_t rows_per_team;
 
   KOKKOS_INLINE_FUNCTION Sum entry(offset i) const { return widen<Sum>(A.values()(i)) * widen<Sum>(x(A.entries()(i))); }
-  KOKKOS_INLINE_FUNCTION void store(std::int64_t row, Sum sum) const {
-    y(row) = Result(scaled_sum(alpha, sum, beta, [&] { return widen<Sum>(y(row)); }));
-  }
+  KOKKOS_INLINE_FUNCTION void store(std::int64_t row, Sum sum) const { store_scaled(&y(row), alpha, sum, beta); }
 
   /// Devices: a team, rows_per_team rows.
   KOKKOS_INLINE_FUNCTION void operator()(const typename Kokkos::TeamPolicy<exec>::member_type& team) const {

@@ -9,6 +9,7 @@
 #include "backends/interface/Tessera_Half.hpp"
 #include "backends/interface/Tessera_Macros.hpp"
 #include "backends/interface/Tessera_SpmmArgs.hpp"
+#include "backends/interface/Tessera_StoreResult.hpp"
 
 /// \file
 /// How the wave kernels of SpMM end: C := alpha sum + beta C in C's own type, or partial sums of split windows.
@@ -86,9 +87,8 @@ struct SpmmTarget {
   }
 
  private:
-  /// Where beta is not 0.
   TESSERA_FUNCTION Element result(Sum sum, Element old) const {
-    return Impl::spmm_rounded<Element>(alpha * sum + beta * static_cast<Sum>(old));
+    return Impl::spmm_rounded<Element>(scaled_sum(alpha, sum, beta, old));
   }
 };
 
