@@ -79,7 +79,7 @@ void expect_format(const Matrix& A, const MeBcrsCase& c, const Order& order, int
   EXPECT_EQ(f.cols, A.cols);
   EXPECT_EQ(f.nnz, A.nnz());
   EXPECT_EQ(f.windows + 1, static_cast<std::int64_t>(plain.pointers.size()));
-  EXPECT_EQ(f.vectors, static_cast<std::int64_t>(plain.columns.size()));
+  EXPECT_EQ(f.column_vectors, static_cast<std::int64_t>(plain.columns.size()));
   EXPECT_EQ(to_host(f.row_pointers), plain.pointers);
   EXPECT_EQ(to_host(f.column_indices), plain.columns);
   EXPECT_EQ(to_host(f.row_order), order);
@@ -174,7 +174,7 @@ TEST(MeBcrs, Parts) {
   }
 }
 
-// Two windows of 8 rows: 5 vectors in the first, 1 in the second, blocks of 4.
+// Two windows of 8 rows: 5 column vectors in the first, 1 in the second, blocks of 4.
 TEST(MeBcrs, ByHand) {
   HostMatrix<double, int> A;
   A.rows = 9;
