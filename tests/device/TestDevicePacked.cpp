@@ -29,7 +29,7 @@ TYPED_TEST_SUITE(DevicePacked, Scalars);
 TYPED_TEST(DevicePacked, EveryShape) { this->suite.every_shape(); }
 TYPED_TEST(DevicePacked, EveryOption) { this->suite.every_option(); }
 TYPED_TEST(DevicePacked, AwkwardSizes) { this->suite.awkward_sizes(); }
-TYPED_TEST(DevicePacked, ManyWindows) { this->suite.many_windows(); }
+TYPED_TEST(DevicePacked, ManySortWindows) { this->suite.many_sort_windows(); }
 TYPED_TEST(DevicePacked, UnsortedColumns) { this->suite.unsorted_columns(); }
 TYPED_TEST(DevicePacked, EveryScaling) { this->suite.every_scaling(); }
 TYPED_TEST(DevicePacked, SeveralVectors) { this->suite.several_vectors(); }

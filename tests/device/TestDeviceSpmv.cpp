@@ -29,7 +29,7 @@ TYPED_TEST_SUITE(DeviceDasp, Scalars);
 TYPED_TEST(DeviceDasp, EveryShape) { this->suite.every_shape(); }
 TYPED_TEST(DeviceDasp, EveryOption) { this->suite.every_option(); }
 TYPED_TEST(DeviceDasp, AwkwardSizes) { this->suite.awkward_sizes(); }
-TYPED_TEST(DeviceDasp, ManyWindows) { this->suite.many_windows(); }
+TYPED_TEST(DeviceDasp, ManySortWindows) { this->suite.many_sort_windows(); }
 TYPED_TEST(DeviceDasp, ManyShortRows) { this->suite.many_short_rows(); }
 TYPED_TEST(DeviceDasp, UnsortedColumns) { this->suite.unsorted_columns(); }
 TYPED_TEST(DeviceDasp, EveryScaling) { this->suite.every_scaling(); }

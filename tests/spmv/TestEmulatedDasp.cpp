@@ -34,7 +34,7 @@ TYPED_TEST_SUITE(EmulatedDasp, Units);
 TYPED_TEST(EmulatedDasp, EveryShape) { this->suite.every_shape(); }
 TYPED_TEST(EmulatedDasp, EveryOption) { this->suite.every_option(); }
 TYPED_TEST(EmulatedDasp, AwkwardSizes) { this->suite.awkward_sizes(); }
-TYPED_TEST(EmulatedDasp, ManyWindows) { this->suite.many_windows(); }
+TYPED_TEST(EmulatedDasp, ManySortWindows) { this->suite.many_sort_windows(); }
 TYPED_TEST(EmulatedDasp, ManyShortRows) { this->suite.many_short_rows(); }
 TYPED_TEST(EmulatedDasp, UnsortedColumns) { this->suite.unsorted_columns(); }
 TYPED_TEST(EmulatedDasp, EveryScaling) { this->suite.every_scaling(); }

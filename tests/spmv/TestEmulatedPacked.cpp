@@ -36,7 +36,7 @@ TYPED_TEST_SUITE(EmulatedPacked, Waves);
 TYPED_TEST(EmulatedPacked, EveryShape) { this->suite.every_shape(); }
 TYPED_TEST(EmulatedPacked, EveryOption) { this->suite.every_option(); }
 TYPED_TEST(EmulatedPacked, AwkwardSizes) { this->suite.awkward_sizes(); }
-TYPED_TEST(EmulatedPacked, ManyWindows) { this->suite.many_windows(); }
+TYPED_TEST(EmulatedPacked, ManySortWindows) { this->suite.many_sort_windows(); }
 TYPED_TEST(EmulatedPacked, UnsortedColumns) { this->suite.unsorted_columns(); }
 TYPED_TEST(EmulatedPacked, EveryScaling) { this->suite.every_scaling(); }
 TYPED_TEST(EmulatedPacked, SeveralVectors) { this->suite.several_vectors(); }

@@ -64,15 +64,15 @@ inline Matrices::Pattern rows_of_lengths(const std::vector<std::pair<int, std::i
   }
   return p;
 }
-/// Sorted inside windows, as large matrices of even rows are (DaspCases.AreWhatTheySay).
-inline Matrices::Pattern dasp_many_windows() {
+/// Sorted inside sort windows, as large matrices of even rows are (DaspCases.AreWhatTheySay).
+inline Matrices::Pattern dasp_many_sort_windows() {
   constexpr std::int64_t rows = 34 * 2048;
   return rows_of_lengths({{5, rows + 3}, {6, 1001}});
 }
 /// So many short steps that a wave takes several, and the last wave of a class fewer (DaspCases.AreWhatTheySay).
-/// @param slices  rows of one length that a step takes
-inline Matrices::Pattern dasp_many_short_rows(std::int64_t slices) {
-  const std::int64_t each = slices * (slices > 64 ? 3300 : 6600) + 7;  // 2.5 / slices steps per row, of each length
+/// @param in_step  rows of one length that a DASP step takes
+inline Matrices::Pattern dasp_many_short_rows(std::int64_t in_step) {
+  const std::int64_t each = in_step * (in_step > 64 ? 3300 : 6600) + 7;  // 2.5 / in_step steps per row, of each length
   return rows_of_lengths({{1, each}, {2, each}, {3, each}, {4, each}});
 }
 

@@ -70,7 +70,7 @@ inline std::vector<NamedPacked> packed_option_sets() {
   return all;
 }
 
-/// Patterns for which a kind of slice is certain. All have several windows of slices at 8 lanes.
+/// Patterns for which a kind of slice is certain. All have several sort windows at 8 lanes.
 constexpr const char* stencil = "stencil2d:nx=37:ny=29";
 constexpr const char* three_dof = "fem:nx=5:ny=4:nz=3:cavities=0";
 

@@ -56,7 +56,9 @@ class DaspSuite : public SpmvSuite<Exec, Scalar> {
     Base::awkward_sizes({1, 2, 3, 4, 5, 7, 30, 65, 255, 257, 1025},
                         {1, 2, 3, 5, 7, 9, 15, 17, 31, 33, 63, 65, 129, 257});
   }
-  void many_windows() const { this->expect_pattern(dasp_many_windows(), "many windows", {Data::Integers}); }
+  void many_sort_windows() const {
+    this->expect_pattern(dasp_many_sort_windows(), "many sort windows", {Data::Integers});
+  }
   void many_short_rows() const {
     const Device one(make_matrix<Scalar>("diagonal:rows=1:cols=1", Data::Integers, 1));
     const Backend backend = this->plan(one).options().backend;
@@ -83,7 +85,7 @@ class DaspSuite : public SpmvSuite<Exec, Scalar> {
     });
   }
   /// Every seventh row has an infinite or undefined value, another seventh meets one in x. Rows that share a block, a
-  /// tile's row or a slice with them (pairs of 1 & 3, pairs of 2) must not notice.
+  /// tile's row or four slots of it with them (pairs of 1 & 3, pairs of 2) must not notice.
   void bad_neighbours() const {
     for (int shift = 0; shift < 7; ++shift) {
       Matrix A = make_matrix<Scalar>(on_odd_columns(all_classes(400, 150)), Data::Integers, 5);

@@ -67,8 +67,8 @@ class PackedSuite : public SpmvSuite<Exec, Scalar> {
     Base::awkward_sizes({1, 2, 3, 4, 5, 7, 8, 9, 31, 33, 65, 129, 513, 1025},
                         {1, 2, 3, 5, 7, 8, 9, 31, 33, 63, 64, 65});
   }
-  /// More than one of the largest windows, the last one short.
-  void many_windows() const {
+  /// More than one of the largest sort windows, the last one short.
+  void many_sort_windows() const {
     PackedOptions o;
     o.window = 4092;
     const std::string spec = "random:rows=9000:cols=997:lengths=geometric:mean=5";
@@ -228,17 +228,18 @@ class PackedSuite : public SpmvSuite<Exec, Scalar> {
     ASSERT_TRUE(has_class(plan.statistics(), "50 hub columns"));
     expect_no_bad_column(plan, A, true);
   }
-  /// Blocks with and without entries, with one share and with several; of 100,000 columns, which fit no shared memory.
+  /// Column blocks with and without entries, with one share and with several; of 100,000 columns, which fit no shared
+  /// memory.
   void column_blocks() const {
     for (const char* spec : {"random:rows=900:cols=700:lengths=uniform:mean=40", "rmat:scale=9:degree=8",
                              "dense_column", "dense", "diagonal:rows=300:cols=300", "empty:rows=5:cols=9",
                              "random:rows=300:cols=200000:lengths=power:mean=6:tail=1.3"}) {
       for (const int count : {2, 5, 64}) {
         with(blocks(count, short_parts()))
-            .expect_pattern(generate(spec), std::string(spec) + ", blocks " + std::to_string(count));
+            .expect_pattern(generate(spec), std::string(spec) + ", column blocks " + std::to_string(count));
       }
     }
-    // What a block of x lies beside, and padding, must not reach the rows; new values must.
+    // What the x of a column block lies beside, and padding, must not reach the rows; new values must.
     Matrix A = make_matrix<Scalar>(on_odd_columns(generate("rmat:scale=9:degree=8")), Data::Integers, 5);
     const Device device(A);
     Plan plan = with(blocks(4)).plan(device);
