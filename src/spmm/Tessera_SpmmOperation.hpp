@@ -99,9 +99,9 @@ void SpmmOperation<Csr>::make(Engine& engine, const Exec& space, const Csr& A, c
     return;
   }
   const KernelTable* table = format_backend == Backend::Kokkos ? nullptr : &kernel_table(format_backend);
-  const bool rows = choice.algorithm == Algorithm::GeSpmm || choice.algorithm == Algorithm::Csr;
-  const bool own_rows = choice.algorithm == Algorithm::GeSpmm && table != nullptr && table->spmm.rows != nullptr;
-  choice.backend = rows && !own_rows ? Backend::Kokkos : format_backend;
+  const bool straight = choice.algorithm == Algorithm::GeSpmm || choice.algorithm == Algorithm::Csr;
+  const bool own_ge_spmm = choice.algorithm == Algorithm::GeSpmm && table != nullptr && table->spmm.rows != nullptr;
+  choice.backend = straight && !own_ge_spmm ? Backend::Kokkos : format_backend;
   if (choice.algorithm == Algorithm::Panels) {
     engine.template emplace<PanelEngine<Csr>>(space, A, choice.precision, options, *table);
   } else if (choice.algorithm == Algorithm::FlashSparse) {
@@ -122,11 +122,11 @@ void SpmmOperation<Csr>::apply(const Plan& plan, const Exec& space, double alpha
   const Choice& choice = plan.choice();
   const Csr& A = plan.csr();
   const bool windows = choice.algorithm == Algorithm::Panels || choice.algorithm == Algorithm::FlashSparse;
-  const bool rows = choice.backend != Backend::Reference && !windows;
+  const bool straight = choice.backend != Backend::Reference && !windows;
   // Auto takes every combination of types: those that its format does not serve go straight from CSR.
   const bool mixed = windows && plan.automatic() && plan.natural() && !dense_fits_backend<BT, CT>(choice.precision);
   // Also where no kernel of a backend will run: what is accepted must not depend on alpha.
-  if ((windows && !mixed) || (rows && !plan.natural())) {
+  if ((windows && !mixed) || (straight && !plan.natural())) {
     check_dense_types<BT, CT>(to_string(choice.algorithm), choice.precision);
   }
   if (c.rows == 0 || c.columns == 0) return;

@@ -36,12 +36,12 @@ class EmulatedSpmm : public ::testing::Test {
 
 constexpr Backend nvidia = Backend::EmulatedNvidia, amd = Backend::EmulatedAmd;
 constexpr SpmmAlgorithm panels = SpmmAlgorithm::Panels, flash = SpmmAlgorithm::FlashSparse,
-                        rows = SpmmAlgorithm::GeSpmm;
+                        ge_spmm = SpmmAlgorithm::GeSpmm;
 #ifdef TESSERA_TEST_FEWER_TYPES
 using SpmmUnits = ::testing::Types<SpmmUnit<half_t, nvidia, panels>, SpmmUnit<float, nvidia, panels>,
                                    SpmmUnit<float, nvidia, panels, ComputeType::TF32>, SpmmUnit<double, amd, panels>,
-                                   SpmmUnit<half_t, amd, flash>, SpmmUnit<float, nvidia, rows>,
-                                   SpmmUnit<float, nvidia, rows, ComputeType::TF32>>;
+                                   SpmmUnit<half_t, amd, flash>, SpmmUnit<float, nvidia, ge_spmm>,
+                                   SpmmUnit<float, nvidia, ge_spmm, ComputeType::TF32>>;
 #else
 using SpmmUnits =
     ::testing::Types<SpmmUnit<double, nvidia, panels>, SpmmUnit<float, nvidia, panels, ComputeType::TF32>,
@@ -49,9 +49,10 @@ using SpmmUnits =
                      SpmmUnit<half_t, nvidia, panels, ComputeType::Auto, float>, SpmmUnit<bhalf_t, nvidia, panels>,
                      SpmmUnit<double, amd, panels>, SpmmUnit<float, amd, panels>, SpmmUnit<half_t, amd, panels>,
                      SpmmUnit<bhalf_t, amd, panels>, SpmmUnit<float, nvidia, flash, ComputeType::TF32>,
-                     SpmmUnit<half_t, nvidia, flash>, SpmmUnit<bhalf_t, amd, flash>, SpmmUnit<double, nvidia, rows>,
-                     SpmmUnit<float, amd, rows>, SpmmUnit<half_t, nvidia, rows>,
-                     SpmmUnit<float, nvidia, rows, ComputeType::TF32>, SpmmUnit<float, amd, rows, ComputeType::TF32>>;
+                     SpmmUnit<half_t, nvidia, flash>, SpmmUnit<bhalf_t, amd, flash>, SpmmUnit<double, nvidia, ge_spmm>,
+                     SpmmUnit<float, amd, ge_spmm>, SpmmUnit<half_t, nvidia, ge_spmm>,
+                     SpmmUnit<float, nvidia, ge_spmm, ComputeType::TF32>,
+                     SpmmUnit<float, amd, ge_spmm, ComputeType::TF32>>;
 #endif
 TYPED_TEST_SUITE(EmulatedSpmm, SpmmUnits);
 
@@ -71,7 +72,7 @@ TYPED_TEST(EmulatedSpmm, SplitWindowsAndRows) {
   this->suite.every_width(this->mixed, {1, 33, 70, 300});
   this->suite.every_width(this->heavy, {20, 70, 300});
 }
-// Short, long and uneven rows in narrow and wide products: every walk of rows (RowsWalks has the rule).
+// Short, long and uneven rows in narrow and wide products: every walk of GeSpmm (RowsWalks has the rule).
 TYPED_TEST(EmulatedSpmm, RowsOfEveryKind) {
   for (const char* spec : {"stencil2d:nx=31:ny=20", "random:rows=40:cols=300:mean=100", "rmat:scale=8"}) {
     this->suite.expect_pattern(generate(spec), spec, {8, 40, 130, 300});
@@ -101,7 +102,7 @@ void expect_pieces(const char* spec, std::int64_t most, bool b_is_cached, bool o
     const auto length = static_cast<std::int64_t>(p.packed & SpmmRowPiece::most_entries);
     const auto first = static_cast<std::int64_t>(p.packed >> SpmmRowPiece::length_bits);
     const auto row = static_cast<std::size_t>(p.row);
-    // Shorter ends of cut rows may stand among other rows: windows of pieces are sorted by length afterwards.
+    // Shorter ends of cut rows may stand among other rows: sort windows of pieces follow afterwards.
     const int rank = b_is_cached ? (2 * length > most ? 0 : 8 * length > most ? 1 : 2) : length == most ? 0 : 1;
     in_order = in_order && rank >= last;
     last = rank;
@@ -129,7 +130,7 @@ TEST(PiecesOfRows, LongOnesComeFirst) {
   expect_pieces("rmat:scale=11", 24, true, true);
   expect_pieces("rmat:scale=11", 24, false, false);  // most entries lie in cut rows
   expect_pieces("stencil2d:nx=60:ny=60:points=9", 8, false, false);
-  // Long rows thousands of rows apart, so that sorting inside windows alone does not move them to the front.
+  // Long rows thousands of rows apart, so that sorting inside sort windows alone does not move them to the front.
   expect_pieces("circuit:n=20000:long_every=4000:long_min=200:long_max=400:medium=0:dense_cols=0", 64, false, true);
   expect_pieces("dense_row:rows=5000:cols=2000:others=1", 64, false, false);
 }
@@ -143,7 +144,7 @@ TEST(CopiesOfB, AreRounded) {
   for (int j = 0; j < 7; ++j) sum += A.values[static_cast<std::size_t>(j)];
   ASSERT_NE(sum, 0);
   for (const Tf32Copy copy : {Tf32Copy::Auto, Tf32Copy::Always}) {
-    Suite suite(nvidia, rows, ComputeType::TF32);
+    Suite suite(nvidia, ge_spmm, ComputeType::TF32);
     suite.options.gespmm.tf32_copy = copy;
     const Suite::Plan plan(Kokkos::DefaultHostExecutionSpace(), device.view(), suite.options);
     const std::vector<float> b(7 * 20, 0x1.0008p0f), c(3 * 20, 0);
