@@ -19,7 +19,7 @@
 namespace Tessera {
 namespace Testing {
 
-/// How a dense matrix lies in memory: packed, or as the middle of a larger one whose other elements are guards that
+/// How a dense matrix lies in memory: contiguous, or as the middle of a larger one whose other elements are guards that
 /// nobody may write, or read into a result.
 struct RowMajor {
   using layout = Kokkos::LayoutRight;
