@@ -104,7 +104,7 @@ View allocate(const Exec& exec, const std::string& label, std::size_t n) {
 #endif
 }
 
-/// Team size: one thread on hosts (their teams share a core), `wanted` on devices.
+/// Size of a Kokkos team: one thread on hosts (their teams share a core), `wanted` on devices.
 template <class Exec>
 constexpr int team_size(int wanted) {
   return is_host_v<Exec> ? 1 : wanted;

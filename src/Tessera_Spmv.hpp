@@ -34,7 +34,7 @@ namespace Tessera {
 /// captured graphs replay behind the plan's back and must not run beside other applies. Before capturing, apply once on
 /// the capturing instance.
 ///
-/// DASP: Lu & Liu, SC'23. CSR5: Liu & Vinter, ICS'15. CSR: one team per group of rows.
+/// DASP: Lu & Liu, SC'23. CSR5: Liu & Vinter, ICS'15. CSR: a Kokkos team takes several rows.
 template <class Csr>
 class SpmvPlan {
   static_assert(Impl::IsCsrView<Csr>::value, "Tessera::SpmvPlan: the template argument must be a Tessera::CsrView");
@@ -61,7 +61,7 @@ class SpmvPlan {
   SpmvPlan& operator=(const SpmvPlan&) = delete;
 
   /// Rank-1: x[cols], y[rows]. Rank-2: x(cols, k), y(rows, k), any layout, k >= 0: one launch per column, or with
-  /// PackedSlices one for eight columns (unless values are in a class, columns are hubs or in blocks).
+  /// PackedSlices one for eight columns (unless values are in a class, columns are hubs or in column blocks).
   /// alpha and beta are host scalars. beta == 0 overwrites y, NaN included; alpha == 0 does not read x. x and y must
   /// not overlap. Asynchronous on `space`: one kernel launch (two with CSR5, column blocks, or a copy of x at hub
   /// columns), no allocation, no wait; can be captured in a graph.

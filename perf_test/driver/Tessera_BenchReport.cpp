@@ -163,8 +163,8 @@ void Report::print_row(const Record& r) {
 }
 
 void Report::print_classes(const Record& r) const {
-  // Formats of SpMM count windows and vectors, the same for every N. Classes without rows are classes of slots, of
-  // which padding makes more than there are entries.
+  // Formats of SpMM count windows and column vectors, the same for every N. Classes without rows are classes of slots,
+  // of which padding makes more than there are entries.
   if (r.classes.empty() || (columns_ && r.n != options_.columns.front())) return;
   const auto share = [](long long part, std::int64_t whole) {
     return part == 0 || whole == 0

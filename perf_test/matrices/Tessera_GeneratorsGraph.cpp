@@ -13,15 +13,15 @@ namespace Detail {
 
 namespace {
 
-/// `sample(rng)` gives one packed edge. One generator per chunk, as in the programs that made the measured patterns.
+/// `sample(rng)` gives one packed edge. One generator per share, as in the programs that made the measured patterns.
 template <class Sample>
 std::vector<std::uint64_t> sample_edges(std::int64_t count, std::uint64_t seed, Sample&& sample) {
-  constexpr std::int64_t chunk = 1 << 16;
+  constexpr std::int64_t share = 1 << 16;
   std::vector<std::uint64_t> edges;
   edges.reserve(static_cast<std::size_t>(count));
-  for (std::int64_t begin = 0; begin < count; begin += chunk) {
-    Rng rng(seed * 1000003 + static_cast<std::uint64_t>(begin / chunk));
-    for (std::int64_t k = begin; k < std::min(count, begin + chunk); ++k) edges.push_back(sample(rng));
+  for (std::int64_t begin = 0; begin < count; begin += share) {
+    Rng rng(seed * 1000003 + static_cast<std::uint64_t>(begin / share));
+    for (std::int64_t k = begin; k < std::min(count, begin + share); ++k) edges.push_back(sample(rng));
   }
   return edges;
 }

@@ -3,8 +3,8 @@
 #include "probe/Tessera_Probe.hpp"
 
 /// \file
-/// Reads of a team's scratch memory, which is shared memory on a device: at random, where lanes collide in the banks,
-/// and side by side, where they do not.
+/// Reads of a Kokkos team's scratch memory, which is shared memory on a device: at random, where lanes collide in the
+/// banks, and side by side, where they do not.
 
 namespace Tessera {
 namespace Bench {

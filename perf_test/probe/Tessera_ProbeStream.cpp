@@ -7,7 +7,7 @@
 /// \file
 /// Streaming reads of two arrays, as a sparse product reads values and columns: by bytes per entry, in two ways. By
 /// element: a lane takes one value and one index at a time, as a plain CSR kernel does. By word: 16 bytes at a time
-/// from both, as a packed format can. Copy and triad for comparison.
+/// from both, as packed slices can. Copy and triad for comparison.
 
 namespace Tessera {
 namespace Bench {

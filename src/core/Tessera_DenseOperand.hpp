@@ -19,7 +19,7 @@ namespace Tessera {
 namespace Impl {
 
 /// A dense matrix as kernels get it: a kernel is compiled once a pair of element types, not once a layout. Strides that
-/// no element needs are set to what a packed row-major matrix has.
+/// no element needs are set to what a contiguous row-major matrix has.
 template <class T>
 struct Dense {
   using Element = std::remove_const_t<T>;
@@ -76,7 +76,7 @@ bool interleaved(const Dense<T>& b, const Dense<U>& c) {
   const auto distance = reinterpret_cast<std::intptr_t>(c.data) - reinterpret_cast<std::intptr_t>(b.data);
   const auto size = static_cast<std::intptr_t>(sizeof(T));
   if (distance % size != 0) return false;
-  // [0, width) of each outer step of the parent belongs to the one, [shift, shift + width) to the other.
+  // [0, width) of each outer stride of the parent belongs to the one, [shift, shift + width) to the other.
   const auto apart = [&](std::int64_t outer_b, std::int64_t outer_c, std::int64_t inner_b, std::int64_t inner_c) {
     if (outer_b != outer_c || outer_b <= 0) return false;
     const std::int64_t shift = ((distance / size) % outer_b + outer_b) % outer_b;
@@ -151,17 +151,17 @@ struct LayoutCopy {
     }
     store_scaled(target, Sum(1), widen<Sum>(value), beta);
   }
-  /// Devices: one team per tile.
+  /// Devices: one Kokkos team per tile.
   KOKKOS_INLINE_FUNCTION void operator()(const typename Kokkos::TeamPolicy<Exec>::member_type& team) const {
     const Tile tile = tile_of(team.league_rank());
     const int bytes = scratch_bytes;  // a value, since the member has no address on devices
-    Element* const block = static_cast<Element*>(team.team_shmem().get_shmem(bytes));
+    Element* const fast = static_cast<Element*>(team.team_shmem().get_shmem(bytes));
     const bool from_rows = from.row_stride < from.column_stride, to_rows = to.row_stride < to.column_stride;
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, edge * edge),
-                         [&](const int n) { load(tile, block, n, from_rows); });
+                         [&](const int n) { load(tile, fast, n, from_rows); });
     team.team_barrier();
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, edge * edge),
-                         [&](const int n) { store(tile, block, n, to_rows); });
+                         [&](const int n) { store(tile, fast, n, to_rows); });
   }
   /// Hosts: one thread per tile. The tile of `to` stays in the first cache while columns or rows of `from` go by.
   void operator()(const std::int64_t t) const {

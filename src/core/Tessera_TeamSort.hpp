@@ -8,8 +8,8 @@
 namespace Tessera {
 namespace Impl {
 
-/// Bitonic sort of `count` keys (a power of two) in team scratch, ascending. With distinct keys (the place in the low
-/// bits) the order is the stable one. Keys that are in order already are left after one look.
+/// Bitonic sort of `count` keys (a power of two) in a Kokkos team's scratch, ascending. With distinct keys (the place
+/// in the low bits) the order is the stable one. Keys that are in order already are left after one look.
 template <class Member, class Keys>
 KOKKOS_INLINE_FUNCTION void team_sort(const Member& team, const Keys& keys, const int count) {
   int descents = 0;

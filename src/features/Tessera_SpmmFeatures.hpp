@@ -39,9 +39,9 @@ struct SpmmFeatureFound {
   std::uint64_t reach, used;   // added up over rows that are not empty, and how many these are
 };
 
-/// A team counts the rows of its share of the matrix, and the columns of a window. A hash table holds of each column in
-/// which of the window's eight groups of 8 rows it occurs; its contents do not depend on the order of insertions,
-/// except for places, which do not matter.
+/// A Kokkos team counts the rows of its share of the matrix, and the columns of a window of 64 rows. A hash table holds
+/// of each column in which of the eight windows of 8 rows it occurs; its contents do not depend on the order of
+/// insertions, except for places, which do not matter.
 template <class Csr>
 struct SpmmFeatureFunctor {
   using exec = typename Csr::execution_space;
@@ -74,7 +74,7 @@ struct SpmmFeatureFunctor {
     }
     return -1;
   }
-  /// Which of 2, 4 or 8 neighbouring groups occur, from the mask of the 8: bits at the first of each.
+  /// Which of 2, 4 or 8 neighbouring eighths occur, from the mask of the 8: bits at the first of each.
   KOKKOS_INLINE_FUNCTION static int count(std::uint32_t mask) {
     int n = 0;
     for (; mask != 0; mask &= mask - 1) ++n;
@@ -86,7 +86,7 @@ struct SpmmFeatureFunctor {
     const std::int64_t left = rows - first, own = left < share ? left : share;
     std::uint64_t empty = 0, longest = 0;
     if (own <= 0) return;
-    // In passes, as indices of team loops are ints.
+    // In passes, as indices of a Kokkos team's loops are ints.
     for (std::int64_t from = 0; from < own; from += 1 << 20) {
       const int n = static_cast<int>(own - from < (1 << 20) ? own - from : (1 << 20));
       std::uint64_t some = 0, most_of_them = 0;
@@ -140,7 +140,7 @@ struct SpmmFeatureFunctor {
   }
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
-    Table keys(team.team_scratch(0), slots), groups(team.team_scratch(0), slots);
+    Table keys(team.team_scratch(0), slots), eighths(team.team_scratch(0), slots);
     row_lengths(team);
     const std::int64_t first = team.league_rank() * windows / sampled * window_rows, rows = A.rows();
     const std::int64_t last = first + window_rows < rows ? first + window_rows : rows;
@@ -152,12 +152,12 @@ struct SpmmFeatureFunctor {
     const std::uint32_t kept = (std::uint32_t{1} << shift) - 1;
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, slots), [&](const int i) {
       keys(i) = free;
-      groups(i) = 0;
+      eighths(i) = 0;
     });
     team.team_barrier();
     std::uint64_t counted = 0, dropped = 0;
-    for (int group = 0; group < window_rows / 8; ++group) {
-      const std::int64_t row = first + 8 * group;
+    for (int eighth = 0; eighth < window_rows / 8; ++eighth) {
+      const std::int64_t row = first + 8 * eighth;
       if (row >= last) break;
       const std::int64_t b = begin(row), e = begin(row + 8 < last ? row + 8 : last);
       for (std::int64_t from = b; from < e; from += 1 << 20) {
@@ -170,7 +170,7 @@ struct SpmmFeatureFunctor {
               const std::uint32_t h = hash(column);
               if ((h & kept) != 0) return;
               const int at = insert(keys, column, h >> shift);
-              if (at >= 0) Kokkos::atomic_fetch_or(&groups(at), std::uint32_t{1} << group);
+              if (at >= 0) Kokkos::atomic_fetch_or(&eighths(at), std::uint32_t{1} << eighth);
               sum += at >= 0 ? 1 : std::uint64_t{1} << 32;
             },
             both);
@@ -186,7 +186,7 @@ struct SpmmFeatureFunctor {
       Kokkos::parallel_reduce(
           Kokkos::TeamThreadRange(team, slots),
           [&](const int i, std::uint64_t& sum) {
-            const std::uint32_t by8 = groups(i), by16 = (by8 | by8 >> 1) & 0x55u, by32 = (by16 | by16 >> 2) & 0x11u;
+            const std::uint32_t by8 = eighths(i), by16 = (by8 | by8 >> 1) & 0x55u, by32 = (by16 | by16 >> 2) & 0x11u;
             const int low = half == 0 ? count(by8) : count(by32), high = half == 0 ? count(by16) : by8 != 0;
             sum += static_cast<std::uint64_t>(low) | static_cast<std::uint64_t>(high) << 32;
           },

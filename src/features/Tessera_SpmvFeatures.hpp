@@ -12,11 +12,11 @@
 
 /// \file
 /// What the choice of an algorithm and the shape of its format are decided by: one pass over the row map, and a sample
-/// of blocks of rows.
+/// of windows of rows.
 
 namespace Tessera {
 
-/// Shares are of entries. "Probed": compared at four places of a row, not at all. "Sampled": in 512 blocks of 32 rows,
+/// Shares are of entries. "Probed": compared at four places of a row, not at all. "Sampled": in 512 windows of 32 rows,
 /// or in all where there are fewer.
 struct SpmvFeatures {
   std::int64_t rows = 0, cols = 0, nnz = 0;
@@ -26,8 +26,8 @@ struct SpmvFeatures {
   double same2 = 0;    ///< in aligned pairs of rows with equal columns (sampled, probed)
   double same3 = 0;    ///< in aligned triples of rows with equal columns (sampled, probed)
   double shift = 0;    ///< in rows whose columns are those of the row before plus one (sampled, probed)
-  double narrow = 0;   ///< sampled blocks of 32 rows whose columns span less than 2^16
-  double sectors = 0;  ///< different 32-byte sectors of an x of doubles an entry inside sampled blocks of 32 rows
+  double narrow = 0;   ///< sampled windows of 32 rows whose columns span less than 2^16
+  double sectors = 0;  ///< different 32-byte sectors of an x of doubles an entry inside sampled windows of 32 rows
 };
 
 namespace Impl {
@@ -38,7 +38,7 @@ struct FeatureSums {
 };
 
 struct FeatureSample {
-  std::uint64_t blocks, narrow, entries, sectors;
+  std::uint64_t windows, narrow, entries, sectors;
   std::uint64_t probed, same2, same3, shift;  // entries, too
 };
 
@@ -70,19 +70,19 @@ struct RowFeatureFunctor {
   }
 };
 
-/// A team probes the rows of a block, and looks at its first `most` entries. Different sectors are counted with a hash
-/// table, whose contents do not depend on the order of the insertions.
+/// A Kokkos team probes the rows of a window, and looks at its first `most` entries. Different sectors are counted with
+/// a hash table, whose contents do not depend on the order of the insertions.
 template <class Csr>
-struct BlockFeatureFunctor {
+struct WindowFeatureFunctor {
   using exec = typename Csr::execution_space;
   using member = typename Kokkos::TeamPolicy<exec>::member_type;
   using Table = Kokkos::View<std::uint32_t*, typename exec::scratch_memory_space, Kokkos::MemoryUnmanaged>;
   using Counters = Kokkos::View<std::uint64_t*, typename exec::scratch_memory_space, Kokkos::MemoryUnmanaged>;
-  static constexpr int rows_per_block = 32, most = 1024, slots = 2 * most, most_blocks = 512;
+  static constexpr int window_rows = 32, most = 1024, slots = 2 * most, most_windows = 512;
   static constexpr std::int64_t other = -1;
   static constexpr std::uint32_t per_sector = 4, free = ~0u;
   Csr A;
-  std::int64_t blocks, sampled;
+  std::int64_t windows, sampled;
   typename Arena<typename Csr::memory_space>::template View<FeatureFound> found;
 
   static int scratch_bytes() { return static_cast<int>(Table::shmem_size(slots) + Counters::shmem_size(4)); }
@@ -120,10 +120,10 @@ struct BlockFeatureFunctor {
     }
   }
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
-    Counters count_of(team.team_scratch(0), 4);  // of the team: fewer atomics on the same place
+    Counters count_of(team.team_scratch(0), 4);  // of the Kokkos team: fewer atomics on the same place
     Table table(team.team_scratch(0), slots);
-    const std::int64_t block = team.league_rank() * blocks / sampled, first = block * rows_per_block;
-    const std::int64_t rows = A.rows(), last = first + rows_per_block < rows ? first + rows_per_block : rows;
+    const std::int64_t window = team.league_rank() * windows / sampled, first = window * window_rows;
+    const std::int64_t rows = A.rows(), last = first + window_rows < rows ? first + window_rows : rows;
     const std::int64_t begin = A.row_map()(first), left = static_cast<std::int64_t>(A.row_map()(last)) - begin;
     const int count = static_cast<int>(left < most ? left : most);
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, slots), [&](const int i) { table(i) = free; });
@@ -156,7 +156,7 @@ struct BlockFeatureFunctor {
     team.team_barrier();
     Kokkos::single(Kokkos::PerTeam(team), [&]() {
       FeatureSample& to = found(0).sample;
-      Kokkos::atomic_add(&to.blocks, std::uint64_t{1});
+      Kokkos::atomic_add(&to.windows, std::uint64_t{1});
       Kokkos::atomic_add(&to.narrow, std::uint64_t{count == 0 || highest - lowest < 0xffffu});
       Kokkos::atomic_add(&to.entries, static_cast<std::uint64_t>(count));
       Kokkos::atomic_add(&to.sectors, static_cast<std::uint64_t>(sectors));
@@ -176,7 +176,7 @@ SpmvFeatures spmv_pattern_features(const Exec& space, const Pattern& A, const Ke
   f.cols = static_cast<std::int64_t>(A.cols());
   f.nnz = static_cast<std::int64_t>(A.nnz());
   if (f.rows == 0) return f;
-  using Block = BlockFeatureFunctor<Pattern>;
+  using Functor = WindowFeatureFunctor<Pattern>;
   typename Arena<Memory>::template View<FeatureFound> device;
   const auto storage = Arena<Memory>::make(space, backend, "Tessera::features", Lifetime::Temporary,
                                            [&](auto& arena) { device = arena.template take<FeatureFound>(1); });
@@ -185,12 +185,12 @@ SpmvFeatures spmv_pattern_features(const Exec& space, const Pattern& A, const Ke
   using Result = Kokkos::View<FeatureSums, Kokkos::LayoutLeft, Memory, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   Kokkos::parallel_reduce("Tessera::features rows", Kokkos::RangePolicy<Exec>(space, 0, f.rows),
                           RowFeatureFunctor<Pattern>{A.row_map()}, Result(&device.data()->rows));
-  const std::int64_t blocks = (f.rows + Block::rows_per_block - 1) / Block::rows_per_block;
-  const std::int64_t sampled = blocks < Block::most_blocks ? blocks : Block::most_blocks;
-  Kokkos::parallel_for("Tessera::features blocks",
+  const std::int64_t windows = (f.rows + Functor::window_rows - 1) / Functor::window_rows;
+  const std::int64_t sampled = windows < Functor::most_windows ? windows : Functor::most_windows;
+  Kokkos::parallel_for("Tessera::features windows",
                        Kokkos::TeamPolicy<Exec>(space, static_cast<int>(sampled), Compat::team_size<Exec>(256))
-                           .set_scratch_size(0, Kokkos::PerTeam(Block::scratch_bytes())),
-                       Block{A, blocks, sampled, device});
+                           .set_scratch_size(0, Kokkos::PerTeam(Functor::scratch_bytes())),
+                       Functor{A, windows, sampled, device});
   FeatureFound all{};
   fetch(space, backend, "Tessera::features", all, device);
   const FeatureSums& found = all.rows;
@@ -208,7 +208,7 @@ SpmvFeatures spmv_pattern_features(const Exec& space, const Pattern& A, const Ke
     f.same3 = static_cast<double>(seen.same3) / probed;
     f.shift = static_cast<double>(seen.shift) / probed;
   }
-  if (seen.blocks > 0) f.narrow = static_cast<double>(seen.narrow) / static_cast<double>(seen.blocks);
+  if (seen.windows > 0) f.narrow = static_cast<double>(seen.narrow) / static_cast<double>(seen.windows);
   if (seen.entries > 0) f.sectors = static_cast<double>(seen.sectors) / static_cast<double>(seen.entries);
   return f;
 }

@@ -234,14 +234,14 @@ class EntryParser {
   const MatrixMarketOptions& options_;
 };
 
-/// Runs `body(reader, header)` on the file and gives every failure its place in the file.
-template <class Body>
-auto with_file(const std::string& path, Body&& body) {
+/// Runs `read(reader, header)` on the file and gives every failure its place in the file.
+template <class Read>
+auto with_file(const std::string& path, Read&& read) {
   TextReader reader(path);
   HeaderAt at;
   try {
     at = parse_header(reader);
-    return body(reader, at);
+    return read(reader, at);
   } catch (const FileError& error) {
     const std::string damage = reader.fault_of_rest();
     if (damage.empty()) throw;

@@ -91,7 +91,7 @@ class OutputFile {
 
  private:
   static constexpr std::size_t buffer_bytes = std::size_t(1) << 18;
-  /// No single piece of text is longer.
+  /// No line is longer.
   static constexpr std::size_t room = 256;
 
   fs::path temporary_name() const {

@@ -64,16 +64,16 @@ struct RowOrderFunctors {
   using Words = Kokkos::View<std::uint32_t*, Kokkos::LayoutLeft, Device>;
   using Ends = Kokkos::View<std::int64_t*, Kokkos::LayoutLeft, Device>;
   static constexpr std::uint32_t none = ~0u, seed = 0x3C6EF372u, second_seed = 0xA54FF53Au;
-  static constexpr int chunk = 32;
+  static constexpr int share = 32;
 
-  /// Minima of rows over chunks of entries, however long rows are. Whoever comes first, a minimum is the same.
+  /// Minima of rows over shares of entries, however long rows are. Whoever comes first, a minimum is the same.
   struct Minima {
     Csr A;
     std::int64_t rows, nnz;
     Words first, signature, second;  ///< signatures empty: not wanted
     KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
-      std::int64_t p = i * chunk, row = segment_of(A.row_map(), rows, p);
-      const std::int64_t end = p + chunk < nnz ? p + chunk : nnz;
+      std::int64_t p = i * share, row = segment_of(A.row_map(), rows, p);
+      const std::int64_t end = p + share < nnz ? p + share : nnz;
       const bool clusters = signature.extent(0) > 0;
       while (p < end) {
         const auto row_end = static_cast<std::int64_t>(A.row_map()(row + 1)), stop = row_end < end ? row_end : end;
@@ -148,7 +148,7 @@ Kokkos::View<std::int32_t*, Kokkos::LayoutLeft, typename Csr::device_type> sorte
   (Kokkos::deep_copy(space, words, F::none), ...);
   const typename F::Words all[] = {words..., typename F::Words(), typename F::Words()};
   Kokkos::parallel_for(std::string("Tessera::reorder[") + name + "] minima",
-                       Policy(space, 0, (nnz + F::chunk - 1) / F::chunk),
+                       Policy(space, 0, (nnz + F::share - 1) / F::share),
                        typename F::Minima{A, rows, nnz, all[0], all[1], all[2]});
   Kokkos::parallel_for(std::string("Tessera::reorder[") + name + "] keys", Policy(space, 0, rows),
                        Keys<Sort>{sort, words..., ends, rows});
@@ -190,7 +190,7 @@ Kokkos::View<std::int32_t*, Kokkos::LayoutLeft, typename Csr::device_type> neare
 /// and rows are sorted by (s_1, s_2, first column, row); rows without entries come last. Two rows r and q have the same
 /// s_k with probability |K(r) and K(q)| / |K(r) or K(q)| (minhash: Broder, 1997), so that rows of equal columns always
 /// meet, similar ones often and others seldom. Sorting by columns rather than by their hashes keeps the rows of a band
-/// near each other. A third signature, or blocks of columns instead of columns, won as often as it lost on our
+/// near each other. A third signature, or ranges of columns instead of columns, won as often as it lost on our
 /// generators. A heuristic: a matrix that comes in a good order may lose (RowReordering::Auto looks).
 ///
 /// O(nnz + rows log^2 rows) work in ceil(log2(rows)) + 5 kernels, all entries and all rows at once; 48 bytes per row of
@@ -221,8 +221,8 @@ struct FetchedRows {
   double share() const { return entries > 0 ? static_cast<double>(fetched) / static_cast<double>(entries) : 1; }
 };
 
-/// One team per window. A hash table holds the columns; of heavy windows a pseudo-random subset, in full, which stands
-/// for the others.
+/// One Kokkos team per window. A hash table holds the columns; of heavy windows a pseudo-random subset, in full, which
+/// stands for the others.
 template <class Csr>
 struct FetchedRowsFunctor {
   using exec = typename Csr::execution_space;
@@ -261,7 +261,7 @@ struct FetchedRowsFunctor {
     for (int i = 0; i < here; ++i) {
       const auto begin = static_cast<std::int64_t>(A.row_map()(row_at(i))),
                  end = static_cast<std::int64_t>(A.row_map()(row_at(i) + 1));
-      // In passes, as indices of team loops are ints.
+      // In passes, as indices of a Kokkos team's loops are ints.
       for (std::int64_t from = begin; from < end; from += 1 << 20) {
         const int n = static_cast<int>(end - from < (1 << 20) ? end - from : (1 << 20));
         std::uint64_t both = 0;  // entries of columns counted, and those for which there was no slot

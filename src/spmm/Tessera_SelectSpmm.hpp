@@ -59,17 +59,17 @@ class SpmmSelection {
     place_.check_place();
     if (place_.forced() == Backend::Reference) {
       const bool other = asked_ != SpmmAlgorithm::Csr && asked_ != SpmmAlgorithm::Auto;
-      return rows(SpmmAlgorithm::Csr, "plain loops were asked for", other);
+      return straight(SpmmAlgorithm::Csr, "plain loops were asked for", other);
     }
-    if (asked_ == SpmmAlgorithm::Csr) return rows(asked_, "the CSR kernel was asked for", false);
-    if (asked_ == SpmmAlgorithm::GeSpmm) return rows(asked_, "GeSpmm was asked for", false);
+    if (asked_ == SpmmAlgorithm::Csr) return straight(asked_, "the CSR kernel was asked for", false);
+    if (asked_ == SpmmAlgorithm::GeSpmm) return straight(asked_, "GeSpmm was asked for", false);
     if (asked_ != SpmmAlgorithm::Auto) return windows_asked_for();
     return automatic();
   }
 
  private:
   /// Straight from CSR on the execution space.
-  SpmmChoice rows(SpmmAlgorithm algorithm, std::string why, bool fallback) {
+  SpmmChoice straight(SpmmAlgorithm algorithm, std::string why, bool fallback) {
     require<NotSupported>(!fallback || options_.fallback, [&] { return why + " (fallback = false)"; });
     const Precision precision = choice_.precision;
     // A backend's own kernel for compressed rows, and its memory pool.
@@ -79,7 +79,7 @@ class SpmmSelection {
     const bool tf32 = precision == Precision::TF32;
     require<NotSupported>(!tf32 || (own && natural_ == Precision::FP32), [&] {
       return why + "; and " +
-             (own ? "rows in tf32 are for matrices of float" : "plain CSR, CPUs and the Kokkos backend have no tf32") +
+             (own ? "GeSpmm in tf32 is for matrices of float" : "plain CSR, CPUs and the Kokkos backend have no tf32") +
              ": use ComputeType::FP32, or Panels or FlashSparse where a backend has matrix units";
     });
     require<NotSupported>(algorithm != SpmmAlgorithm::Csr || precision == natural_, [&] {
@@ -104,39 +104,39 @@ class SpmmSelection {
   SpmmChoice windows_asked_for() {
     const std::string name = asked_ == SpmmAlgorithm::Panels ? "Panels" : "FlashSparse";
     if (place_.forced() == Backend::Kokkos) {
-      return rows(SpmmAlgorithm::GeSpmm, name + " needs a matrix-unit backend, Kokkos was asked for; GeSpmm instead",
-                  true);
+      return straight(SpmmAlgorithm::GeSpmm,
+                      name + " needs a matrix-unit backend, Kokkos was asked for; GeSpmm instead", true);
     }
     const std::string fault = place_.why_not();
-    if (!fault.empty()) return rows(SpmmAlgorithm::GeSpmm, fault + "; GeSpmm instead of " + name, true);
+    if (!fault.empty()) return straight(SpmmAlgorithm::GeSpmm, fault + "; GeSpmm instead of " + name, true);
     if (!offers(asked_)) {
-      return rows(SpmmAlgorithm::GeSpmm,
-                  name + " has no kernel for " + to_string(choice_.precision) + " on backend '" +
-                      kernel_table(place_.backend()).name + "'; GeSpmm instead",
-                  true);
+      return straight(SpmmAlgorithm::GeSpmm,
+                      name + " has no kernel for " + to_string(choice_.precision) + " on backend '" +
+                          kernel_table(place_.backend()).name + "'; GeSpmm instead",
+                      true);
     }
     return on_backend(asked_, name + " was asked for");
   }
   SpmmChoice automatic() {
     const bool tf32 = choice_.precision == Precision::TF32, host = place_.host();
     if (options_.reuse == Reuse::Once && choice_.precision == natural_) {
-      return rows(SpmmAlgorithm::Csr, "set-up would not be amortised (Reuse::Once), CSR needs none", false);
+      return straight(SpmmAlgorithm::Csr, "set-up would not be amortised (Reuse::Once), CSR needs none", false);
     }
     if (place_.forced() == Backend::Kokkos) {
-      return rows(SpmmAlgorithm::GeSpmm, "the Kokkos backend was asked for, its SpMM is GeSpmm", false);
+      return straight(SpmmAlgorithm::GeSpmm, "the Kokkos backend was asked for, its SpMM is GeSpmm", false);
     }
     if (host && !place_.emulated() && !tf32) {
-      return rows(SpmmAlgorithm::GeSpmm, "hosts have no matrix units, rows are multiplied in vectors of columns",
-                  false);
+      return straight(SpmmAlgorithm::GeSpmm, "hosts have no matrix units, rows are multiplied in vectors of columns",
+                      false);
     }
     const std::string fault = place_.why_not();
-    if (!fault.empty()) return rows(SpmmAlgorithm::GeSpmm, fault, true);
+    if (!fault.empty()) return straight(SpmmAlgorithm::GeSpmm, fault, true);
     const bool panels = offers(SpmmAlgorithm::Panels), flash = offers(SpmmAlgorithm::FlashSparse);
     if (!panels && !flash) {
-      return rows(SpmmAlgorithm::GeSpmm,
-                  "backend '" + std::string(kernel_table(place_.backend()).name) + "' has no " +
-                      to_string(choice_.precision) + " matrix units for SpMM",
-                  false);
+      return straight(SpmmAlgorithm::GeSpmm,
+                      "backend '" + std::string(kernel_table(place_.backend()).name) + "' has no " +
+                          to_string(choice_.precision) + " matrix units for SpMM",
+                      false);
     }
     const SpmmAlgorithm first = panels ? SpmmAlgorithm::Panels : SpmmAlgorithm::FlashSparse;
     on_backend(first, place_.emulated() ? "emulated matrix units were asked for"

@@ -11,8 +11,8 @@
 #include "spmm/Tessera_SpmmScratch.hpp"
 
 /// \file
-/// B and C as the kernels of backends want them (SpmmDense): B where it lies if it can be, else a packed copy of it; C
-/// where it lies if its rows are contiguous, else sums in packed rows that a kernel adds into C.
+/// B and C as the kernels of backends want them (SpmmDense): B where it lies if it can be, else a contiguous copy of
+/// it; C where it lies if its rows are contiguous, else sums in contiguous rows that a kernel adds into C.
 
 namespace Tessera {
 namespace Impl {

@@ -95,9 +95,9 @@ void SpmmOperation<Csr>::make(Engine& engine, const Exec& space, const Csr& A, c
     return;
   }
   const KernelTable* table = format_backend == Backend::Kokkos ? nullptr : &kernel_table(format_backend);
-  const bool rows = choice.algorithm == Algorithm::GeSpmm || choice.algorithm == Algorithm::Csr;
-  const bool own_rows = choice.algorithm == Algorithm::GeSpmm && table != nullptr && table->spmm.gespmm != nullptr;
-  choice.backend = rows && !own_rows ? Backend::Kokkos : format_backend;
+  const bool straight = choice.algorithm == Algorithm::GeSpmm || choice.algorithm == Algorithm::Csr;
+  const bool own = choice.algorithm == Algorithm::GeSpmm && table != nullptr && table->spmm.gespmm != nullptr;
+  choice.backend = straight && !own ? Backend::Kokkos : format_backend;
   if (choice.algorithm == Algorithm::Panels) {
     engine.template emplace<PanelEngine<Csr>>(space, A, choice.precision, options, *table);
   } else if (choice.algorithm == Algorithm::FlashSparse) {

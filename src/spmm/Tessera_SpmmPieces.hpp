@@ -133,31 +133,31 @@ struct PieceFunctors {
                   : low(total) + high(total) + i - low(own) - high(own)) = from(i);
     }
   };
-  /// Longest first, in steps of four entries (a batch of the kernel), else in their order.
+  /// Longest first, by whole fours of entries (a batch of the kernel), else in their order.
   struct SortByLength {
-    static constexpr int window = 1024;
+    static constexpr int sort_window = 1024;
     using Exec = typename Csr::execution_space;
     using Keys =
         Kokkos::View<std::uint32_t*, typename Exec::scratch_memory_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
     View<RowPiece> from, to;
     KOKKOS_INLINE_FUNCTION void operator()(const typename Kokkos::TeamPolicy<Exec>::member_type& team) const {
-      const Keys keys(team.team_scratch(0), window);
-      const std::int64_t first = std::int64_t{team.league_rank()} * window,
+      const Keys keys(team.team_scratch(0), sort_window);
+      const std::int64_t first = std::int64_t{team.league_rank()} * sort_window,
                          left = static_cast<std::int64_t>(from.extent(0)) - first;
-      const int count = left < window ? static_cast<int>(left) : window;
-      Kokkos::parallel_for(Kokkos::TeamThreadRange(team, window), [&](const int i) {
+      const int count = left < sort_window ? static_cast<int>(left) : sort_window;
+      Kokkos::parallel_for(Kokkos::TeamThreadRange(team, sort_window), [&](const int i) {
         if (i >= count) {
           keys(i) = ~std::uint32_t{0};
           return;
         }
         const std::uint64_t steps = (from(first + i).packed & static_cast<std::uint64_t>(RowPiece::most_entries)) / 4;
         const auto rank = static_cast<std::uint32_t>(steps < 4095 ? 4095 - steps : 0);
-        keys(i) = rank * window + static_cast<std::uint32_t>(i);
+        keys(i) = rank * sort_window + static_cast<std::uint32_t>(i);
       });
       team.team_barrier();
-      team_sort(team, keys, window);
+      team_sort(team, keys, sort_window);
       Kokkos::parallel_for(Kokkos::TeamThreadRange(team, count),
-                           [&](const int i) { to(first + i) = from(first + static_cast<int>(keys(i) % window)); });
+                           [&](const int i) { to(first + i) = from(first + static_cast<int>(keys(i) % sort_window)); });
     }
   };
   struct Fill {
@@ -187,18 +187,18 @@ struct PieceFunctors {
 
 template <class Sort, class Exec, class Pieces>
 void sort_pieces(const Exec& space, const Pieces& from, const Pieces& to) {
-  const auto teams = static_cast<int>((from.extent(0) + Sort::window - 1) / Sort::window);
+  const auto teams = static_cast<int>((from.extent(0) + Sort::sort_window - 1) / Sort::sort_window);
   Kokkos::TeamPolicy<Exec> policy(space, teams, Compat::team_size<Exec>(256));
-  policy.set_scratch_size(0, Kokkos::PerTeam(Sort::Keys::shmem_size(Sort::window)));
+  policy.set_scratch_size(0, Kokkos::PerTeam(Sort::Keys::shmem_size(Sort::sort_window)));
   Kokkos::parallel_for("Tessera::spmm[gespmm] sort pieces", policy, Sort{from, to});
 }
 
 /// Rows of more than `most` entries are cut, if one has more than `tolerated`. On devices and emulated ones, pieces are
-/// sorted by length inside windows of a thousand, so that those of a wave take equally long. Before that, long ones are
-/// moved to the front, unless it costs B its place in the caches: all of them where B stays there (b_is_cached), else
-/// those of cut rows if they hold little of the matrix. Waits once for the longest row, and once more where there is
-/// one to cut. O(rows) work; 16 bytes per piece, and for a while 24 bytes per row and 16 (40 where long pieces are
-/// moved) a piece, only where a row is cut.
+/// sorted by length inside sort windows of a thousand, so that those of a wave take equally long. Before that, long
+/// ones are moved to the front, unless it costs B its place in the caches: all of them where B stays there
+/// (b_is_cached), else those of cut rows if they hold little of the matrix. Waits once for the longest row, and once
+/// more where there is one to cut. O(rows) work; 16 bytes per piece, and for a while 24 bytes per row and 16 (40 where
+/// long pieces are moved) a piece, only where a row is cut.
 template <class Exec, class Csr>
 PieceTable<typename Csr::memory_space> cut_rows(const Exec& space, const Csr& A, std::int64_t most,
                                                 std::int64_t tolerated, const KernelTable* backend, bool b_is_cached) {

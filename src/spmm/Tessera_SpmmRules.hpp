@@ -39,7 +39,7 @@ inline std::int64_t compact_b_from(const SpmmFeatures& f, Precision precision, c
   return options.num_columns_hint >= 64 && often && apart ? 48 : 0;
 }
 
-/// What rows walk by. Windows of eight rows share columns from 2.5 entries a fetched row of B on.
+/// What GeSpmm chooses its walk by. Windows of eight rows share columns from 2.5 entries a fetched row of B on.
 inline GeSpmmPattern ge_spmm_pattern(const SpmmFeatures& f, Precision precision, const SpmmOptions& options) {
   return {compact_b_from(f, precision, options), f.reach, f.g8 >= 2.5};
 }
@@ -61,13 +61,13 @@ inline double predicted_cost(SpmmAlgorithm algorithm, const SpmmFeatures& f, std
   }
 }
 
-/// Fills choice.candidates, best first, and decides. exact_rows: rows in FP32 may answer a request for TF32.
-inline void predict_spmm(SpmmChoice& c, const SpmmFeatures& f, const SpmmOptions& options, bool exact_rows) {
+/// Fills choice.candidates, best first, and decides. exact_ge_spmm: GeSpmm in FP32 may answer a request for TF32.
+inline void predict_spmm(SpmmChoice& c, const SpmmFeatures& f, const SpmmOptions& options, bool exact_ge_spmm) {
   const std::int64_t columns = options.num_columns_hint;
   const KernelTable& table = kernel_table(c.backend);
   c.candidates.clear();
   for (const SpmmAlgorithm a : {SpmmAlgorithm::Panels, SpmmAlgorithm::FlashSparse, SpmmAlgorithm::GeSpmm}) {
-    const bool possible = a == SpmmAlgorithm::GeSpmm ? c.precision != Precision::TF32 || exact_rows
+    const bool possible = a == SpmmAlgorithm::GeSpmm ? c.precision != Precision::TF32 || exact_ge_spmm
                                                      : offers_spmm(table, a, c.precision, options);
     if (possible) c.candidates.push_back({a, predicted_cost(a, f, columns, c.precision, c.pattern.compact_from > 0)});
   }

@@ -55,7 +55,7 @@ class SpmmScratch {
   mutable std::optional<Exec> previous_;
 };
 
-/// Cuts pieces of whole 256 bytes out of scratch; a first pass without memory counts.
+/// Cuts ranges of whole 256 bytes out of scratch; a first pass without memory counts.
 class ScratchLayout {
  public:
   explicit ScratchLayout(char* base = nullptr) : base_(base) {}

@@ -65,7 +65,7 @@ class WindowEngine {
     const auto splits = static_cast<long long>(format_.splits.extent(0));
     s.launches = splits > 0 ? 2 : 1;
     s.classes = {
-        {"windows", format_.windows, s.nnz}, {"vectors", format_.vectors, s.nnz}, {"split windows", splits, 0}};
+        {"windows", format_.windows, s.nnz}, {"vectors", format_.column_vectors, s.nnz}, {"split windows", splits, 0}};
     if (format_.row_order.extent(0) > 0) s.classes.push_back({"rows reordered", s.rows, s.nnz});
     if (!note_.empty()) s.why += "; " + note_;
   }

@@ -21,7 +21,7 @@ namespace Impl {
 
 /// What decides, in one place.
 struct SpmvRule {
-  // Bytes of an index in packed slices, by what the sample of blocks shows.
+  // Bytes of an index in packed slices, by what the sample of windows shows.
   static constexpr double narrow_index = 2, wide_index = 3;
   static constexpr double packed_padding = 1.06;  ///< slots per entry, mean over the matrices of the notes
   static constexpr double dasp_padding = 1.02;
@@ -77,7 +77,7 @@ inline void predict_spmv(SpmvChoice& c, const SpmvFeatures& f, bool host, bool n
   char text[320];
   std::snprintf(
       text, sizeof(text),
-      "%s is predicted to move %.3g MB, %s %.3g MB: rows of %.1f (cv %.2f, longest %lld), %.0f %% of blocks "
+      "%s is predicted to move %.3g MB, %s %.3g MB: rows of %.1f (cv %.2f, longest %lld), %.0f %% of windows "
       "within 2^16 columns, %.0f %% of entries in rows shifted by one, %.0f %% in equal rows, %.2f sectors of x "
       "an entry",
       to_string(c.candidates[0].algorithm), 1e-6 * c.candidates[0].cost,

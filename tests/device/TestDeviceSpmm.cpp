@@ -34,13 +34,13 @@ class DeviceSpmm : public ::testing::Test {
 };
 
 constexpr SpmmAlgorithm panels = SpmmAlgorithm::Panels, flash = SpmmAlgorithm::FlashSparse,
-                        rows = SpmmAlgorithm::GeSpmm, automatic = SpmmAlgorithm::Auto;
+                        ge_spmm = SpmmAlgorithm::GeSpmm, automatic = SpmmAlgorithm::Auto;
 using SpmmCases = ::testing::Types<
     SpmmOnDevice<double, panels>, SpmmOnDevice<float, panels>, SpmmOnDevice<float, panels, ComputeType::TF32>,
     SpmmOnDevice<half_t, panels>, SpmmOnDevice<half_t, panels, ComputeType::Auto, float>, SpmmOnDevice<bhalf_t, panels>,
-    SpmmOnDevice<float, flash, ComputeType::TF32>, SpmmOnDevice<half_t, flash>, SpmmOnDevice<double, rows>,
-    SpmmOnDevice<float, rows>, SpmmOnDevice<half_t, rows>, SpmmOnDevice<float, rows, ComputeType::TF32>,
-    SpmmOnDevice<bhalf_t, rows>, SpmmOnDevice<half_t, automatic>, SpmmOnDevice<float, automatic>>;
+    SpmmOnDevice<float, flash, ComputeType::TF32>, SpmmOnDevice<half_t, flash>, SpmmOnDevice<double, ge_spmm>,
+    SpmmOnDevice<float, ge_spmm>, SpmmOnDevice<half_t, ge_spmm>, SpmmOnDevice<float, ge_spmm, ComputeType::TF32>,
+    SpmmOnDevice<bhalf_t, ge_spmm>, SpmmOnDevice<half_t, automatic>, SpmmOnDevice<float, automatic>>;
 TYPED_TEST_SUITE(DeviceSpmm, SpmmCases);
 
 TYPED_TEST(DeviceSpmm, EveryShape) { this->suite.every_shape({5, 40, 130}); }

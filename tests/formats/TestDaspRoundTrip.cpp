@@ -153,7 +153,7 @@ TYPED_TEST(DaspRoundTrip, EveryShape) {
   }
 }
 
-// Several windows of 2,048 rows, all classes, all options.
+// Several sort windows of 2,048 rows, all classes, all options.
 TYPED_TEST(DaspRoundTrip, EveryOption) {
   const Pattern p = all_classes(600, 900);
   ASSERT_GT(p.rows, 2 * 2048);
@@ -169,7 +169,7 @@ TYPED_TEST(DaspRoundTrip, EveryMaxMediumLength) {
   }
 }
 
-// The last block, step and pair are partly filled in all possible ways.
+// The last row-block, step and pair are partly filled in all possible ways.
 TYPED_TEST(DaspRoundTrip, EveryNumberOfRows) {
   for (const int length : {0, 1, 2, 3, 4, 5, 17, 40, 255, 300}) {
     for (int rows = 1; rows <= 70; ++rows) {
@@ -179,7 +179,7 @@ TYPED_TEST(DaspRoundTrip, EveryNumberOfRows) {
   }
 }
 
-// Rows of 1 and 3 in all proportions around the size of a group of pairs.
+// Rows of 1 and 3 in all proportions around the number of pairs that is cut to whole tiles.
 TYPED_TEST(DaspRoundTrip, EveryNumberOfPairs) {
   for (const int ones : {0, 1, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 130}) {
     for (const int threes : {0, 1, 8, 16, 31, 64, 65, 127, 129}) {
@@ -206,13 +206,13 @@ using DaspCases = DaspRoundTrip<double>;
 TEST_F(DaspCases, AreWhatTheySay) {
   for (const DaspGeometry* g : geometries()) {
     SCOPED_TRACE(g->atom);
-    EXPECT_FALSE(convert(make_matrix<double>(dasp_many_windows(), Data::Integers, 11), *g, {}).global_sort);
+    EXPECT_FALSE(convert(make_matrix<double>(dasp_many_sort_windows(), Data::Integers, 11), *g, {}).global_sort);
     const Pattern p = dasp_many_short_rows(DaspGeometry::tiles * g->rows * g->slices);
     EXPECT_GT(convert(make_matrix<double>(p, Data::Integers, 11), *g, {}).short_steps_per_wave, 1u);
   }
 }
 
-// Auto: the whole matrix where it is small or its rows are uneven, windows otherwise.
+// Auto: the whole matrix where it is small or its rows are uneven, sort windows otherwise.
 TYPED_TEST(DaspRoundTrip, AutomaticSort) {
   const auto sorted_globally = [&](const Pattern& p) {
     const auto A = make_matrix<TypeParam>(p, Data::Real, 7);
@@ -225,7 +225,7 @@ TYPED_TEST(DaspRoundTrip, AutomaticSort) {
   EXPECT_TRUE(sorted_globally(generate("random:rows=70001:mean=6:lengths=geometric")));
 }
 
-// Inside a window (or the whole matrix) rows descend in length, rows of one length keep their order.
+// Inside a sort window (or the whole matrix) rows descend in length, rows of one length keep their order.
 TYPED_TEST(DaspRoundTrip, OrderOfTheRows) {
   const auto A = make_matrix<TypeParam>(generate("random:rows=5000:cols=997:mean=12"), Data::Real, 3);
   for (const SortRange sort : {SortRange::Window, SortRange::Global}) {
@@ -238,7 +238,7 @@ TYPED_TEST(DaspRoundTrip, OrderOfTheRows) {
         for (std::uint32_t i = 1; i < d.kernel_rows[c]; ++i) {
           const int a = order[d.first_position[c] + i - 1], b = order[d.first_position[c] + i];
           if (sort == SortRange::Window && a / 2048 != b / 2048) {
-            ASSERT_LT(a / 2048, b / 2048) << "windows are mixed";
+            ASSERT_LT(a / 2048, b / 2048) << "sort windows are mixed";
           } else {
             ASSERT_TRUE(c == DaspLong ? a < b : A.length(a) > A.length(b) || (A.length(a) == A.length(b) && a < b))
                 << "rows " << a << " and " << b << " of class " << c;

@@ -98,7 +98,7 @@ struct MeBcrsFormat {
   template <class Matrix, class Made>
   static std::vector<std::int64_t> expect_arrays(const Matrix& A, const Case& c, const Order& order, const Made& f) {
     const PlainMeBcrs plain(A, c, order);
-    EXPECT_EQ(f.vectors, static_cast<std::int64_t>(plain.columns.size()));
+    EXPECT_EQ(f.column_vectors, static_cast<std::int64_t>(plain.columns.size()));
     EXPECT_EQ(to_host(f.row_pointers), plain.pointers);
     EXPECT_EQ(to_host(f.column_indices), plain.columns);
     EXPECT_EQ(to_host(f.entry_slot), plain.entry_slot);

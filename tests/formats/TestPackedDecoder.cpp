@@ -78,7 +78,7 @@ TEST(PackedDecoder, SeesDamage) {
   const auto h = convert(generate("random:rows=700:cols=600:lengths=uniform:mean=20"), blocks);
   ASSERT_EQ(h.shares.extent(0), 3u);
   PackedShare& share = h.shares(1);
-  expect_damage(h, share.column, 0u, "a share of another block's columns");
+  expect_damage(h, share.column, 0u, "a share of another column block");
   expect_damage(h, share.columns, share.columns - 1, "a share of too few columns");
   expect_damage(h, share.last, share.last - 1, "a slice in no share");
   expect_damage(h, share.first, share.first - 1, "a slice in two shares");

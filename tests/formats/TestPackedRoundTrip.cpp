@@ -259,7 +259,7 @@ TYPED_TEST(PackedRoundTrip, EveryShape) {
   }
 }
 
-// Several windows of every size, all lengths of rows, groups, stencils with and without gaps, wide spans.
+// Several sort windows of every size, all lengths of rows, groups, stencils with and without gaps, wide spans.
 TYPED_TEST(PackedRoundTrip, EveryOption) {
   std::vector<Pattern> patterns = {all_classes(600, 20), generate(three_dof), stencil_with_gaps(),
                                    generate("random:rows=300:cols=200000:lengths=power:mean=6:tail=1.3")};
@@ -362,7 +362,7 @@ TYPED_TEST(PackedRoundTrip, KindsOfSlices) {
     EXPECT_EQ(s.index_slots[PackedIndexFree], s.stored);
     EXPECT_EQ(s.grouped_slots, 0);
     EXPECT_EQ(s.id_rows, 0) << "consecutive rows need no ids";
-    // By default the windows that hold the first and the last line are sorted, few of a larger grid.
+    // By default the sort windows that hold the first and the last line are sorted, few of a larger grid.
     const PackedSummary large = summary(generate("stencil2d:nx=200:ny=80"), lanes, shared);
     EXPECT_GT(static_cast<double>(large.index_slots[PackedIndexFree]), 0.95 * static_cast<double>(large.stored));
     EXPECT_EQ(summary(generate(stencil), lanes, indexed).index_slots[PackedIndexFree], 0);

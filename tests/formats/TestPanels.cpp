@@ -121,7 +121,7 @@ struct PanelFormat {
   template <class Matrix, class Made>
   static std::vector<std::int64_t> expect_arrays(const Matrix& A, const Case& c, const Order& order, const Made& f) {
     const PlainPanels plain(A, c, order);
-    EXPECT_EQ(f.vectors, plain.vectors);
+    EXPECT_EQ(f.column_vectors, plain.vectors);
     EXPECT_EQ(to_host(f.block_ptr), plain.block_ptr);
     EXPECT_EQ(to_host(f.packets), plain.packets);
     EXPECT_EQ(to_host(f.entry_slot), plain.entry_slot);
@@ -171,7 +171,7 @@ TEST(Panels, ByHand) {
                                                             3, 4, 7, o, o, o, o, o, 0x07000000u, 0x00000000u, 4, 3,  //
                                                             0, o, o, o, o, o, o, o, 0x00000001u, 0x01010100u, 8, 1}));
   EXPECT_EQ(to_host(f.entry_slot), (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5, 6, 8}));
-  EXPECT_EQ(f.vectors, 7);
+  EXPECT_EQ(f.column_vectors, 7);
   // Room for 8 entries and 3 times 1 of padding, in whole 16 bytes.
   EXPECT_EQ(f.format_bytes(), 8u * 10 + 3 * 48 + 4 * 4);
   EXPECT_EQ(f.map_bytes(), 32u);

@@ -13,7 +13,7 @@
 #include "support/Tessera_TestSpmm.hpp"
 
 /// \file
-/// Which walk and tile a product by rows gets, on a device of 132 multiprocessors and a last cache of 60 MB.
+/// Which walk and tile GeSpmm gets, on a device of 132 multiprocessors and a last cache of 60 MB.
 
 namespace Tessera {
 namespace Testing {

@@ -58,7 +58,7 @@ TEST(SpmvFeatures, Diagonal) {
   EXPECT_EQ(f.cv, 0);
   EXPECT_EQ(f.longest, 1);
   EXPECT_EQ(f.narrow, 1);
-  EXPECT_DOUBLE_EQ(f.sectors, 0.25);  // blocks of 32 rows use 8 sectors of four doubles
+  EXPECT_DOUBLE_EQ(f.sectors, 0.25);  // windows of 32 rows use 8 sectors of four doubles
 }
 
 TEST(SpmvFeatures, ThreeUnknownsAPoint) {
@@ -105,7 +105,7 @@ TEST(SpmvFeatures, Uniform) {
   EXPECT_GT(f.sectors, 0.9) << "512 of 250000 sectors seldom meet";
 }
 
-// Blocks at the limit of 16-bit indices, one of which is padding.
+// Windows at the limit of 16-bit indices, one of which is padding.
 TEST(SpmvFeatures, Spans) {
   EXPECT_EQ(features_of(rows_of(70000, {{0, 65534}})).narrow, 1);
   EXPECT_EQ(features_of(rows_of(70000, {{0, 65535}})).narrow, 0);

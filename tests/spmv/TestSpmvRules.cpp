@@ -68,7 +68,7 @@ TEST(SpmvRules, StructureSpeaksForPackedSlices) {
         last = packed(f);
       }
     };
-    never_rises("narrow blocks", &SpmvFeatures::narrow);
+    never_rises("narrow windows", &SpmvFeatures::narrow);
     never_rises("pairs of rows", &SpmvFeatures::same2);
     never_rises("triples of rows", &SpmvFeatures::same3);
     never_rises("shifted rows", &SpmvFeatures::shift);

@@ -82,7 +82,7 @@ class PackedSuite : public SpmvSuite<Exec, Scalar> {
   bool classes() const { return this->options.backend != Backend::Kokkos; }
 
   /// More than one of the largest windows, the last one short.
-  void many_windows() {
+  void many_sort_windows() {
     PackedOptions o;
     o.window = 4092;
     const std::string spec = "random:rows=9000:cols=997:lengths=geometric:mean=5";

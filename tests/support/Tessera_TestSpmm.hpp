@@ -18,7 +18,7 @@
 namespace Tessera {
 namespace Testing {
 
-/// How a dense matrix lies in memory: packed, or as the middle of a larger one whose other elements are guards that
+/// How a dense matrix lies in memory: contiguous, or as the middle of a larger one whose other elements are guards that
 /// nobody may write, or read into a result.
 template <class Layout, int before_, int after_>
 struct Form {

@@ -388,7 +388,7 @@ TYPED_TEST_SUITE_P(FormatSpmv);
 TYPED_TEST_P(FormatSpmv, EveryShape) { TESSERA_EACH(every_shape()); }
 TYPED_TEST_P(FormatSpmv, EveryOption) { TESSERA_EACH(every_option()); }
 TYPED_TEST_P(FormatSpmv, AwkwardSizes) { TESSERA_EACH(awkward_sizes()); }
-TYPED_TEST_P(FormatSpmv, ManyWindows) { TESSERA_EACH(many_windows()); }
+TYPED_TEST_P(FormatSpmv, ManySortWindows) { TESSERA_EACH(many_sort_windows()); }
 TYPED_TEST_P(FormatSpmv, UnsortedColumns) { TESSERA_EACH(unsorted_columns()); }
 TYPED_TEST_P(FormatSpmv, EveryScaling) { TESSERA_EACH(every_scaling()); }
 TYPED_TEST_P(FormatSpmv, SeveralVectors) { TESSERA_EACH(several_vectors()); }
@@ -399,7 +399,7 @@ TYPED_TEST_P(FormatSpmv, TransposedProductsAndNewValues) { TESSERA_EACH(transpos
 TYPED_TEST_P(FormatSpmv, Deterministic) { TESSERA_EACH(deterministic()); }
 TYPED_TEST_P(FormatSpmv, NoAllocation) { TESSERA_EACH(no_allocation()); }
 TYPED_TEST_P(FormatSpmv, OwnWorkspace) { TESSERA_EACH(own_workspace()); }
-REGISTER_TYPED_TEST_SUITE_P(FormatSpmv, EveryShape, EveryOption, AwkwardSizes, ManyWindows, UnsortedColumns,
+REGISTER_TYPED_TEST_SUITE_P(FormatSpmv, EveryShape, EveryOption, AwkwardSizes, ManySortWindows, UnsortedColumns,
                             EveryScaling, SeveralVectors, UnusedColumns, BadNeighbours, UndefinedVectors,
                             TransposedProductsAndNewValues, Deterministic, NoAllocation, OwnWorkspace);
 

@@ -22,7 +22,7 @@ class KokkosCounters {
     allocations_ = kernels_ = fences_ = 0;
     namespace Tools = Kokkos::Tools::Experimental;
     Tools::set_allocate_data_callback([](Kokkos::Tools::SpaceHandle, const char* label, const void*, std::uint64_t) {
-      // What Kokkos keeps for itself (pools of team scratch) grows once and is not ours.
+      // What Kokkos keeps for itself (pools of Kokkos teams' scratch) grows once and is not ours.
       if (std::string(label).rfind("Kokkos::", 0) == 0) return;
       ++allocations_;
       std::snprintf(label_, sizeof(label_), "%s", label);

@@ -147,7 +147,7 @@ template <>
 struct Table<Gfx90a_M16N16K16_F32_BF16> : Table<Gfx90a_M16N16K16_F32_F16> {};
 
 /// What the manuals say of register i of a lane, in their words: PTX' groupID = %laneid >> 2 and threadID_in_group =
-/// %laneid % 4; AMD's sixteen lanes of a row or column and the four groups of sixteen.
+/// %laneid % 4; AMD's sixteen lanes of a row or column and the four sixteens.
 template <class Atom>
 Coord documented(char operand, int lane, int i) {
   if (Atom::lanes == 32) {
@@ -166,7 +166,7 @@ Coord documented(char operand, int lane, int i) {
   }
   const int sixteenth = lane & 15, quarter = lane >> 4;
   if (operand == 'C') {
-    // Doubles: consecutive registers skip four rows, groups of lanes cover consecutive rows; floats the other way.
+    // Doubles: consecutive registers skip four rows, sets of lanes cover consecutive rows; floats the other way.
     if (sizeof(typename Atom::Accumulator) == 8) return {quarter + (i << 2), sixteenth};
     return {(quarter << 2) + i, sixteenth};
   }

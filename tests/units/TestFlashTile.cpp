@@ -146,12 +146,12 @@ struct Format {
 
  private:
   void cut(int window, int blocks, int max_blocks) {
-    const int pieces = std::max(1, (blocks + max_blocks - 1) / max_blocks);
-    if (pieces > 1) splits.push_back({window, partials, pieces});
-    for (int i = 0; i < pieces; ++i) {
+    const int count = std::max(1, (blocks + max_blocks - 1) / max_blocks);
+    if (count > 1) splits.push_back({window, partials, count});
+    for (int i = 0; i < count; ++i) {
       const int first = i * max_blocks;
       parts.push_back({window, static_cast<std::uint32_t>(first), std::min(max_blocks, blocks - first),
-                       pieces > 1 ? partials++ : -1});
+                       count > 1 ? partials++ : -1});
     }
   }
 };
@@ -447,7 +447,7 @@ TEST(FlashTileLiterals, LanesOfTheSwappedInstruction) {
   for (int g = 0; g < 8; ++g) {
     for (int t = 0; t < 4; ++t) {
       const int lane = 4 * g + t;
-      for (int i = 0; i < 2; ++i) {  // the block's word number `lane`: row g, vectors 2t and 2t + 1
+      for (int i = 0; i < 2; ++i) {  // the block's word number `lane`: row g, column vectors 2t and 2t + 1
         EXPECT_EQ(Half::sparse(lane, i).along, g);
         EXPECT_EQ(Half::sparse(lane, i).k, 2 * t + i);
       }

@@ -92,7 +92,7 @@ struct Csr5Pattern {
   using Storage = std::shared_ptr<void>;
   using memory_space = MemorySpace;
 
-  static constexpr int long_span = 64;  ///< a row through more tiles is finished by a team
+  static constexpr int long_span = 64;  ///< a row through more tiles is finished by a Kokkos team
 
   Storage storage, empty_storage, carry_storage;
   Csr5Shape shape;

@@ -59,7 +59,7 @@ struct Csr5Place {
   KOKKOS_INLINE_FUNCTION bool first() const { return lane == 0 && slot == 0; }
 };
 
-/// The steps of the conversion. Each is one kernel; bits are set atomically, which is deterministic.
+/// The kernels of the conversion; bits are set atomically, which is deterministic.
 template <class Csr>
 struct Csr5Functors {
   using Format = Experimental::Csr5Pattern<typename Csr::memory_space>;
@@ -214,7 +214,8 @@ struct Csr5Functors {
   };
 };
 
-/// Copies values, and columns if there are any, into the slots of the tiles; a team, or a thread on hosts, a tile.
+/// Copies values, and columns if there are any, into the slots of the tiles; a Kokkos team, or a thread on hosts, a
+/// tile.
 template <class Exec, class Scalar, class Values, class Entries>
 struct Csr5FillFunctor {
   using member = typename Kokkos::TeamPolicy<Exec>::member_type;

@@ -10,7 +10,7 @@
 #include "formats/dasp/Tessera_DaspOrder.hpp"
 
 /// \file
-/// Second half of the DASP conversion: sizes of the blocks, and the one kernel that writes every slot.
+/// Second half of the DASP conversion: sizes of the row-blocks, and the one kernel that writes every slot.
 
 namespace Tessera {
 namespace Impl {
@@ -75,8 +75,8 @@ struct DaspSizes {
   std::int64_t blocks, steps, irregular;
 };
 
-/// One index a long row, then one a medium set: counts blocks, steps and irregular entries, and in the final pass
-/// writes the block records and the remainders.
+/// One index a long row, then one a medium set: counts row-blocks, steps and irregular entries, and in the final pass
+/// writes the row-blocks' records and the remainders.
 template <class MemorySpace>
 struct DaspBlockFunctor {
   using value_type = DaspSizes;
@@ -185,7 +185,7 @@ struct DaspBlockFunctor {
 /// would cost a staging copy and a wait at every launch.
 template <class MemorySpace>
 struct DaspFillData {
-  static constexpr int singles_per_unit = 256;  // single rows a team of the fill takes
+  static constexpr int singles_per_unit = 256;  // single rows that a Kokkos team of the fill takes
 
   template <class T>
   using View = typename Experimental::Dasp<MemorySpace>::template View<T>;
@@ -198,8 +198,9 @@ struct DaspFillData {
   std::int64_t block_units, short_units, long_blocks, short_first_unit[5];
 };
 
-/// Writes values (and, the first time, columns) of every stored slot. One team a unit: a long piece, a medium set, a
-/// short step, or 256 single rows. A thread writes four consecutive slots of a row at a time: four independent loads.
+/// Writes values (and, the first time, columns) of every stored slot. One Kokkos team a unit: a long piece, a medium
+/// set, a short step, or 256 single rows. A thread writes four consecutive slots of a row at a time: four independent
+/// loads.
 template <class Exec, class Values, class Entries, class Stored>
 struct DaspFillFunctor {
   using member = typename Kokkos::TeamPolicy<Exec>::member_type;
@@ -339,10 +340,10 @@ struct DaspFillFunctor {
       const std::int64_t i = local * units + n;
       std::int64_t from[quad] = {-1, -1, -1, -1};
       if (cls == DaspPairs22) {
-        for (int piece = 0; piece < 2; ++piece) {
-          if (2 * i + piece >= count) continue;
-          from[2 * piece] = begin[first + 2 * i + piece];
-          from[2 * piece + 1] = from[2 * piece] + 1;
+        for (int half = 0; half < 2; ++half) {
+          if (2 * i + half >= count) continue;
+          from[2 * half] = begin[first + 2 * i + half];
+          from[2 * half + 1] = from[2 * half] + 1;
         }
       } else if (i < count) {
         const std::int64_t at = begin[first + i];
@@ -365,7 +366,7 @@ struct DaspFillFunctor {
       if (cls == DaspPairs13) runs[0] = run(ones + at, n);
     });
   }
-  /// Rows of one length stand in ascending order inside a window, so the ends tell; a step over a window's edge in a
+  /// Rows of one length stand in ascending order inside a sort window, so the ends tell; a step over its edge in a
   /// global sort is ascending too.
   KOKKOS_INLINE_FUNCTION std::int32_t run(std::int64_t position, std::int64_t n) const {
     const std::int32_t begin = data->a.row_order[position], end = data->a.row_order[position + n - 1];

@@ -12,7 +12,7 @@
 
 /// \file
 /// First half of the DASP conversion: the order of the rows. A stable sort by falling length, either over the whole
-/// matrix or inside windows, as one in-window sort in team scratch, one scan of bin counts, one scatter.
+/// matrix or inside sort windows, as one sort of each in a Kokkos team's scratch, one scan of bin counts, one scatter.
 
 namespace Tessera {
 namespace Impl {
@@ -20,28 +20,28 @@ namespace Impl {
 /// A *bin* is a row length, longest first: bin 0 holds the long rows, bin 256 - L the rows of L <= 255 entries.
 struct DaspBins {
   static constexpr int count = 257;
-  static constexpr int window = 2048;    // rows sorted in the scratch of one team: 8 kB of keys
-  static constexpr int index_bits = 11;  // of a row in its window
-  static constexpr int sections = 9;     // long, medium 1/2/4, rows of 4, 3, 2, 1, 0
-  int max_medium;                        // longer rows are long
-  int first_bin[2][sections + 1];        // sections are ranges of bins: for a sort in windows, for a global one
+  static constexpr int sort_window = 2048;  // rows sorted in the scratch of one Kokkos team: 8 kB of keys
+  static constexpr int index_bits = 11;     // of a row in its sort window
+  static constexpr int sections = 9;        // long, medium 1/2/4, rows of 4, 3, 2, 1, 0
+  int max_medium;                           // longer rows are long
+  int first_bin[2][sections + 1];           // sections are ranges of bins: inside sort windows, global
   SortRange sort;
-  std::int64_t windows;
+  std::int64_t sort_windows;
 
   KOKKOS_INLINE_FUNCTION int bin_of(std::int64_t length) const {
     return length > max_medium ? 0 : 256 - static_cast<int>(length);
   }
-  /// Which (bin, window) comes r-th in the order of the positions.
-  KOKKOS_INLINE_FUNCTION void bin_and_window(std::int64_t r, bool global, int& bin, std::int64_t& w) const {
+  /// Which (bin, sort window) comes r-th in the order of the positions.
+  KOKKOS_INLINE_FUNCTION void bin_and_sort_window(std::int64_t r, bool global, int& bin, std::int64_t& w) const {
     if (global) {
-      bin = static_cast<int>(r / windows);
-      w = r % windows;
+      bin = static_cast<int>(r / sort_windows);
+      w = r % sort_windows;
       return;
     }
     const int* const first = first_bin[0];
     int s = 0;
-    while (r >= first[s + 1] * windows) ++s;
-    const std::int64_t local = r - first[s] * windows, wide = first[s + 1] - first[s];
+    while (r >= first[s + 1] * sort_windows) ++s;
+    const std::int64_t local = r - first[s] * sort_windows, wide = first[s + 1] - first[s];
     w = local / wide;
     bin = first[s] + static_cast<int>(local % wide);
   }
@@ -54,10 +54,11 @@ struct DaspSummary {
   std::int64_t rows, nnz, squares;  // of the rows that are not long: count, sum and sum of squares of the lengths
 
   /// Windows keep the locality of x and y, but leave row-blocks of uneven rows where lengths vary: then, or where there
-  /// are few windows to fill blocks from, sort globally. The thresholds are measured (perf_test/notes/spmv-dasp.md).
+  /// are few sort windows to fill row-blocks from, sort globally. The thresholds are measured
+  /// (perf_test/notes/spmv-dasp.md).
   KOKKOS_INLINE_FUNCTION bool sorts_globally(const DaspBins& bins) const {
     if (bins.sort != SortRange::Auto) return bins.sort == SortRange::Global;
-    if (bins.windows <= 32) return true;
+    if (bins.sort_windows <= 32) return true;
     const double n = static_cast<double>(rows), sum = static_cast<double>(nnz);
     return n * static_cast<double>(squares) > 1.25 * sum * sum;  // coefficient of variation above 0.5
   }
@@ -75,14 +76,16 @@ struct DaspSortFunctor {
   DaspBins bins;
   std::int64_t slots_per_step;
   int steps_per_piece;
-  View<std::uint32_t> order;   // per window: index in window | rank in bin << 11 | bin << 22
-  View<std::uint32_t> counts;  // [window * 257 + bin]
+  View<std::uint32_t> order;   // per sort window: index there | rank in bin << 11 | bin << 22
+  View<std::uint32_t> counts;  // [sort window * 257 + bin]
   View<DaspSummary> summary;
 
-  static std::size_t scratch_bytes() { return scratch::shmem_size(DaspBins::window) + 2 * scratch::shmem_size(260); }
+  static std::size_t scratch_bytes() {
+    return scratch::shmem_size(DaspBins::sort_window) + 2 * scratch::shmem_size(260);
+  }
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
-    constexpr int W = DaspBins::window;
+    constexpr int W = DaspBins::sort_window;
     scratch keys(team.team_scratch(0), W), start(team.team_scratch(0), 260), stop(team.team_scratch(0), 260);
     const std::int64_t w = team.league_rank(), base = w * W, rows = A.rows();
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, DaspBins::count), [&](const int b) { start(b) = stop(b) = 0; });
@@ -122,7 +125,7 @@ struct DaspSortFunctor {
                          [&](const int b) { counts(w * DaspBins::count + b) = stop(b) - start(b); });
   }
 
-  /// Integer sums, so that their order does not matter; one atomic a team.
+  /// Integer sums, so that their order does not matter; one atomic a Kokkos team.
   KOKKOS_INLINE_FUNCTION void summarise(const member& team, std::int64_t base) const {
     const std::int64_t rows = A.rows();
     std::int64_t longest = 0, packed = 0;  // squares : 28 | sum : 20 | rows : 12
@@ -130,11 +133,11 @@ struct DaspSortFunctor {
       return base + i < rows ? static_cast<std::int64_t>(A.row_map()(base + i + 1) - A.row_map()(base + i)) : -1;
     };
     Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, DaspBins::window),
+        Kokkos::TeamThreadRange(team, DaspBins::sort_window),
         [&](const int i, std::int64_t& m) { m = length_of(i) > m ? length_of(i) : m; },
         Kokkos::Max<std::int64_t>(longest));
     Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, DaspBins::window),
+        Kokkos::TeamThreadRange(team, DaspBins::sort_window),
         [&](const int i, std::int64_t& sum) {
           const std::int64_t n = length_of(i);
           if (n >= 0 && n <= bins.max_medium) sum += n * n | n << 28 | std::int64_t{1} << 48;
@@ -163,12 +166,12 @@ struct DaspScanFunctor {
     int bin;
     std::int64_t w;
     const bool global = summary(0).sorts_globally(bins);
-    bins.bin_and_window(r, global, bin, w);
+    bins.bin_and_sort_window(r, global, bin, w);
     const std::int64_t at = w * DaspBins::count + bin;
     if (final) {
       offsets(at) = static_cast<std::uint32_t>(sum);
       for (int s = 0; s < DaspBins::sections; ++s) {
-        if (r == bins.first_bin[global][s] * bins.windows) summary(0).section_begin[s] = sum;
+        if (r == bins.first_bin[global][s] * bins.sort_windows) summary(0).section_begin[s] = sum;
       }
     }
     sum += counts(at);
@@ -187,9 +190,10 @@ struct DaspScatterFunctor {
 
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
     const std::uint32_t packed = order(i);
-    const std::int64_t w = i / DaspBins::window, row = w * DaspBins::window + (packed & (DaspBins::window - 1));
+    const std::int64_t w = i / DaspBins::sort_window,
+                       row = w * DaspBins::sort_window + (packed & (DaspBins::sort_window - 1));
     const std::int64_t position =
-        offsets(w * DaspBins::count + (packed >> 22)) + ((packed >> 11) & (DaspBins::window - 1));
+        offsets(w * DaspBins::count + (packed >> 22)) + ((packed >> 11) & (DaspBins::sort_window - 1));
     row_order(position) = static_cast<std::int32_t>(row);
     const auto begin = A.row_map()(row);
     row_begin(position) = static_cast<std::int64_t>(begin);

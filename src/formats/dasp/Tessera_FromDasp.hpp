@@ -235,15 +235,15 @@ class DaspDecoder {
     }
   }
 
-  /// Slices of four slots, one after another along a tile's row, then down the rows, then over the tiles.
+  /// Quads of four slots, one after another along a tile's row, then down the rows, then over the tiles.
   void short_rows(int cls) {
     const std::uint32_t count = d_.kernel_rows[cls];
-    const std::uint32_t slices = cls == DaspPairs22 ? (count + 1) / 2 : count;
+    const std::uint32_t quads = cls == DaspPairs22 ? (count + 1) / 2 : count;
     const auto per_step = static_cast<std::uint32_t>(d_.slots_per_step() / 4);
-    const std::uint32_t steps = (slices + per_step - 1) / per_step;
+    const std::uint32_t steps = (quads + per_step - 1) / per_step;
     for (std::uint32_t i = 0; i < steps * per_step; ++i) {
       const std::uint64_t local = i / per_step, step = d_.first_step[cls] + local;
-      const int in_step = static_cast<int>(i % per_step), slice = in_step % g_.slices;
+      const int in_step = static_cast<int>(i % per_step), quad = in_step % g_.slices;
       const int row = in_step / g_.slices % g_.rows, tile = in_step / (g_.slices * g_.rows);
       const std::size_t run = 2 * static_cast<std::size_t>(step - d_.first_step[DaspPairs13]);
       const auto take = [&](std::int64_t position, int begin, int end, int entries, std::int32_t run_begin, int along) {
@@ -253,7 +253,7 @@ class DaspDecoder {
           check_run(run_begin, along, static_cast<std::size_t>(position));
         }
         for (int k = begin; k < end; ++k) {
-          const bool real = slot(step, tile, row, slice * 4 + k, to);
+          const bool real = slot(step, tile, row, quad * 4 + k, to);
           sound(real == (to != nullptr && k - begin < entries), "a short row of another length");
         }
       };

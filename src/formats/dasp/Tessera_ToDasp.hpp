@@ -57,7 +57,7 @@ inline DaspBins dasp_bins(const DaspOptions& o, const DaspGeometry& g, std::int6
     std::copy(std::begin(first), std::end(first), b.first_bin[global]);
   }
   b.sort = o.sort;
-  b.windows = (rows + DaspBins::window - 1) / DaspBins::window;
+  b.sort_windows = (rows + DaspBins::sort_window - 1) / DaspBins::sort_window;
   return b;
 }
 
@@ -168,7 +168,7 @@ DaspBlockFunctor<MemorySpace> dasp_sets(const Experimental::Dasp<MemorySpace>& d
   return f;
 }
 
-/// Units of the fill: blocks, short steps, groups of single rows.
+/// Units of the fill: row-blocks, short steps, 256 single rows each.
 template <class MemorySpace>
 std::int64_t dasp_fill_units(const Experimental::Dasp<MemorySpace>& d) {
   constexpr std::int64_t singles = DaspFillData<MemorySpace>::singles_per_unit;
@@ -243,7 +243,7 @@ void dasp_fill(const Exec& space, const Dasp<typename Csr::memory_space>& d, con
 
 namespace Impl {
 
-/// The steps of a conversion and what they share: everything but the numbers.
+/// The kernels of a conversion and what they share: everything but the numbers.
 template <class Pattern, class Exec>
 class DaspConversion {
  public:
@@ -278,7 +278,7 @@ class DaspConversion {
   /// Sorts rows by length; one wait for the sizes of the classes.
   void order_rows() {
     const DaspBins bins = dasp_bins(o_, d_.geometry, d_.rows, d_.nnz);
-    const auto cells = static_cast<std::size_t>(bins.windows) * DaspBins::count;
+    const auto cells = static_cast<std::size_t>(bins.sort_windows) * DaspBins::count;
     View<DaspSummary> summary;
     View<std::uint32_t> counts;
     scratch_ = Arena::make(space_, backend_, "Tessera::dasp::scratch", Lifetime::Temporary, [&](Arena& arena) {
@@ -292,10 +292,11 @@ class DaspConversion {
     // summary and sizes
     Kokkos::deep_copy(space_, View<std::uint64_t>(static_cast<std::uint64_t*>(scratch_.get()), 64), std::uint64_t{0});
     using Sort = DaspSortFunctor<Pattern>;
-    Kokkos::parallel_for("Tessera::convert[dasp] sort",
-                         Kokkos::TeamPolicy<Exec>(space_, static_cast<int>(bins.windows), Compat::team_size<Exec>(256))
-                             .set_scratch_size(0, Kokkos::PerTeam(Sort::scratch_bytes())),
-                         Sort{A_, bins, d_.slots_per_step(), d_.steps_per_piece, order_, counts, summary});
+    Kokkos::parallel_for(
+        "Tessera::convert[dasp] sort",
+        Kokkos::TeamPolicy<Exec>(space_, static_cast<int>(bins.sort_windows), Compat::team_size<Exec>(256))
+            .set_scratch_size(0, Kokkos::PerTeam(Sort::scratch_bytes())),
+        Sort{A_, bins, d_.slots_per_step(), d_.steps_per_piece, order_, counts, summary});
     Kokkos::parallel_scan("Tessera::convert[dasp] scan",
                           Kokkos::RangePolicy<Exec>(space_, 0, static_cast<std::int64_t>(cells)),
                           DaspScanFunctor<Pattern>{bins, counts, offsets_, summary});
@@ -330,15 +331,16 @@ class DaspConversion {
                          DaspScatterFunctor<Pattern>{A_, order_, offsets_, d_.row_order, d_.row_length, d_.row_begin});
   }
 
-  /// One wait, where there are blocks.
+  /// One wait, where there are row-blocks.
   void count_slots() {
     auto sets = dasp_sets(d_, o_, short_steps_);
     if (sets.total > 0) {
       sets.sizes = sizes_;
-      Kokkos::parallel_scan("Tessera::convert[dasp] blocks", Kokkos::RangePolicy<Exec>(space_, 0, sets.total), sets);
+      Kokkos::parallel_scan("Tessera::convert[dasp] row-blocks", Kokkos::RangePolicy<Exec>(space_, 0, sets.total),
+                            sets);
       DaspSizes total{};
       Kokkos::deep_copy(space_, Host<DaspSizes>(&total, 1), sizes_);
-      Compat::fence(space_, "Tessera::convert[dasp] block sizes");
+      Compat::fence(space_, "Tessera::convert[dasp] row-block sizes");
       d_.steps += total.steps;
       d_.irregular += total.irregular;
     }
@@ -381,7 +383,7 @@ std::shared_ptr<void> dasp_pattern(const Exec& space, const Pattern& A, const Da
 
 namespace Experimental {
 
-/// Converts A for the block geometry of a backend. Deterministic; columns keep their order inside a row. Three
+/// Converts A for the tile geometry of a backend. Deterministic; columns keep their order inside a row. Three
 /// allocations, of which one is released again; two waits.
 /// @param updatable  keep what dasp_fill needs for other values
 /// @param backend  whose memory pool to use, if it has one; null: Kokkos allocations

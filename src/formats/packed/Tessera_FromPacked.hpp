@@ -83,7 +83,7 @@ class PackedDecoder {
         sound(seen_[i], "a row lies in no slice");
         begins[i] = end;
         for (const Entry& e : rows_[i]) {
-          sound(p_.blocks == 1 || e.first / p_.block_columns == block, "a column outside its block");
+          sound(p_.blocks == 1 || e.first / p_.block_columns == block, "a column outside its column block");
           A.entries.push_back(e.first);
           A.bits.push_back(e.second);
         }
@@ -92,7 +92,7 @@ class PackedDecoder {
       A.row_map.push_back(end);
     }
     sound(end == p_.nnz, "another number of entries than the format states");
-    // The update map: where rows begin in each block, then where the last block ends.
+    // The update map: where rows begin in each column block, then where the last one ends.
     begins.insert(begins.end(), p_.blocks > 1 ? A.row_map.begin() + 1 : A.row_map.end() - 1, A.row_map.end());
     sound(!p_.updatable || p_.rows == 0 || row_map_ == begins, "the update map is not the row map");
     return A;
@@ -211,7 +211,7 @@ class PackedDecoder {
       for (std::uint32_t i = s.rank; i < s.count(); i += s.ranks) {
         const PackedSlice& slice = slices_[s.slice(i)];
         const std::int64_t row = slice.part() ? parts_[static_cast<std::size_t>(slice.row)].row : slice.row;
-        sound(row / p_.rows == block, "a share with a slice of another block");
+        sound(row / p_.rows == block, "a share with a slice of another column block");
         ++taken[s.slice(i)];
       }
     }

@@ -8,9 +8,9 @@
 #include "formats/packed/Tessera_PackedOrder.hpp"
 
 /// \file
-/// Column blocks: a matrix whose long rows use all of x is multiplied block of columns by block of columns, so that a
-/// block of x fits into shared memory. Nothing is sorted: columns ascend inside rows, so that a row's entries in a
-/// block are consecutive, and the blocks are a matter of the row map alone.
+/// Column blocks: a matrix whose long rows use all of x is multiplied column block by column block, so that the
+/// x of one fits into shared memory. Nothing is sorted: columns ascend inside rows, so that a row's entries in a column
+/// block are consecutive, and column blocks are a matter of the row map alone.
 
 namespace Tessera {
 namespace Impl {
@@ -34,7 +34,7 @@ struct AscendingFunctor : PackedTypesOf<Csr> {
   }
 };
 
-/// begin(block * rows + row): the row's first entry at or beyond the block's first column.
+/// begin(block * rows + row): the row's first entry at or beyond the column block's first column.
 template <class Csr>
 struct RowMapFunctor : PackedTypesOf<Csr> {
   typename Csr::row_map_type row_map;
@@ -62,13 +62,13 @@ struct RowMapFunctor : PackedTypesOf<Csr> {
   }
 };
 
-/// Divides the blocks of threads among the column blocks, by bytes; one thread does it all.
+/// Divides the thread blocks among the column blocks, by bytes; one thread does it all.
 template <class Csr>
 struct PackedShareFunctor : PackedTypesOf<Csr> {
   template <class T>
   using View = typename PackedTypesOf<Csr>::template View<T>;
   PackedShape shape;
-  View<PackedWindow> window;
+  View<SortWindow> sort_windows;
   View<PackedSlice> slices;
   View<PackedShare> shares;
   std::int64_t all_parts, units, cols, block_columns;
@@ -77,15 +77,16 @@ struct PackedShareFunctor : PackedTypesOf<Csr> {
     return slice < static_cast<std::int64_t>(slices.extent(0)) ? std::int64_t{slices(slice).packet} : units;
   }
   KOKKOS_INLINE_FUNCTION PackedShare share_of(int block) const {
-    const std::int64_t w = block * shape.windows;
+    const std::int64_t w = block * shape.sort_windows;
     const bool last = block + 1 == shape.blocks;
     PackedShare s{};
     s.column = static_cast<std::uint32_t>(block * block_columns);
     s.columns = static_cast<std::uint32_t>(last ? cols - block * block_columns : block_columns);
-    s.part_first = static_cast<std::uint32_t>(window(w).parts);
-    s.part_last = static_cast<std::uint32_t>(last ? all_parts : window(w + shape.windows).parts);
-    s.first = static_cast<std::uint32_t>(all_parts + window(w).slices);
-    s.last = static_cast<std::uint32_t>(last ? slices.extent(0) : all_parts + window(w + shape.windows).slices);
+    s.part_first = static_cast<std::uint32_t>(sort_windows(w).parts);
+    s.part_last = static_cast<std::uint32_t>(last ? all_parts : sort_windows(w + shape.sort_windows).parts);
+    s.first = static_cast<std::uint32_t>(all_parts + sort_windows(w).slices);
+    s.last =
+        static_cast<std::uint32_t>(last ? slices.extent(0) : all_parts + sort_windows(w + shape.sort_windows).slices);
     return s;
   }
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t) const {
@@ -96,7 +97,7 @@ struct PackedShareFunctor : PackedTypesOf<Csr> {
       work[b] = static_cast<double>(packet(s.last) - packet(s.first) + packet(s.part_last) - packet(s.part_first));
       count[b] = 1;
     }
-    // One more for the block whose shares are largest, again and again.
+    // One more for the column block whose shares are largest, again and again.
     for (std::int64_t given = shape.blocks; given < static_cast<std::int64_t>(shares.extent(0)); ++given) {
       int most = 0;
       for (int b = 1; b < shape.blocks; ++b) {

@@ -29,7 +29,7 @@ struct PackedRows : PackedTypesOf<Csr> {
   KOKKOS_INLINE_FUNCTION std::int64_t row(std::int64_t index, const PackedSlice& s, int q) const {
     if (s.part()) return parts(s.row).row;
     if (s.contiguous()) return std::int64_t{s.row} + q * s.group();
-    return std::int64_t{s.row} + (order(slot(index) + q) & (PackedShape::window_keys - 1));
+    return std::int64_t{s.row} + (order(slot(index) + q) & (PackedShape::sort_window_keys - 1));
   }
 };
 

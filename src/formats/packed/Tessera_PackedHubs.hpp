@@ -8,13 +8,13 @@
 #include "formats/packed/Tessera_PackedOrder.hpp"
 
 /// \file
-/// Hub columns: the most used ones of a matrix, whose x a block keeps in shared memory. An L2 gather costs eight times
-/// a read of shared memory (perf_test/notes/spmv-packed.md).
+/// Hub columns: the most used ones of a matrix, whose x a thread block keeps in shared memory. An L2 gather costs eight
+/// times a read of shared memory (perf_test/notes/spmv-packed.md).
 
 namespace Tessera {
 namespace Impl {
 
-/// How often a column is used, in 2048 steps of at most 1.6 %: six bits behind the leading one.
+/// How often a column is used, in 2048 bins, each at most 1.6 % wide: six bits behind the leading one.
 struct HubBin {
   static constexpr int count = 2048;
   KOKKOS_INLINE_FUNCTION static int of(std::uint32_t uses) {

@@ -10,37 +10,37 @@
 #include "formats/packed/Tessera_PackedSlices.hpp"
 
 /// \file
-/// First part of the conversion to packed slices: which rows make a slice. Windows of rows keep their natural order
-/// where that pads little, else they are sorted by length; a team of threads takes a window.
+/// First part of the conversion to packed slices: which rows make a slice. Sort windows keep their natural
+/// order where that pads little, else they are sorted by length; a Kokkos team takes one.
 ///
-/// With column blocks a row is what one block of columns has of it: row `block * rows + r` stands for the entries of
-/// row r in that block, and windows never straddle two blocks.
+/// With column blocks a row is what one column block has of it: row `block * rows + r` stands for the entries of row r
+/// in that column block, and sort windows never straddle two.
 
 namespace Tessera {
 namespace Impl {
 
 /// What decides the shape of slices.
 struct PackedShape {
-  static constexpr int window_keys = 4096;  // of the largest window
-  static constexpr int index_bits = 12;     // of a row in its window
-  static constexpr int classes = 7;         // lanes per row: 64 ... 1
+  static constexpr int sort_window_keys = 4096;  // of the largest sort window
+  static constexpr int index_bits = 12;          // of a row in its sort window
+  static constexpr int classes = 7;              // lanes per row: 64 ... 1
   int lanes = 32, log_wave = 5, max_steps = 16, split_steps = 16, group = 1;
-  int window = 4092;  // rows; a multiple of 12, so that groups of 2 and 3 rows never straddle two
+  int sort_window = 4092;  // rows; a multiple of 12, so that groups of 2 and 3 rows never straddle two
   double natural_padding = 0.02;
-  std::int64_t rows = 0, windows = 0;  // of a block of columns
+  std::int64_t rows = 0, sort_windows = 0;  // of a column block
   int blocks = 1;
 
   KOKKOS_INLINE_FUNCTION std::int64_t first_row(std::int64_t w) const {
-    return w / windows * rows + w % windows * window;
+    return w / sort_windows * rows + w % sort_windows * sort_window;
   }
   KOKKOS_INLINE_FUNCTION int rows_of(std::int64_t w) const {
-    const std::int64_t left = rows - w % windows * window;
-    return static_cast<int>(left < window ? left : window);
+    const std::int64_t left = rows - w % sort_windows * sort_window;
+    return static_cast<int>(left < sort_window ? left : sort_window);
   }
-  /// Keys a window is sorted with: a power of two.
+  /// Keys a sort window is sorted with: a power of two.
   KOKKOS_INLINE_FUNCTION int keys() const {
     int count = 256;
-    while (count < window) count *= 2;
+    while (count < sort_window) count *= 2;
     return count;
   }
   /// log2 of the fewest lanes with which a row takes at most max_steps.
@@ -71,8 +71,8 @@ struct PackedShape {
   }
 };
 
-/// What became of a window.
-struct PackedWindow {
+/// What became of a sort window.
+struct SortWindow {
   std::int32_t natural;  // rows in their order, all with the same lanes
   std::int32_t log_lanes, grouped;
   std::int32_t split;  // rows to be split come first
@@ -138,9 +138,9 @@ struct PackedGroupFunctor : PackedTypesOf<Csr> {
   }
 };
 
-/// Orders a window and counts its slices.
+/// Orders a sort window and counts its slices.
 template <class Csr>
-struct PackedWindowFunctor : PackedTypesOf<Csr> {
+struct SortWindowFunctor : PackedTypesOf<Csr> {
   using member = typename PackedTypesOf<Csr>::member;
   template <class T>
   using View = typename PackedTypesOf<Csr>::template View<T>;
@@ -149,8 +149,8 @@ struct PackedWindowFunctor : PackedTypesOf<Csr> {
   typename PackedTypesOf<Csr>::Map map;
   PackedShape shape;
   View<std::uint8_t> same;    // empty without groups
-  View<std::uint32_t> order;  // sorted windows: keys
-  View<PackedWindow> window;
+  View<std::uint32_t> order;  // keys, where rows are sorted
+  View<SortWindow> sort_windows;
 
   std::size_t scratch_bytes() const { return Keys::shmem_size(shape.keys()) + Keys::shmem_size(32); }
 
@@ -160,7 +160,7 @@ struct PackedWindowFunctor : PackedTypesOf<Csr> {
   }
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
-    const int W = shape.window;
+    const int W = shape.sort_window;
     Keys keys(team.team_scratch(0), shape.keys()), begin(team.team_scratch(0), 32);
     const std::int64_t w = team.league_rank(), base = shape.first_row(w);
     const int count = shape.rows_of(w);
@@ -183,7 +183,7 @@ struct PackedWindowFunctor : PackedTypesOf<Csr> {
     const int to_split = static_cast<int>(sums >> split_bit & ((1u << split_bit) - 1));
     const auto entries = static_cast<std::int64_t>(sums >> entries_bit);
 
-    PackedWindow found{};
+    SortWindow found{};
     found.natural = 0;
     if (to_split == 0 && (in_groups == 0 || in_groups == count)) {
       found.grouped = in_groups > 0;
@@ -215,13 +215,13 @@ struct PackedWindowFunctor : PackedTypesOf<Csr> {
     }
     if (!found.natural) {
       found.slices = 0;
-      sort_window(team, keys, begin, base, count, found);
+      sort_rows(team, keys, begin, base, count, found);
     }
-    Kokkos::single(Kokkos::PerTeam(team), [&]() { window(w) = found; });
+    Kokkos::single(Kokkos::PerTeam(team), [&]() { sort_windows(w) = found; });
   }
 
-  KOKKOS_INLINE_FUNCTION void sort_window(const member& team, const Keys& keys, const Keys& begin, std::int64_t base,
-                                          int count, PackedWindow& found) const {
+  KOKKOS_INLINE_FUNCTION void sort_rows(const member& team, const Keys& keys, const Keys& begin, std::int64_t base,
+                                        int count, SortWindow& found) const {
     const int places = shape.keys();
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, places), [&](const int i) {
       std::uint32_t key = ~0u;
@@ -258,7 +258,7 @@ struct PackedWindowFunctor : PackedTypesOf<Csr> {
     Kokkos::parallel_reduce(
         Kokkos::TeamThreadRange(team, found.split),
         [&](const int i, std::int64_t& n) {
-          const std::int64_t length = length_of(base + (keys(i) & (PackedShape::window_keys - 1)));
+          const std::int64_t length = length_of(base + (keys(i) & (PackedShape::sort_window_keys - 1)));
           n += (length + shape.part_length() - 1) / shape.part_length();
         },
         parts);
@@ -270,13 +270,13 @@ struct PackedWindowFunctor : PackedTypesOf<Csr> {
   }
 };
 
-/// Counts of the windows to places: exclusive scan; the totals go to `total`.
+/// Counts of the sort windows to places: exclusive scan; the totals go to `total`.
 template <class Csr>
-struct PackedWindowScan : PackedTypesOf<Csr> {
+struct SortWindowScan : PackedTypesOf<Csr> {
   using value_type = PackedCounts;
   template <class T>
   using View = typename PackedTypesOf<Csr>::template View<T>;
-  View<PackedWindow> window;
+  View<SortWindow> sort_windows;
   View<Experimental::PackedSummary> total;
 
   KOKKOS_INLINE_FUNCTION void init(PackedCounts& s) const { s.slices = s.parts = s.split = 0; }
@@ -287,14 +287,14 @@ struct PackedWindowScan : PackedTypesOf<Csr> {
     a.slices = a.slices + b.slices, a.parts = a.parts + b.parts, a.split = a.split + b.split;
   }
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t w, PackedCounts& sum, const bool final) const {
-    const std::int64_t slices = window(w).slices, parts = window(w).parts;
-    const std::int64_t split = window(w).natural ? 0 : window(w).split;
+    const std::int64_t slices = sort_windows(w).slices, parts = sort_windows(w).parts;
+    const std::int64_t split = sort_windows(w).natural ? 0 : sort_windows(w).split;
     if (final) {
-      window(w).slices = sum.slices;
-      window(w).parts = sum.parts;
+      sort_windows(w).slices = sum.slices;
+      sort_windows(w).parts = sum.parts;
     }
     sum.slices += slices, sum.parts += parts, sum.split += split;
-    if (final && w + 1 == static_cast<std::int64_t>(window.extent(0))) {
+    if (final && w + 1 == static_cast<std::int64_t>(sort_windows.extent(0))) {
       total(0).slices = sum.slices + sum.parts;
       total(0).parts = sum.parts;
       total(0).split_rows = sum.split;
@@ -302,7 +302,7 @@ struct PackedWindowScan : PackedTypesOf<Csr> {
   }
 };
 
-/// Writes the records of a window's slices; packets and indices are still open.
+/// Writes the records of a sort window's slices; packets and indices are still open.
 template <class Csr>
 struct PackedSliceFunctor : PackedTypesOf<Csr> {
   using member = typename PackedTypesOf<Csr>::member;
@@ -313,7 +313,7 @@ struct PackedSliceFunctor : PackedTypesOf<Csr> {
   PackedShape shape;
   std::int64_t all_parts;
   View<std::uint32_t> order;
-  View<PackedWindow> window;
+  View<SortWindow> sort_windows;
   View<PackedSlice> slices;
   View<PackedPart> parts;
   View<std::uint32_t> slot;  // of a slice with row ids: its place in `order`
@@ -333,7 +333,7 @@ struct PackedSliceFunctor : PackedTypesOf<Csr> {
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
     const std::int64_t w = team.league_rank(), base = shape.first_row(w);
     const int count = shape.rows_of(w);
-    const PackedWindow found = window(w);
+    const SortWindow found = sort_windows(w);
     const std::int64_t first = all_parts + found.slices;
     if (found.natural) {
       const int g = found.grouped ? shape.group : 1, units = count / g, a_slice = shape.lanes >> found.log_lanes;
@@ -349,7 +349,7 @@ struct PackedSliceFunctor : PackedTypesOf<Csr> {
       });
       return;
     }
-    constexpr std::uint32_t place = PackedShape::window_keys - 1;
+    constexpr std::uint32_t place = PackedShape::sort_window_keys - 1;
     Kokkos::parallel_scan(
         Kokkos::TeamThreadRange(team, found.split), [&](const int i, std::int64_t& sum, const bool final) {
           const std::int64_t row = base + (order(base + i) & place), length = length_of(row);

@@ -28,13 +28,13 @@ inline std::int64_t packed_table_bytes(const DeviceFacts& device) {
   return static_cast<std::int64_t>(device.shared_bytes) - 32768;
 }
 
-/// Column blocks worth having: x far from the first level, and enough entries of a row in each block for the sums of
-/// the blocks to cost little. 1: none.
+/// Column blocks worth having: x far from the first level, and enough entries of a row in each for their sums to cost
+/// little. 1: none.
 inline int packed_blocks(const PackedOptions& o, const SpmvFeatures& f, const DeviceFacts& device, int value_bytes) {
   const std::int64_t most = std::min<std::int64_t>(packed_max_blocks, std::max<std::int64_t>(f.cols, 1));
   if (o.column_blocks >= 0) return static_cast<int>(std::min<std::int64_t>(std::max(o.column_blocks, 1), most));
   if (!packed_is_scattered(f) || device.shared_bytes < 131072) return 1;
-  // A block's columns are told apart by 16 bits.
+  // The columns of a column block are told apart by 16 bits.
   const std::int64_t columns = std::min<std::int64_t>(packed_table_bytes(device) / value_bytes, 65535);
   const std::int64_t blocks = (f.cols + columns - 1) / columns;
   return blocks >= 2 && blocks <= most && f.mean >= 16.0 * static_cast<double>(blocks) ? static_cast<int>(blocks) : 1;
@@ -88,20 +88,20 @@ inline PackedShape packed_shape(const PackedOptions& o, const SpmvFeatures& f, i
   packed_steps(s, f, value_bytes, o.index_free && f.shift >= 0.5, hubs);
   if (o.max_steps > 0) s.max_steps = o.max_steps;
   s.split_steps = std::max(o.split_steps > 0 ? o.split_steps : s.split_steps, s.max_steps);
-  // Small windows keep rows that share x together; of very short rows a small window leaves uneven slices.
+  // Small sort windows keep rows that share x together; of very short rows a small one leaves uneven slices.
   if (hubs) {
-    s.window = 2052;
+    s.sort_window = 2052;
   } else if (blocks > 1) {
-    s.window = 4092;  // x is close whatever the order
+    s.sort_window = 4092;  // x is close whatever the order
   } else if (f.nnz < 4000000 && f.mean < 40 && !packed_is_local(f)) {
-    s.window = f.mean < 4 ? 1020 : 252;
+    s.sort_window = f.mean < 4 ? 1020 : 252;
   } else if (packed_is_scattered(f)) {
-    s.window = 516;
+    s.sort_window = 516;
   }
-  if (o.window > 0) s.window = o.window / 12 * 12;
+  if (o.window > 0) s.sort_window = o.window / 12 * 12;
   s.natural_padding = o.natural_padding;
   s.rows = f.rows;
-  s.windows = (f.rows + s.window - 1) / s.window;
+  s.sort_windows = (f.rows + s.sort_window - 1) / s.sort_window;
   return s;
 }
 

@@ -46,14 +46,14 @@ struct PackedSlices {
   View<std::int64_t> row_map;  ///< for update_values: where rows begin (of each column block); empty if not updatable
   View<std::uint64_t> dictionary;  ///< raw storage of up to 256 numbers in the precision's type
   View<std::uint32_t> hub_columns;
-  View<PackedShare> shares;  ///< of column blocks; one for each block of threads
+  View<PackedShare> shares;  ///< of column blocks; one for each thread block
 
   std::int64_t rows = 0, cols = 0, nnz = 0;
   PackedSummary summary;
   int max_steps = 16;    ///< rows get the fewest lanes with which they take no more steps than this
   int split_steps = 16;  ///< rows of more steps with a whole wave are cut
   int group = 1;         ///< rows that may share indices
-  int blocks = 1;        ///< of columns; each but the last has block_columns
+  int blocks = 1;        ///< column blocks; each but the last has block_columns
   std::int64_t block_columns = 0;
   double hub_share = 0;  ///< entries in hub columns
   int dictionary_words = 0;

@@ -86,7 +86,7 @@ void place_packets(const Exec& space, Experimental::PackedSlices<typename Patter
   });
 }
 
-/// The steps of a conversion and what they share. The numbers come in through PackedNumbers.
+/// The kernels of a conversion and what they share. The numbers come in through PackedNumbers.
 template <class Pattern, class Exec>
 class PackedConversion {
  public:
@@ -129,7 +129,7 @@ class PackedConversion {
     p_.split_steps = shape_.split_steps;
   }
 
-  /// The order of the rows and the class of the numbers. One wait. Returns scratch that later steps need.
+  /// The order of the rows and the class of the numbers. One wait. Returns scratch that later kernels need.
   std::shared_ptr<void> order_and_classify(bool updatable, View<PackedSizes>& sizes) {
     const bool classes =
         o_.value_classes && numbers_.precision() == p_.precision && p_.nnz > 0 && hubs_ == 0 && p_.blocks == 1;
@@ -146,7 +146,8 @@ class PackedConversion {
           zeroed = arena.bytes();
           same_ = arena.template take<std::uint8_t>(groups);
           order_ = arena.template take<std::uint32_t>(rows);
-          window_ = arena.template take<PackedWindow>(static_cast<std::size_t>(shape_.windows * shape_.blocks));
+          sort_windows_ =
+              arena.template take<SortWindow>(static_cast<std::size_t>(shape_.sort_windows * shape_.blocks));
         });
     Kokkos::deep_copy(space_, View<char>(static_cast<char*>(scratch.get()), zeroed), char(0));
     make_map(updatable);
@@ -298,7 +299,7 @@ class PackedConversion {
   void share_out() {
     PackedShareFunctor<Pattern> f;
     f.shape = shape_;
-    f.window = window_;
+    f.sort_windows = sort_windows_;
     f.slices = p_.slices;
     f.shares = p_.shares;
     f.all_parts = p_.summary.parts;
@@ -320,22 +321,23 @@ class PackedConversion {
       Kokkos::parallel_for("Tessera::convert[packed] equal rows",
                            Kokkos::TeamPolicy<Exec>(space_, teams, threads, vector), group);
     }
-    PackedWindowFunctor<Pattern> window;
-    window.map = map_;
-    window.shape = shape_;
-    window.same = same_;
-    window.order = order_;
-    window.window = window_;
-    const auto windows = static_cast<int>(shape_.windows * shape_.blocks);
+    SortWindowFunctor<Pattern> sort;
+    sort.map = map_;
+    sort.shape = shape_;
+    sort.same = same_;
+    sort.order = order_;
+    sort.sort_windows = sort_windows_;
+    const auto sort_windows = static_cast<int>(shape_.sort_windows * shape_.blocks);
     Kokkos::parallel_for(
         "Tessera::convert[packed] order",
-        Kokkos::TeamPolicy<Exec>(space_, windows, Compat::team_size<Exec>(shape_.window < 512 ? 128 : 512))
-            .set_scratch_size(0, Kokkos::PerTeam(window.scratch_bytes())),
-        window);
-    PackedWindowScan<Pattern> scan;
-    scan.window = window_;
+        Kokkos::TeamPolicy<Exec>(space_, sort_windows, Compat::team_size<Exec>(shape_.sort_window < 512 ? 128 : 512))
+            .set_scratch_size(0, Kokkos::PerTeam(sort.scratch_bytes())),
+        sort);
+    SortWindowScan<Pattern> scan;
+    scan.sort_windows = sort_windows_;
     scan.total = total;
-    Kokkos::parallel_scan("Tessera::convert[packed] windows", Kokkos::RangePolicy<Exec>(space_, 0, windows), scan);
+    Kokkos::parallel_scan("Tessera::convert[packed] sort windows", Kokkos::RangePolicy<Exec>(space_, 0, sort_windows),
+                          scan);
   }
 
   void write_slices(const Experimental::PackedSummary& summary, const View<std::uint32_t>& slot) {
@@ -344,13 +346,13 @@ class PackedConversion {
     slice.shape = shape_;
     slice.all_parts = summary.parts;
     slice.order = order_;
-    slice.window = window_;
+    slice.sort_windows = sort_windows_;
     slice.slices = p_.slices;
     slice.parts = p_.parts;
     slice.slot = slot;
     Kokkos::parallel_for("Tessera::convert[packed] slices",
-                         Kokkos::TeamPolicy<Exec>(space_, static_cast<int>(shape_.windows * shape_.blocks),
-                                                  Compat::team_size<Exec>(shape_.window < 512 ? 32 : 128)),
+                         Kokkos::TeamPolicy<Exec>(space_, static_cast<int>(shape_.sort_windows * shape_.blocks),
+                                                  Compat::team_size<Exec>(shape_.sort_window < 512 ? 32 : 128)),
                          slice);
   }
 
@@ -376,7 +378,7 @@ class PackedConversion {
   typename Format::Storage hub_scratch_;
   View<std::uint8_t> same_;
   View<std::uint32_t> order_, hub_place_;
-  View<PackedWindow> window_;
+  View<SortWindow> sort_windows_;
 };
 
 /// Compiled once per type of offsets.

@@ -97,8 +97,8 @@ class WindowDecoder {
 namespace Experimental {
 
 /// The entries of an ME-BCRS or SR-BCRS matrix whose stored bits are not all zero: an entry +0 of the pattern, or one
-/// that was rounded to +0, cannot be told from the padding of a vector and is left out (-0 is kept). Copies the format
-/// to the host; O(stored values); waits.
+/// that was rounded to +0, cannot be told from the padding of a column vector and is left out (-0 is kept). Copies the
+/// format to the host; O(stored values); waits.
 /// @throw InvalidArgument  arrays that contradict each other
 template <class Memory>
 WindowCsr from_me_bcrs(const MeBcrs<Memory>& f) {
@@ -106,8 +106,9 @@ WindowCsr from_me_bcrs(const MeBcrs<Memory>& f) {
   Impl::WindowDecoder decoder(f.rows, f.cols, host_vector(f.row_order), host_vector(f.values), f.value_bytes());
   const auto pointers = host_vector(f.row_pointers), columns = host_vector(f.column_indices);
   decoder.sound(static_cast<std::int64_t>(pointers.size()) == f.windows + 1, "row_pointers has another length");
-  decoder.sound(static_cast<std::int64_t>(columns.size()) == f.vectors, "column_indices has another length");
-  decoder.sound(pointers.front() == 0 && pointers.back() == f.vectors, "row_pointers does not cover the vectors");
+  decoder.sound(static_cast<std::int64_t>(columns.size()) == f.column_vectors, "column_indices has another length");
+  decoder.sound(pointers.front() == 0 && pointers.back() == f.column_vectors,
+                "row_pointers does not cover the column vectors");
   for (std::int64_t w = 0; w < f.windows; ++w) {
     const std::int64_t begin = pointers[static_cast<std::size_t>(w)], end = pointers[static_cast<std::size_t>(w) + 1];
     decoder.sound(begin <= end, "row_pointers descends");

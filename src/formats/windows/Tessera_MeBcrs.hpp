@@ -32,7 +32,7 @@ struct MeBcrs {
   int vector_length = 8, depth = 8;
   bool padded = false;
   std::int64_t rows = 0, cols = 0, nnz = 0, windows = 0;
-  std::int64_t vectors = 0;         ///< stored, padding of SR-BCRS included
+  std::int64_t column_vectors = 0;  ///< stored, padding of SR-BCRS included
   std::int64_t blocks = 0;          ///< one matrix instruction each, for 16 columns of B
   std::int64_t partial_count = 0;   ///< parts of split windows
   View<std::int32_t> row_pointers;  ///< windows + 1
@@ -44,7 +44,7 @@ struct MeBcrs {
   View<SpmmSplit> splits;
 
   int value_bytes() const { return bytes_of(precision); }
-  std::int64_t stored() const { return vectors * vector_length; }
+  std::int64_t stored() const { return column_vectors * vector_length; }
   std::size_t format_bytes() const {
     return 4 * (row_pointers.extent(0) + column_indices.extent(0)) +
            static_cast<std::size_t>(stored()) * static_cast<std::size_t>(value_bytes()) + 4 * row_order.extent(0) +

@@ -33,7 +33,7 @@ struct MeBcrsFillFunctor : WindowFunctors<Pattern>::Base {
     const std::uint32_t w = this->window_of(r), i = static_cast<std::uint32_t>(r) - w * this->height;
     const auto begin = static_cast<std::uint32_t>(row_pointers(w)),
                end = static_cast<std::uint32_t>(row_pointers(w + 1));
-    const std::uint32_t j = this->vector(this->leader(p)) - begin, in_block = j % this->depth;
+    const std::uint32_t j = this->column_vector(this->leader(p)) - begin, in_block = j % this->depth;
     const std::uint32_t first = begin + (j - in_block), width = end - first < this->depth ? end - first : this->depth;
     const std::int64_t slot = std::int64_t{first} * this->height + (i * width + in_block);
     const auto entry = origin.extent(0) > 0 ? static_cast<std::int64_t>(origin(p)) : p;
@@ -75,14 +75,14 @@ MeBcrsPattern<Pattern> me_bcrs_pattern(const Exec& space, const Pattern& A,
   }
   const Union u(space, A, f.vector_length, f.depth, f.padded, max_blocks, row_order, backend);
   f.blocks = u.blocks();
-  f.vectors = f.padded ? f.blocks * f.depth : u.vectors();
+  f.column_vectors = f.padded ? f.blocks * f.depth : u.column_vectors();
   f.partial_count = u.sizes.split.parts();
-  require<NotSupported>(f.vectors <= std::numeric_limits<std::int32_t>::max(), [&] {
-    return "ME-BCRS: " + std::to_string(f.vectors) + " vectors, more than 2^31 - 1 are not supported";
+  require<NotSupported>(f.column_vectors <= std::numeric_limits<std::int32_t>::max(), [&] {
+    return "ME-BCRS: " + std::to_string(f.column_vectors) + " column vectors, more than 2^31 - 1 are not supported";
   });
   f.structure_storage = Arena::make(space, backend, "Tessera::me-bcrs", Lifetime::Plan, [&](Arena& arena) {
     f.row_pointers = arena.template take<std::int32_t>(windows + 1);
-    f.column_indices = arena.template take<std::int32_t>(static_cast<std::size_t>(f.vectors));
+    f.column_indices = arena.template take<std::int32_t>(static_cast<std::size_t>(f.column_vectors));
     f.row_order = arena.template take<std::int32_t>(row_order.extent(0));
     f.parts = arena.template take<SpmmPart>(u.parts());
     f.splits = arena.template take<SpmmSplit>(u.splits());
@@ -107,21 +107,21 @@ MeBcrsPattern<Pattern> me_bcrs_pattern(const Exec& space, const Pattern& A,
 namespace Experimental {
 
 /// Converts A, which is not changed and not kept, to ME-BCRS, or SR-BCRS if options.padded [Shi et al., PPoPP'25].
-/// Columns of rows may be unsorted and may repeat; vectors ascend by column in each window, copies of a column in the
-/// order in which rows repeat it (the m-th entry of a column in a row stands in the m-th copy).
+/// Columns of rows may be unsorted and may repeat; column vectors ascend by column in each window, copies of a column
+/// in the order in which rows repeat it (the m-th entry of a column in a row stands in the m-th copy).
 ///
-/// Bytes of the format: 4 (windows + 1) + vectors (4 + vector_length v), v bytes per value; map of an updatable format:
-/// 8 nnz. Work O(nnz vector_length log(longest row)), one thread per entry; 12.25 nnz bytes of temporary memory, 28 nnz
-/// more where rows are unsorted or reordered; one wait, further ones for unsorted rows. Deterministic. A is trusted:
-/// run validate() on matrices from outside first. The last kernels may still be in flight on `space`.
+/// Bytes of the format: 4 (windows + 1) + column vectors (4 + vector_length v), v bytes per value; map of an updatable
+/// format: 8 nnz. Work O(nnz vector_length log(longest row)), one thread per entry; 12.25 nnz bytes of temporary
+/// memory, 28 nnz more where rows are unsorted or reordered; one wait, further ones for unsorted rows. Deterministic. A
+/// is trusted: run validate() on matrices from outside first. The last kernels may still be in flight on `space`.
 /// @param precision  of stored values, each rounded once; TF32: floats, which the kernel rounds
-/// @param depth  vectors of a block, 1 to 32: KernelTable::flash_depth
+/// @param depth  column vectors of a block, 1 to 32: KernelTable::flash_depth
 /// @param updatable  keep the map that update_me_bcrs needs
 /// @param backend  whose memory pool to use, and for whose device windows are split; may be null
 /// @param row_order  row at each place in the windows: a permutation (trusted); empty: natural order
 /// @throw InvalidArgument  depth or options out of range
 /// @throw DimensionMismatch  an order of another length
-/// @throw NotSupported  2^32 - 1 entries or more, more than 2^31 - 1 vectors (padding included)
+/// @throw NotSupported  2^32 - 1 entries or more, more than 2^31 - 1 column vectors (padding included)
 /// @throw DeviceError  out of device memory
 template <class Csr, class Exec>
 MeBcrs<typename Csr::memory_space> to_me_bcrs(
@@ -134,7 +134,7 @@ MeBcrs<typename Csr::memory_space> to_me_bcrs(
     return "FlashOptions::vector_length must be 8 or 16, is " + std::to_string(options.vector_length);
   });
   Impl::require<InvalidArgument>(depth >= 1 && depth <= 32, [&] {
-    return "ME-BCRS: the vectors of a block must lie in [1, 32], are " + std::to_string(depth);
+    return "ME-BCRS: the column vectors of a block must lie in [1, 32], are " + std::to_string(depth);
   });
   Impl::require<InvalidArgument>(options.max_blocks >= 0, [&] {
     return "FlashOptions::max_blocks must not be negative, is " + std::to_string(options.max_blocks);

@@ -40,7 +40,7 @@ struct PanelFunctors {
 
     /// Where the packet of the entry's block is, the entry's row in the window, and its bit.
     KOKKOS_INLINE_FUNCTION std::int64_t packet_of(std::int64_t p, int& row, int& bit) const {
-      const std::uint32_t vector = this->vector(this->leader(p)), block = vector / this->depth;
+      const std::uint32_t vector = this->column_vector(this->leader(p)), block = vector / this->depth;
       row = static_cast<int>(static_cast<std::uint32_t>(this->row(p)) % this->height);
       bit = row * static_cast<int>(this->depth) + static_cast<int>(vector - block * this->depth);
       return std::int64_t{block} * packet_words;
@@ -191,7 +191,7 @@ class PanelConversion {
   }
 
   void allocate(const Union& u, bool updatable) {
-    f_.vectors = u.vectors();
+    f_.column_vectors = u.column_vectors();
     f_.blocks = u.blocks();
     f_.partial_count = u.sizes.split.parts();
     const std::int64_t padded = f_.blocks * geometry_.depth;
@@ -199,9 +199,9 @@ class PanelConversion {
     const std::int64_t unit = geometry_.stored_values(1), stored = (f_.nnz + f_.blocks * (unit - 1)) / unit * unit;
     constexpr std::int64_t words = std::numeric_limits<std::uint32_t>::max();
     require<NotSupported>(
-        f_.vectors <= std::numeric_limits<std::int32_t>::max() && padded <= words && stored <= words, [&] {
+        f_.column_vectors <= std::numeric_limits<std::int32_t>::max() && padded <= words && stored <= words, [&] {
           return "panels: at most 2^31 - 1 distinct columns of windows, 2^32 - 1 in whole blocks and 2^32 - 1 stored " +
-                 std::string("values are supported, this matrix needs ") + std::to_string(f_.vectors) + ", " +
+                 std::string("values are supported, this matrix needs ") + std::to_string(f_.column_vectors) + ", " +
                  std::to_string(padded) + " and " + std::to_string(stored) + "; split it by rows, or use GeSpmm or Csr";
         });
     packet_words_ = static_cast<std::size_t>(f_.blocks) * static_cast<std::size_t>(geometry_.packet_words());
@@ -256,9 +256,9 @@ PanelPattern<Pattern> panel_pattern(const Exec& space, const Pattern& A, const P
 
 namespace Experimental {
 
-/// Converts A, which is not changed and not kept, to panels. Columns of rows may be unsorted and may repeat; vectors
-/// ascend by column in each window, copies of a column in the order in which rows repeat it (the m-th entry of a column
-/// in a row stands in the m-th copy).
+/// Converts A, which is not changed and not kept, to panels. Columns of rows may be unsorted and may repeat; column
+/// vectors ascend by column in each window, copies of a column in the order in which rows repeat it (the m-th entry of
+/// a column in a row stands in the m-th copy).
 ///
 /// Bytes: see Panels; map of an updatable format: 4 nnz. Work O(nnz geometry.rows log(longest row)), one thread per
 /// entry; 12.25 nnz bytes of temporary memory, 28 nnz more where rows are unsorted or reordered; one wait, further ones
@@ -271,8 +271,8 @@ namespace Experimental {
 /// @param row_order  row at each place in the windows: a permutation (trusted); empty: natural order
 /// @throw InvalidArgument  options out of range, a geometry that is none or does not fit the precision
 /// @throw DimensionMismatch  an order of another length
-/// @throw NotSupported  2^32 - 1 entries or more, more than 2^31 - 1 vectors, or more than 2^32 - 1 with the padding of
-///        blocks or values with theirs
+/// @throw NotSupported  2^32 - 1 entries or more, more than 2^31 - 1 column vectors, or more than 2^32 - 1 with the
+///        padding of blocks or values with theirs
 /// @throw DeviceError  out of device memory
 template <class Csr, class Exec>
 Panels<typename Csr::memory_space> to_panels(

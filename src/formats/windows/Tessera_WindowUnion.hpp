@@ -23,9 +23,10 @@
 /// a key has one leader in a window, as a row has a key at most once.
 ///
 /// L(p) is the number of leaders before place p. Then window w has L(end of its last row) - L(begin of its first row)
-/// vectors. The entries of row r with keys below (c, m) are its first ones, up to place
+/// column vectors. The entries of row r with keys below (c, m) are its first ones, up to place
 /// e(r) = lower bound of c in r + min(m, copies of c in r); among them are L(e(r)) - L(begin(r)) leaders. Summed over
-/// the rows of the window this counts the leaders with keys below (c, m), hence the keys: the rank of the vector.
+/// the rows of the window this counts the leaders with keys below (c, m), hence the keys: the rank of the column
+/// vector.
 ///
 /// Everything is done by one thread per entry with binary searches in rows of its window, so that long rows are no
 /// different from many short ones.
@@ -35,7 +36,7 @@ namespace Impl {
 
 /// Sizes that the host waits for.
 struct WindowSizes {
-  std::uint64_t vectors, blocks;
+  std::uint64_t column_vectors, blocks;
   SpmmSplitCount split;
   std::uint32_t unsorted, unused;
 };
@@ -66,12 +67,12 @@ struct WindowFunctors {
     Columns columns;
     std::int64_t rows, windows, nnz;
     std::uint32_t height, depth;
-    bool whole;                     ///< windows begin at whole blocks
-    View<std::int32_t> row;         ///< of each entry
-    View<std::uint32_t> leader;     ///< of each entry's key
-    View<std::uint32_t> vector;     ///< of each leader: place among the vectors
-    View<std::uint32_t> is_leader;  ///< a bit an entry, nnz / 32 + 1 words
-    View<std::uint32_t> before;     ///< leaders before each of these words
+    bool whole;                         ///< windows begin at whole blocks
+    View<std::int32_t> row;             ///< of each entry
+    View<std::uint32_t> leader;         ///< of each entry's key
+    View<std::uint32_t> column_vector;  ///< of each leader: place among the column vectors
+    View<std::uint32_t> is_leader;      ///< a bit an entry, nnz / 32 + 1 words
+    View<std::uint32_t> before;         ///< leaders before each of these words
     View<std::uint32_t> first_block;
     View<WindowSizes> sizes;
 
@@ -128,8 +129,8 @@ struct WindowFunctors {
       }
       return low;
     }
-    /// Vectors (with padding, if windows begin at whole blocks) before window w.
-    KOKKOS_INLINE_FUNCTION std::uint32_t first_vector(std::int64_t w) const {
+    /// Column vectors (with padding, if windows begin at whole blocks) before window w.
+    KOKKOS_INLINE_FUNCTION std::uint32_t first_column_vector(std::int64_t w) const {
       return whole ? first_block(w) * depth : leaders(begin(first_row(w)));
     }
   };
@@ -175,7 +176,7 @@ struct WindowFunctors {
     KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i, std::uint32_t& sum, const bool final) const {
       if (final) this->before(i) = sum;
       sum += bit_count(this->is_leader(i));
-      if (final && i == this->nnz / 32) this->sizes(0).vectors = sum;
+      if (final && i == this->nnz / 32) this->sizes(0).column_vectors = sum;
     }
   };
 
@@ -189,17 +190,17 @@ struct WindowFunctors {
         if (w == this->windows) this->sizes(0).blocks = sum;
       }
       if (w == this->windows) return;
-      const std::uint32_t vectors =
+      const std::uint32_t column_vectors =
           this->leaders(this->begin(this->first_row(w + 1))) - this->leaders(this->begin(this->first_row(w)));
-      sum += vectors / this->depth + (vectors % this->depth != 0);
+      sum += column_vectors / this->depth + (column_vectors % this->depth != 0);
     }
   };
 
-  /// Leaders find the places of their vectors, and write the columns.
-  struct Vectors : Base {
+  /// Leaders find the places of their column vectors, and write the columns.
+  struct ColumnVectors : Base {
     View<std::int32_t> column_of;
-    int stride = 0;  ///< from a block's columns to those of the next; 0: vectors follow each other
-    explicit Vectors(const Base& b) : Base(b) {}
+    int stride = 0;  ///< from a block's columns to those of the next; 0: column vectors follow each other
+    explicit ColumnVectors(const Base& b) : Base(b) {}
     KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
       const auto p = static_cast<std::uint32_t>(i);
       if (this->leader(p) != p) return;
@@ -208,7 +209,7 @@ struct WindowFunctors {
       const std::uint32_t w = this->window_of(r), m = this->copies_before(this->begin(r), p, c);
       const auto first = static_cast<std::int32_t>(this->first_row(w)),
                  last = static_cast<std::int32_t>(this->first_row(std::int64_t{w} + 1));
-      std::uint32_t at = this->first_vector(w);
+      std::uint32_t at = this->first_column_vector(w);
       for (std::int32_t q = first; q < last; ++q) {
         const std::uint32_t b = this->begin(q), end = this->begin(q + 1);
         std::uint32_t e = p;
@@ -220,7 +221,7 @@ struct WindowFunctors {
       }
       column_of(stride > 0 ? std::int64_t{at / this->depth} * stride + at % this->depth : std::int64_t{at}) =
           static_cast<std::int32_t>(c);
-      this->vector(p) = at;
+      this->column_vector(p) = at;
     }
   };
 
@@ -278,7 +279,7 @@ struct WindowFunctors {
     View<std::int32_t> to;
     explicit FirstVectors(const Base& b) : Base(b) {}
     KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t w) const {
-      to(w) = static_cast<std::int32_t>(this->first_vector(w));
+      to(w) = static_cast<std::int32_t>(this->first_column_vector(w));
     }
   };
   struct FirstBlocks {
@@ -310,7 +311,7 @@ class WindowUnion {
 
   /// 12.25 bytes per entry of temporary memory; where rows are reordered or unsorted, their indices again. Five
   /// launches and one wait; if rows turn out to be unsorted, another two waits.
-  /// @param height, depth  rows of a window, vectors of a block
+  /// @param height, depth  rows of a window, column vectors of a block
   /// @param whole  windows begin at whole blocks
   template <class Exec>
   WindowUnion(const Exec& space, const Csr& A, int height, int depth, bool whole, int max_blocks,
@@ -328,7 +329,7 @@ class WindowUnion {
     storage_ = Arena<Memory>::make(space, backend, "Tessera::windows", Lifetime::Temporary, [&](auto& arena) {
       base.row = arena.template take<std::int32_t>(nnz);
       base.leader = arena.template take<std::uint32_t>(nnz);
-      base.vector = arena.template take<std::uint32_t>(nnz);
+      base.column_vector = arena.template take<std::uint32_t>(nnz);
       base.is_leader = arena.template take<std::uint32_t>(nnz / 32 + 1);
       base.before = arena.template take<std::uint32_t>(nnz / 32 + 1);
       base.first_block = arena.template take<std::uint32_t>(windows + 1);
@@ -345,7 +346,7 @@ class WindowUnion {
                           [] { return std::string("SpMM windows: more than 2^31 - 1 parts of split windows"); });
   }
 
-  std::int64_t vectors() const { return static_cast<std::int64_t>(sizes.vectors); }
+  std::int64_t column_vectors() const { return static_cast<std::int64_t>(sizes.column_vectors); }
   std::int64_t blocks() const { return static_cast<std::int64_t>(sizes.blocks); }
   std::size_t parts() const {
     const std::int64_t split = sizes.split.windows();
@@ -353,14 +354,15 @@ class WindowUnion {
   }
   std::size_t splits() const { return static_cast<std::size_t>(sizes.split.windows()); }
 
-  /// Columns of the vectors, which must be filled with the padding's -1 before; then base.vector is known.
-  /// @param stride  from the first column of a block to that of the next one; 0: vectors follow each other
+  /// Columns of the column vectors, which must be filled with the padding's -1 before; then base.column_vector is
+  /// known.
+  /// @param stride  from the first column of a block to that of the next one; 0: column vectors follow each other
   template <class Exec>
   void write_columns(const Exec& space, const View<std::int32_t>& column_of, int stride = 0) const {
-    typename F::Vectors functor(base);
+    typename F::ColumnVectors functor(base);
     functor.column_of = column_of;
     functor.stride = stride;
-    Kokkos::parallel_for("Tessera::windows vectors", range(space, base.nnz), functor);
+    Kokkos::parallel_for("Tessera::windows column vectors", range(space, base.nnz), functor);
   }
   /// Arrays that may be empty: then nothing is done.
   template <class Exec>
