@@ -3,6 +3,10 @@
 #ifndef TESSERA_CORE_PATTERN_HPP
 #define TESSERA_CORE_PATTERN_HPP
 
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
 #include "Tessera_CsrView.hpp"
 
 namespace Tessera {
@@ -43,7 +47,9 @@ using PatternOf = CsrPattern<typename Csr::ordinal_type, typename Csr::size_type
 
 template <class Csr>
 PatternOf<Csr> pattern_of(const Csr& A) {
-  return PatternOf<Csr>(A.rows(), A.cols(), A.row_map(), A.entries());
+  using Pattern = PatternOf<Csr>;
+  return Pattern(A.rows(), A.cols(), typename Pattern::row_map_type(A.row_map().data(), A.row_map().extent(0)),
+                 typename Pattern::entries_type(A.entries().data(), A.nnz()));
 }
 
 /// Numbers of a matrix, not owned: of which alone a fill depends.
@@ -51,6 +57,53 @@ template <class Scalar, class Device>
 using ValuesView = Kokkos::View<const Scalar*, Kokkos::LayoutLeft, Device, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 template <class Csr>
 using ValuesOf = ValuesView<typename Csr::value_type, typename Csr::device_type>;
+
+/// Elements side by side, or a stride apart, as kernels take them. Constructing and copying a View checks its extents
+/// and asks whether it owns: a good part of the time of a small product.
+template <class T, bool Consecutive>
+class Elements {
+ public:
+  using value_type = T;
+  using non_const_value_type = std::remove_const_t<T>;
+
+  Elements(T* data, std::int64_t size, std::int64_t stride = 1) : data_(data), size_(size), stride_(stride) {}
+  KOKKOS_FORCEINLINE_FUNCTION T& operator()(std::int64_t i) const { return data_[Consecutive ? i : i * stride_]; }
+  KOKKOS_FORCEINLINE_FUNCTION T* data() const { return data_; }
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t size() const { return size_; }
+  std::int64_t stride() const { return stride_; }
+
+ private:
+  T* data_;
+  std::int64_t size_, stride_;
+};
+
+/// A matrix as kernels of products take it: its arrays, not owned.
+template <class Csr>
+class CsrArrays {
+ public:
+  using value_type = typename Csr::value_type;
+  using ordinal_type = typename Csr::ordinal_type;
+  using size_type = typename Csr::size_type;
+  using execution_space = typename Csr::execution_space;
+
+  explicit CsrArrays(const Csr& A)
+      : rows_(A.rows()),
+        row_map_(A.row_map().data(), static_cast<std::int64_t>(A.row_map().extent(0))),
+        entries_(A.entries().data(), static_cast<std::int64_t>(A.nnz())),
+        values_(A.values().data(), static_cast<std::int64_t>(A.nnz())) {}
+
+  KOKKOS_INLINE_FUNCTION ordinal_type rows() const { return rows_; }
+  KOKKOS_INLINE_FUNCTION std::size_t nnz() const { return static_cast<std::size_t>(entries_.size()); }
+  KOKKOS_INLINE_FUNCTION const Elements<const size_type, true>& row_map() const { return row_map_; }
+  KOKKOS_INLINE_FUNCTION const Elements<const ordinal_type, true>& entries() const { return entries_; }
+  KOKKOS_INLINE_FUNCTION const Elements<const value_type, true>& values() const { return values_; }
+
+ private:
+  ordinal_type rows_;
+  Elements<const size_type, true> row_map_;
+  Elements<const ordinal_type, true> entries_;
+  Elements<const value_type, true> values_;
+};
 
 }  // namespace Impl
 }  // namespace Tessera

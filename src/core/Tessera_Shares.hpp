@@ -60,8 +60,8 @@ struct Shares {
   }
 };
 
-/// f(share) for all shares, on the threads of a host. (Kokkos takes labels as std::string: making one may cost as much as
-/// the product of a small matrix.)
+/// f(share) for all shares, on the threads of a host. (Kokkos takes labels as std::string: making one may cost as much
+/// as the product of a small matrix.)
 template <class Exec, class F>
 void for_each_share(const std::string& label, const Exec& space, const Shares& shares, const F& f) {
   static_assert(Compat::is_host_v<Exec>, "shares are for the threads of a host");

@@ -10,6 +10,7 @@
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Options.hpp"
 #include "core/Tessera_DenseOperand.hpp"
+#include "core/Tessera_Pattern.hpp"
 
 /// \file
 /// What apply requires of its vectors: at compile time one message with all requirements, at run time exceptions with
@@ -118,28 +119,21 @@ Dense<T> dense_of(const Vectors<T>& v) {
   return {v.data, v.rows, v.columns, v.stride, v.column_stride};
 }
 
-/// Column j as a View of one of two types: with consecutive elements or with a stride.
-template <bool Consecutive, class MemorySpace, class T>
-auto vector_view(const Vectors<T>& v, std::int64_t j) {
-  using Layout = std::conditional_t<Consecutive, Kokkos::LayoutLeft, Kokkos::LayoutStride>;
-  using Vector = Kokkos::View<T*, Layout, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-  const auto n = static_cast<std::size_t>(v.rows);
-  if constexpr (Consecutive) {
-    return Vector(v.column(j), n);
-  } else {
-    return Vector(v.column(j), Kokkos::LayoutStride(n, static_cast<std::size_t>(v.stride)));
-  }
+template <class T, bool Consecutive>
+Vectors<T> vectors_of(const Elements<T, Consecutive>& v) {
+  return {v.data(), v.size(), 1, v.stride(), 0};
 }
 
-/// product(x, y) with Views of each pair of columns: a kernel is compiled once per pair of element types for
+/// product(x, y) with the Elements of each pair of columns: a kernel is compiled once per pair of element types for
 /// consecutive elements and once for strides, not once per layout and memory trait.
-template <class MemorySpace, class XT, class YT, class Product>
+template <class XT, class YT, class Product>
 void for_each_column(const Vectors<const XT>& x, const Vectors<YT>& y, const Product& product) {
   for (std::int64_t j = 0; j < x.columns; ++j) {
     if (x.strided() || y.strided()) {
-      product(vector_view<false, MemorySpace>(x, j), vector_view<false, MemorySpace>(y, j));
+      product(Elements<const XT, false>(x.column(j), x.rows, x.stride),
+              Elements<YT, false>(y.column(j), y.rows, y.stride));
     } else {
-      product(vector_view<true, MemorySpace>(x, j), vector_view<true, MemorySpace>(y, j));
+      product(Elements<const XT, true>(x.column(j), x.rows), Elements<YT, true>(y.column(j), y.rows));
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "core/Tessera_DenseOperand.hpp"
+#include "core/Tessera_Pattern.hpp"
 #include "spmm/Tessera_GeSpmmHost.hpp"
 #include "spmm/Tessera_SpmmPieces.hpp"
 
@@ -148,9 +149,10 @@ void ge_spmm_device(const Exec& space, double alpha, const Csr& A, const Dense<c
 
 /// B and C with any strides; not both empty. pieces: rows, or pieces of rows with room for their sums.
 template <class Exec, class Csr, class BT, class CT, class Sum>
-void ge_spmm(const Exec& space, double alpha, const Csr& A, const Dense<const BT>& b, double beta, const Dense<CT>& c,
-             const RowPieces<Sum>& pieces) {
+void ge_spmm(const Exec& space, double alpha, const Csr& matrix, const Dense<const BT>& b, double beta,
+             const Dense<CT>& c, const RowPieces<Sum>& pieces) {
   if (c.rows == 0 || c.columns == 0) return;
+  const CsrArrays<Csr> A(matrix);
   if constexpr (Compat::is_host_v<Exec>) {
     ge_spmm_host(space, alpha, A, b, beta, c, pieces);
   } else if (b.aligned()) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 #include "core/Tessera_DenseOperand.hpp"
 #include "core/Tessera_Shares.hpp"
@@ -305,7 +306,8 @@ void ge_spmm_host(const Exec& space, double alpha, const Csr& A, const Dense<con
   while (bytes > 16 && b.columns * static_cast<std::int64_t>(sizeof(Sum)) < bytes) bytes /= 2;
   const GeSpmmHostFunctor<Csr, BT, CT> host{A,      b,      c,    static_cast<Sum>(alpha), static_cast<Sum>(beta),
                                             pieces, shares, bytes};
-  for_each_share("Tessera::spmm[gespmm]", space, shares, host);
+  static const std::string label("Tessera::spmm[gespmm]");
+  for_each_share(label, space, shares, host);
 }
 
 }  // namespace Impl

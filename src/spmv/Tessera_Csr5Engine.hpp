@@ -31,8 +31,7 @@ class Csr5Engine {
   template <class XT, class YT>
   void apply(const Exec& space, double alpha, const Vectors<const XT>& x, double beta, const Vectors<YT>& y) const {
     scratch_.order_after_previous(space);
-    for_each_column<Memory>(x, y,
-                            [&](const auto& from, const auto& to) { csr5_spmv(space, alpha, csr5_, from, beta, to); });
+    for_each_column(x, y, [&](const auto& from, const auto& to) { csr5_spmv(space, alpha, csr5_, from, beta, to); });
   }
 
   void update(const Exec& space, const Csr& A) { Experimental::csr5_fill(space, csr5_, A.values()); }

@@ -17,7 +17,6 @@ template <class Csr>
 class CsrEngine {
  public:
   using Exec = typename Csr::execution_space;
-  using Memory = typename Csr::memory_space;
 
   CsrEngine(const Csr& A, bool reference) : csr_(A), reference_(reference) {}
 
@@ -27,8 +26,7 @@ class CsrEngine {
   template <class XT, class YT>
   void apply(const Exec& space, double alpha, const Vectors<const XT>& x, double beta, const Vectors<YT>& y) const {
     if (reference_) return plain_loops(space, alpha, x, beta, y);
-    for_each_column<Memory>(x, y,
-                            [&](const auto& from, const auto& to) { csr_spmv(space, alpha, csr_, from, beta, to); });
+    for_each_column(x, y, [&](const auto& from, const auto& to) { csr_spmv(space, alpha, csr_, from, beta, to); });
   }
 
   void update(const Exec&, const Csr& A) { csr_ = A; }

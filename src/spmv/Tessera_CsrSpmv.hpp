@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <string>
 
-#include "Tessera_CsrView.hpp"
 #include "backends/interface/Tessera_StoreResult.hpp"
 #include "core/Tessera_Accumulator.hpp"
+#include "core/Tessera_Pattern.hpp"
 #include "core/Tessera_Shares.hpp"
 
 /// \file
@@ -96,8 +96,9 @@ struct CsrHostFunctor {
 
 /// Rank-1 x and y of any stride.
 template <class Exec, class Csr, class X, class Y>
-void csr_spmv(const Exec& space, double alpha, const Csr& A, const X& x, double beta, const Y& y) {
-  using Functor = CsrSpmvFunctor<Csr, X, Y>;
+void csr_spmv(const Exec& space, double alpha, const Csr& matrix, const X& x, double beta, const Y& y) {
+  const CsrArrays<Csr> A(matrix);
+  using Functor = CsrSpmvFunctor<CsrArrays<Csr>, X, Y>;
   using Sum = typename Functor::Sum;
   const std::int64_t rows = A.rows();
   if (rows == 0) return;
@@ -106,7 +107,7 @@ void csr_spmv(const Exec& space, double alpha, const Csr& A, const X& x, double 
     const auto nnz = static_cast<std::int64_t>(A.nnz());
     const Shares shares = Shares::of(space, rows, nnz + rows, 256, 100000);
     static const std::string label("Tessera::spmv[csr]");
-    for_each_share(label, space, shares, CsrHostFunctor<Csr, X, Y>{f, shares, nnz >= 20 * rows});
+    for_each_share(label, space, shares, CsrHostFunctor<CsrArrays<Csr>, X, Y>{f, shares, nnz >= 20 * rows});
   } else {
     // As many lanes per row as the mean row has entries, a power of two; 256 threads per team.
     const std::int64_t mean = static_cast<std::int64_t>(A.nnz()) / rows;

@@ -28,9 +28,9 @@ struct Csr5Tiles {
   template <class X, class Y>
   void apply(const Exec& space, Op, double alpha, const X& x, double beta, const Y& y) const {
     const typename X::const_type const_x = x;
-    Impl::for_each_column<Memory>(
-        Impl::vectors_of(const_x), Impl::vectors_of(y),
-        [&](const auto& from, const auto& to) { Impl::csr5_spmv(space, alpha, format, from, beta, to); });
+    Impl::for_each_column(Impl::vectors_of(const_x), Impl::vectors_of(y), [&](const auto& from, const auto& to) {
+      Impl::csr5_spmv(space, alpha, format, from, beta, to);
+    });
   }
   std::size_t workspace_bytes() const { return format.workspace_bytes(); }
 };
