@@ -42,7 +42,7 @@ std::string choice_of(const Shape& shape, std::int64_t columns, std::int64_t lan
   using Sum = std::conditional_t<std::is_same_v<Value, double>, double, float>;
   gespmm_dispatch<GeSpmmTypes<Value, Sum>, HostWave<32>>(args, lanes, true, [&](auto kernel, const GeSpmmArgs& ready) {
     using Kernel = decltype(kernel);
-    constexpr char letter = Kernel::shared ? 'S' : Kernel::vectors == 2 ? 'P' : Kernel::batch == 8 ? 'O' : 'Q';
+    constexpr char letter = Kernel::shared ? 'S' : Kernel::words == 2 ? 'P' : Kernel::batch == 8 ? 'O' : 'Q';
     const std::int64_t tile = std::min<std::int64_t>(Kernel::tile_columns(ready), columns);
     result = letter + std::to_string(tile * static_cast<std::int64_t>(sizeof(Value)));
   });
@@ -158,7 +158,7 @@ using SumOf = std::conditional_t<std::is_same_v<Value, double>, double, float>;
 template <class Value>
 struct Walk {
   RowsWalk walk;
-  int shift, vectors, batch;
+  int shift, words, batch;
   std::int64_t tile;
 
   static Walk of(const GeSpmmArgs& args, std::int64_t lanes = 132 * 2048) {
@@ -168,7 +168,7 @@ struct Walk {
                                                                     [&](auto kernel, const GeSpmmArgs& ready) {
                                                                       using Kernel = decltype(kernel);
                                                                       w.shift = ready.shift;
-                                                                      w.vectors = Kernel::vectors;
+                                                                      w.words = Kernel::words;
                                                                       w.batch = Kernel::batch;
                                                                       w.tile = Kernel::tile_columns(ready);
                                                                     });
@@ -184,11 +184,11 @@ TYPED_TEST_SUITE(RowsWalkOf, WalkTypes);
 // 64 registers of 32 bits for sums and what is under way of B: as much again for addresses and the loop leaves half of
 // a device's waves.
 TYPED_TEST(RowsWalkOf, FitsIntoRegisters) {
-  constexpr int vector = RowsOfB<TypeParam>::columns;
+  constexpr int width = RowsOfB<TypeParam>::columns;
   each_product([&](const GeSpmmArgs& args) {
     const auto w = Walk<TypeParam>::of(args);
-    const int sums = w.vectors * vector * static_cast<int>(sizeof(SumOf<TypeParam>)) / 4;
-    EXPECT_LE(sums + w.vectors * w.batch * 4, 64);
+    const int sums = w.words * width * static_cast<int>(sizeof(SumOf<TypeParam>)) / 4;
+    EXPECT_LE(sums + w.words * w.batch * 4, 64);
   });
 }
 // A team is no wider than a wave, and not twice as wide as B; two teams share a row only where a wave has two.
@@ -244,7 +244,7 @@ TYPED_TEST(RowsWalkOf, SharedIsForFewOrLongRows) {
     EXPECT_TRUE(!shared(args) || shared(longer));
   });
 }
-// Four entries of one vector under way: only for short rows that would leave the device idle.
+// Four entries of one word under way: only for short rows that would leave the device idle.
 TYPED_TEST(RowsWalkOf, QuadsAreForIdleDevices) {
   each_product([&](const GeSpmmArgs& args) {
     if (Walk<TypeParam>::of(args).walk != RowsWalk::Quads) return;
