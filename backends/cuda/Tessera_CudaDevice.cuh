@@ -17,13 +17,13 @@
 
 namespace Tessera {
 
-/// The own block of threads.
-class CudaBlock {
+/// The own thread block.
+class CudaThreadBlock {
  public:
-  __device__ __forceinline__ explicit CudaBlock(char* memory) : memory_(memory) {}
+  __device__ __forceinline__ explicit CudaThreadBlock(char* memory) : memory_(memory) {}
 
   __device__ __forceinline__ static unsigned index() { return blockIdx.x; }
-  __device__ __forceinline__ static unsigned blocks() { return gridDim.x; }
+  __device__ __forceinline__ static unsigned thread_blocks() { return gridDim.x; }
   __device__ __forceinline__ static unsigned tile() { return blockIdx.y; }
   __device__ __forceinline__ static unsigned tiles() { return gridDim.y; }
   __device__ __forceinline__ char* memory() const { return memory_; }
@@ -44,8 +44,8 @@ class CudaBlock {
 
   /// Waits until the launch before is complete. Every thread that touches memory that another kernel writes calls this
   /// first, and some thread of every launch must, since the launch after this one waits for this one alone. EarlyNext:
-  /// lets the blocks of the next launch come in from now on, else as this one's end. Early blocks are shared out by the
-  /// room that they find, so that launches of a few blocks a multiprocessor become uneven
+  /// lets the thread blocks of the next launch come in from now on, else as this one's end. Early thread blocks are
+  /// shared out by the room that they find, so that launches of a few thread blocks a multiprocessor become uneven
   /// (perf_test/notes/launches.md).
   template <bool EarlyNext>
   __device__ __forceinline__ static void wait_for_previous_launch() {
@@ -65,12 +65,12 @@ template <class Body, class Args, class... Rest>
 __global__ __launch_bounds__(Body::threads, Body::bound) void bounded_kernel(const __grid_constant__ Args args,
                                                                              Rest... rest) {
   extern __shared__ __align__(128) char memory[];
-  Body::run(CudaBlock(memory), args, rest...);
+  Body::run(CudaThreadBlock(memory), args, rest...);
 }
 template <class Body, class Args, class... Rest>
 __global__ __launch_bounds__(Body::threads) void kernel(const __grid_constant__ Args args, Rest... rest) {
   extern __shared__ __align__(128) char memory[];
-  Body::run(CudaBlock(memory), args, rest...);
+  Body::run(CudaThreadBlock(memory), args, rest...);
 }
 
 template <class Body, class... Args>
@@ -95,7 +95,7 @@ struct CudaDevice {
   static constexpr bool emulated = false, tables = true;
   static constexpr Error success = cudaSuccess, too_large = cudaErrorInvalidConfiguration;
 
-  static constexpr std::int64_t most_blocks(int) { return (std::int64_t{1} << 31) - 1; }
+  static constexpr std::int64_t most_thread_blocks(int) { return (std::int64_t{1} << 31) - 1; }
   static int multiprocessors() noexcept { return Cuda::multiprocessors(); }
   static std::size_t shared_bytes() noexcept { return Cuda::shared_bytes(); }
   static Status status(Error error, const char* label) noexcept { return Cuda::status_of(error, label); }
@@ -113,7 +113,7 @@ struct CudaDevice {
       if (error != cudaSuccess) return error;
     }
     cudaLaunchConfig_t config{};
-    config.gridDim = dim3(static_cast<unsigned>(grid.blocks), static_cast<unsigned>(grid.tiles));
+    config.gridDim = dim3(static_cast<unsigned>(grid.thread_blocks), static_cast<unsigned>(grid.tiles));
     config.blockDim = dim3(Body::threads);
     config.dynamicSmemBytes = shared;
     config.stream = static_cast<cudaStream_t>(stream);

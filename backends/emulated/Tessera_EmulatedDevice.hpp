@@ -17,15 +17,15 @@
 
 namespace Tessera {
 
-/// A block whose threads take turns.
+/// A thread block whose threads take turns.
 template <class Wave, int Threads>
-class EmulatedBlock {
+class EmulatedThreadBlock {
  public:
-  EmulatedBlock(const Launch::Grid& grid, unsigned index, unsigned tile, char* memory)
+  EmulatedThreadBlock(const Launch::Grid& grid, unsigned index, unsigned tile, char* memory)
       : grid_(grid), index_(index), tile_(tile), memory_(memory) {}
 
   unsigned index() const { return index_; }
-  unsigned blocks() const { return static_cast<unsigned>(grid_.blocks); }
+  unsigned thread_blocks() const { return static_cast<unsigned>(grid_.thread_blocks); }
   unsigned tile() const { return tile_; }
   unsigned tiles() const { return static_cast<unsigned>(grid_.tiles); }
   char* memory() const { return memory_; }
@@ -36,7 +36,7 @@ class EmulatedBlock {
   }
   template <class Body, class... Args>
   void each_wave_of(const Args&... args) const {
-    each_wave([&](unsigned in_block) { Body::wave(*this, in_block, args...); });
+    each_wave([&](unsigned in_thread_block) { Body::wave(*this, in_thread_block, args...); });
   }
   template <class F>
   void each_thread(F&& f) const {
@@ -64,9 +64,9 @@ struct EmulatedDevice {
 
   static constexpr const char* name = nvidia ? "emulated-nvidia" : "emulated-amd";
   static constexpr bool emulated = true, tables = nvidia;
-  static constexpr Error success = nullptr, too_large = "emulation: the grid has too many blocks";
+  static constexpr Error success = nullptr, too_large = "emulation: the grid has too many thread blocks";
 
-  static constexpr std::int64_t most_blocks(int) { return (std::int64_t{1} << 31) - 1; }
+  static constexpr std::int64_t most_thread_blocks(int) { return (std::int64_t{1} << 31) - 1; }
   static constexpr int multiprocessors() { return 7; }  // so that work is divided, unevenly
   static constexpr std::size_t shared_bytes() { return 227 << 10; }
   static Status status(Error error, const char*) noexcept { return {error}; }
@@ -77,10 +77,10 @@ struct EmulatedDevice {
     std::vector<Word> memory((Body::shared + grid.table_bytes + sizeof(Word) - 1) / sizeof(Word));
     char* const bytes = reinterpret_cast<char*>(memory.data());
     for (unsigned tile = 0; tile < grid.tiles; ++tile) {
-      for (unsigned index = 0; index < grid.blocks; ++index) {
+      for (unsigned index = 0; index < grid.thread_blocks; ++index) {
         // What a kernel reads without having written it must not look like something.
         if (!memory.empty()) std::memset(bytes, 0xff, memory.size() * sizeof(Word));
-        Body::run(EmulatedBlock<Wave, Body::threads>(grid, index, tile, bytes), args...);
+        Body::run(EmulatedThreadBlock<Wave, Body::threads>(grid, index, tile, bytes), args...);
       }
     }
     return success;

@@ -16,13 +16,13 @@
 
 namespace Tessera {
 
-/// The own block of threads.
-class HipBlock {
+/// The own thread block.
+class HipThreadBlock {
  public:
-  __device__ __forceinline__ explicit HipBlock(char* memory) : memory_(memory) {}
+  __device__ __forceinline__ explicit HipThreadBlock(char* memory) : memory_(memory) {}
 
   __device__ __forceinline__ static unsigned index() { return blockIdx.x; }
-  __device__ __forceinline__ static unsigned blocks() { return gridDim.x; }
+  __device__ __forceinline__ static unsigned thread_blocks() { return gridDim.x; }
   __device__ __forceinline__ static unsigned tile() { return blockIdx.y; }
   __device__ __forceinline__ static unsigned tiles() { return gridDim.y; }
   __device__ __forceinline__ char* memory() const { return memory_; }
@@ -35,7 +35,7 @@ class HipBlock {
   }
   template <class Body, class... Args>
   __device__ __forceinline__ void each_wave_of(const Args&... args) const {
-    each_wave([&](unsigned in_block) { Body::wave(*this, in_block, args...); });
+    each_wave([&](unsigned in_thread_block) { Body::wave(*this, in_thread_block, args...); });
   }
   template <class F>
   __device__ __forceinline__ static void each_thread(F&& f) {
@@ -53,7 +53,7 @@ class HipBlock {
 namespace Hip {
 
 template <class Body>
-__device__ __forceinline__ char* block_memory() {
+__device__ __forceinline__ char* thread_block_memory() {
   if constexpr (Body::shared > 0) {
     __shared__ __align__(128) char memory[Body::shared];
     return memory;
@@ -64,11 +64,11 @@ __device__ __forceinline__ char* block_memory() {
 
 template <class Body, class... Args>
 __global__ __launch_bounds__(Body::threads, Body::bound) void bounded_kernel(const Args... args) {
-  Body::run(HipBlock(block_memory<Body>()), args...);
+  Body::run(HipThreadBlock(thread_block_memory<Body>()), args...);
 }
 template <class Body, class... Args>
 __global__ __launch_bounds__(Body::threads) void kernel(const Args... args) {
-  Body::run(HipBlock(block_memory<Body>()), args...);
+  Body::run(HipThreadBlock(thread_block_memory<Body>()), args...);
 }
 
 }  // namespace Hip
@@ -86,19 +86,19 @@ struct HipDevice {
   static constexpr Error success = hipSuccess, too_large = hipErrorInvalidConfiguration;
 
   /// A grid has less than 2^32 threads in each direction here.
-  static constexpr std::int64_t most_blocks(int threads) { return (std::int64_t{1} << 32) / threads - 1; }
+  static constexpr std::int64_t most_thread_blocks(int threads) { return (std::int64_t{1} << 32) / threads - 1; }
   static int multiprocessors() noexcept { return Hip::multiprocessors(); }
   static Status status(Error error, const char* label) noexcept { return Hip::status_of(error, label); }
   static RuntimeCalls runtime() noexcept { return Hip::runtime_calls(); }
 
   template <class Body, class... Args>
   static Error launch(const Launch::Grid& grid, Stream stream, const Args&... args) {
-    const dim3 blocks(static_cast<unsigned>(grid.blocks), static_cast<unsigned>(grid.tiles));
+    const dim3 thread_blocks(static_cast<unsigned>(grid.thread_blocks), static_cast<unsigned>(grid.tiles));
     const auto queue = static_cast<hipStream_t>(stream);
     if constexpr (Body::bound > 0) {
-      Hip::bounded_kernel<Body, Args...><<<blocks, Body::threads, 0, queue>>>(args...);
+      Hip::bounded_kernel<Body, Args...><<<thread_blocks, Body::threads, 0, queue>>>(args...);
     } else {
-      Hip::kernel<Body, Args...><<<blocks, Body::threads, 0, queue>>>(args...);
+      Hip::kernel<Body, Args...><<<thread_blocks, Body::threads, 0, queue>>>(args...);
     }
     return hipGetLastError();
   }

@@ -226,7 +226,7 @@ class PackedHostKernel {
   static constexpr int value_bytes = Types::value_bytes, chunk = value_bytes == 8 ? 2 : 4, width = Vector::width;
   static constexpr int lane_vectors = Lanes / width;
   static constexpr std::uint32_t kind_mask = 7u << 13 | 3u << 19;
-  /// Values and indices of a packet are two streams in the same pages, which hardware prefetchers follow badly.
+  /// Values and indices of a packet lie in two places of the same pages, which hardware prefetchers follow badly.
   static constexpr int ahead = 4096;  // bytes
 
   template <int N, class F>
@@ -261,7 +261,7 @@ class PackedHostKernel {
   template <int Index, int Group>
   std::uint32_t indexed_run(std::uint32_t begin, std::uint32_t end) const {
     using Indices = PackedHostIndices<Index>;
-    constexpr int block = Group > 1 ? 4 : Lanes < 8 ? Lanes : 8;  // lanes whose sums stay in registers
+    constexpr int kept = Group > 1 ? 4 : Lanes < 8 ? Lanes : 8;  // lanes whose sums stay in registers
     const std::uint32_t kind = p_.slices[begin].packed & kind_mask;
     const PackedPacket packet(Lanes, value_bytes);
     do {
@@ -272,8 +272,8 @@ class PackedHostKernel {
       const unsigned char* const low = base + static_cast<std::size_t>(steps) * (Group * Lanes * value_bytes);
       const Value* const x = x_ + s.column;
       Vector lanes[Group][lane_vectors];
-      unrolled<Lanes / block>([&](auto pass) TESSERA_HOST_LAMBDA {
-        constexpr int first = decltype(pass)::value * block;
+      unrolled<Lanes / kept>([&](auto pass) TESSERA_HOST_LAMBDA {
+        constexpr int first = decltype(pass)::value * kept;
         const Stored* v = reinterpret_cast<const Stored*>(base);
         Indices index{reinterpret_cast<const typename Indices::Low*>(low),
                       low + static_cast<std::size_t>(steps) * (Lanes * 2)};
@@ -292,27 +292,27 @@ class PackedHostKernel {
           const std::uint32_t i = index.get(k);
           return host_select<Sum>(x, i, i != Indices::padding);
         };
-        Vector sum[Group][block];
-        unrolled<Group * block>([&](auto i) TESSERA_HOST_LAMBDA {
-          sum[decltype(i)::value / block][decltype(i)::value % block] = Vector::zero();
+        Vector sum[Group][kept];
+        unrolled<Group * kept>([&](auto i) TESSERA_HOST_LAMBDA {
+          sum[decltype(i)::value / kept][decltype(i)::value % kept] = Vector::zero();
         });
         int c = 0;
         for (; c < full; ++c) {
-          add<first, block>(v, sum, trusted);
+          add<first, kept>(v, sum, trusted);
           skip(Int<chunk>{});
         }
         for (; c < whole; ++c) {
-          add<first, block>(v, sum, tested);
+          add<first, kept>(v, sum, tested);
           skip(Int<chunk>{});
         }
-        to_lanes<first, block>(sum, lanes);
+        to_lanes<first, kept>(sum, lanes);
         if (rest != 0) {
           if (known == steps) {
-            if (chunk == 4 && (rest & 2)) add_tail<2, first, block>(v, lanes, trusted), skip(Int<2>{});
-            if (rest & 1) add_tail<1, first, block>(v, lanes, trusted);
+            if (chunk == 4 && (rest & 2)) add_tail<2, first, kept>(v, lanes, trusted), skip(Int<2>{});
+            if (rest & 1) add_tail<1, first, kept>(v, lanes, trusted);
           } else {
-            if (chunk == 4 && (rest & 2)) add_tail<2, first, block>(v, lanes, tested), skip(Int<2>{});
-            if (rest & 1) add_tail<1, first, block>(v, lanes, tested);
+            if (chunk == 4 && (rest & 2)) add_tail<2, first, kept>(v, lanes, tested), skip(Int<2>{});
+            if (rest & 1) add_tail<1, first, kept>(v, lanes, tested);
           }
         }
       });
@@ -386,9 +386,9 @@ class PackedHostKernel {
   };
 
   /// A chunk of the lanes from First on. x(k): what the entry at place k of the chunk is multiplied with.
-  template <int First, int Block, int Group, class X>
-  TESSERA_HOST_INLINE void add(const Stored* v, Vector (&sum)[Group][Block], X&& x) const {
-    unrolled<Block*(chunk / width)>([&](auto i) TESSERA_HOST_LAMBDA {
+  template <int First, int Kept, int Group, class X>
+  TESSERA_HOST_INLINE void add(const Stored* v, Vector (&sum)[Group][Kept], X&& x) const {
+    unrolled<Kept*(chunk / width)>([&](auto i) TESSERA_HOST_LAMBDA {
       constexpr int n = decltype(i)::value, l = n / (chunk / width), k = First * chunk + n * width;
       const Vector xs = Vector::make([&](int j) TESSERA_HOST_LAMBDA { return x(k + j); });
       unrolled<Group>([&](auto r) TESSERA_HOST_LAMBDA {
@@ -397,10 +397,10 @@ class PackedHostKernel {
     });
   }
   /// Sums of the lanes, a vector for `width` of them.
-  template <int First, int Block, int Group>
-  TESSERA_HOST_INLINE static void to_lanes(const Vector (&sum)[Group][Block], Vector (&lanes)[Group][lane_vectors]) {
-    unrolled<Group*(Block / width)>([&](auto i) TESSERA_HOST_LAMBDA {
-      constexpr int r = decltype(i)::value / (Block / width), j = decltype(i)::value % (Block / width);
+  template <int First, int Kept, int Group>
+  TESSERA_HOST_INLINE static void to_lanes(const Vector (&sum)[Group][Kept], Vector (&lanes)[Group][lane_vectors]) {
+    unrolled<Group*(Kept / width)>([&](auto i) TESSERA_HOST_LAMBDA {
+      constexpr int r = decltype(i)::value / (Kept / width), j = decltype(i)::value % (Kept / width);
       if constexpr (width == 2) {
         lanes[r][First / width + j] = Vector::pairs(sum[r][2 * j], sum[r][2 * j + 1]);
       } else {
@@ -410,14 +410,14 @@ class PackedHostKernel {
     });
   }
   /// The last steps, fewer than a chunk.
-  template <int Size, int First, int Block, int Group, class X>
+  template <int Size, int First, int Kept, int Group, class X>
   TESSERA_HOST_INLINE void add_tail(const Stored* v, Vector (&lanes)[Group][lane_vectors], X&& x) const {
     const auto product = [&](int r, int k, Vector xs) TESSERA_HOST_LAMBDA {
       Vector p = Vector::zero();
       p.add_product(values_.vector(v + r * Lanes * Size, k), xs);
       return p;
     };
-    unrolled<Block / width>([&](auto i) TESSERA_HOST_LAMBDA {
+    unrolled<Kept / width>([&](auto i) TESSERA_HOST_LAMBDA {
       constexpr int j = First / width + decltype(i)::value;
       if constexpr (Size == 1) {
         const Vector xs = Vector::make([&](int n) TESSERA_HOST_LAMBDA { return x(j * width + n); });

@@ -44,16 +44,16 @@ class PackedHostVectors {
     // The same order of additions as in PackedHostKernel, so that strides and the number of vectors change no bit: in
     // whole chunks a sum for each place of a vector register, the last steps by pairs.
     constexpr int width = 16 / static_cast<int>(sizeof(Sum));
-    Sum part[3][Lanes][width][most], sum[3][Lanes][most];
+    Sum apart[3][Lanes][width][most], sum[3][Lanes][most];
     for (int r = 0; r < group; ++r) {
       for (int l = 0; l < Lanes; ++l) {
         for (int w = 0; w < width; ++w) {
-          for (int j = 0; j < columns; ++j) part[r][l][w][j] = Sum(0);
+          for (int j = 0; j < columns; ++j) apart[r][l][w][j] = Sum(0);
         }
       }
     }
     const auto fold = [&](int r, int l, int j, int size) {
-      Sum(&p)[width][most] = part[r][l];
+      Sum(&p)[width][most] = apart[r][l];
       if (size <= 2 || width == 2) return p[0][j] + p[1][j];
       return (p[0][j] + p[1][j]) + (p[2 % width][j] + p[3 % width][j]);
     };
@@ -68,7 +68,7 @@ class PackedHostVectors {
       }
       if (!whole) {
         each(group, columns, [&](int r, int l, int j) {
-          for (int w = 0; w < width; ++w) part[r][l][w][j] = Sum(0);
+          for (int w = 0; w < width; ++w) apart[r][l][w][j] = Sum(0);
         });
       }
       for (int n = 0; n < size; ++n) {
@@ -81,7 +81,7 @@ class PackedHostVectors {
           for (int r = 0; r < group; ++r) {
             const Sum a = values_.one(v, k + r * size * Lanes);
             for (int j = 0; j < columns; ++j) {
-              part[r][l][n % width][j] += a * host_number<Sum>(x[j * p_.x_column_stride]);
+              apart[r][l][n % width][j] += a * host_number<Sum>(x[j * p_.x_column_stride]);
             }
           }
         }

@@ -14,7 +14,7 @@ struct DeviceFacts {
   int major = 0, minor = 0;  ///< compute capability or gfx version
   int wave = 0;              ///< lanes
   int compute_units = 0;
-  std::size_t shared_bytes = 0;  ///< per block, opt-in maximum
+  std::size_t shared_bytes = 0;  ///< per thread block, opt-in maximum
   std::size_t cache_bytes = 0;   ///< last level
   std::size_t memory_bytes = 0;
   double bandwidth = 0;         ///< bytes a second, nominal

@@ -82,7 +82,7 @@ struct alignas(16) PackedPart {
   std::uint32_t which;  ///< this one
 };
 
-/// What one block of threads multiplies of a matrix in column blocks: of the slices and parts of one column block those
+/// What one thread block multiplies of a matrix in column blocks: of the slices and parts of one column block those
 /// of its rank. They read x at `columns` columns from `column` on, and nowhere else.
 struct alignas(16) PackedShare {
   std::uint32_t column, columns;

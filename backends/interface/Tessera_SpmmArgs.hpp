@@ -26,12 +26,12 @@ struct SpmmDense {
   std::int64_t lower = 0;  ///< of a compact copy of B (CompactB), else unused
 };
 
-/// One wave's share of a row window that was split: blocks [first_block, first_block + blocks) of it. Windows with no
-/// more blocks than the bound have one part and no partial sums.
+/// A part: what one wave takes of a window that was split, blocks [first_block, first_block + blocks) of it. Windows
+/// with no more blocks than the bound have one part and no partial sums.
 struct alignas(16) SpmmPart {
   std::int32_t window;
   /// Panels: counted over the whole matrix. ME-BCRS, whose windows need not begin at whole blocks: counted inside the
-  /// window, so that the part's vectors begin at row_pointers[window] + first_block * depth.
+  /// window, so that the part's column vectors begin at row_pointers[window] + first_block * depth.
   std::uint32_t first_block;
   std::int32_t blocks;
   std::int32_t partial;  ///< which partial sums it writes, or -1: it writes C itself
@@ -55,18 +55,18 @@ struct SpmmParts {
 };
 
 /// ME-BCRS (and padded SR-BCRS) [Shi et al., PPoPP'25, section 4.4]: windows of vector_length rows; the nonzero column
-/// vectors of window w are row_pointers[w] .. row_pointers[w+1]; blocks of `depth` vectors, each vector_length x width
-/// row-major, width = depth but for the last block of a window (stored unpadded); block j of window w starts at value
-/// (row_pointers[w] + j * depth) * vector_length.
+/// vectors of window w are row_pointers[w] .. row_pointers[w+1]; blocks of `depth` column vectors, each vector_length x
+/// width row-major, width = depth but for the last block of a window (stored unpadded); block j of window w starts at
+/// value (row_pointers[w] + j * depth) * vector_length.
 struct SpmmFlashArgs {
   Precision precision = Precision::FP16;
   int vector_length = 8;  ///< 8, or 16 for the paper's comparison
-  int depth = 8;          ///< vectors of a block: the instruction's k
+  int depth = 8;          ///< column vectors of a block: the instruction's k
   bool coalesced = true;  ///< lane group g reads columns 2g and 2g + 1 of B in one load, else g and g + 8 in two
   std::int64_t rows = 0, windows = 0;
   const std::int32_t* row_order = nullptr;       ///< row of A and C at each place in the windows; null: the same
   const std::int32_t* row_pointers = nullptr;    ///< windows + 1
-  const std::int32_t* column_indices = nullptr;  ///< of each vector; -1: padding of SR-BCRS
+  const std::int32_t* column_indices = nullptr;  ///< of each column vector; -1: padding of SR-BCRS
   const void* values = nullptr;
   SpmmParts split;
   SpmmDense dense;

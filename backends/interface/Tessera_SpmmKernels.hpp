@@ -12,7 +12,8 @@ namespace Tessera {
 
 /// What a backend offers for C := alpha A B + beta C.
 struct SpmmKernels {
-  /// Shape of FlashSparse's instruction: vectors of a block for a precision and vector length; 0 where not offered.
+  /// Shape of FlashSparse's instruction: column vectors of a block for a precision and vector length; 0 where not
+  /// offered.
   int (*flash_depth)(Precision, int vector_length) noexcept = nullptr;
   /// Enqueues C := alpha A B + beta C from ME-BCRS; one launch, two where windows are split.
   Status (*flash)(const SpmmFlashArgs&, Stream) noexcept = nullptr;

@@ -29,7 +29,7 @@ enum DaspClass : int {
   DaspClasses   // number of classes
 };
 
-/// Shape of the blocks one matrix instruction eats, and where each of their slots lies. A *tile* is `rows` x `depth`
+/// Shape of the tiles one matrix instruction eats, and where each of their slots lies. A *tile* is `rows` x `depth`
 /// slots, one operand fragment of the wave; a *step* is four tiles, stored so that a lane reads its slots of all four
 /// in 16-byte words. Tile b's column indices (and so the x gathered through them) are rotated by `rotation` * b rows
 /// against its values: the four useful diagonals then land in different lanes, and every lane ends with exactly one
@@ -50,7 +50,7 @@ struct DaspGeometry {
   std::uint8_t result_lane[tiles][16]{};  ///< [tile][row] -> lane that ends with the row's result
 };
 
-/// One wave's share of the long or medium part; sixteen bytes, one load.
+/// What one wave takes of the long or medium rows; sixteen bytes, one load.
 struct alignas(16) DaspBlock {
   std::uint32_t first_step;
   std::uint32_t irregular_low;  ///< first irregular entry, low 32 bits

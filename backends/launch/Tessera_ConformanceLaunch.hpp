@@ -29,10 +29,10 @@ struct ConformanceBody {
   static constexpr int threads = Wave::lanes, bound = 0, shared = 0;
   static constexpr bool overlapping = false;
 
-  template <class Block>
-  TESSERA_FUNCTION static void run(const Block& block, const ConformancePointers<Atom>& p) {
-    block.each_wave([&](unsigned) {
-      const std::size_t i = block.index();
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const ConformancePointers<Atom>& p) {
+    thread_block.each_wave([&](unsigned) {
+      const std::size_t i = thread_block.index();
       const Wave wave;
       conformance_case<typename Device::template Unit<Atom>>(
           wave, p.a + i * (Atom::m * Atom::k), p.b + i * (Atom::k * Atom::n), p.c + i * (Atom::m * Atom::n),

@@ -8,8 +8,8 @@
 #include "backends/launch/Tessera_SpmvLaunchers.hpp"
 
 /// \file
-/// Launchers of DASP SpMV: four waves per block, no shared memory, no private memory (CheckHipAssembly.cmake proves it
-/// for AMD).
+/// Launchers of DASP SpMV: four waves per thread block, no shared memory, no private memory (CheckHipAssembly.cmake
+/// proves it for AMD).
 
 namespace Tessera {
 namespace Launch {
@@ -30,16 +30,16 @@ template <class Device, class Atom, bool Streaming, bool UnitStride>
 struct DaspBody {
   using Wave = typename Device::Wave;
   static constexpr int waves = 4, threads = waves * Wave::lanes, shared = 0;
-  /// NVIDIA: 64 registers in FP64, 56 in 16 bits. More registers leave too few warps, fewer make the compiler spill
+  /// NVIDIA: 64 registers in FP64, 56 in 16 bits. More registers leave too few waves, fewer make the compiler spill
   /// (perf_test/notes/spmv-dasp.md has the times of 4 to 10). AMD: 128 of the 512 registers. Twice as many waves would
   /// need 64 registers and spill.
   static constexpr int bound = for_family<Device>(sizeof(typename Atom::Operand) == 8 ? 8 : 9, 4);
   static constexpr bool overlapping = false;
 
-  template <class Block>
-  TESSERA_FUNCTION static void run(const Block& block, const SpmvDaspArgs& args) {
-    block.each_wave([&](unsigned in_block) {
-      const unsigned index = block.index() * waves + in_block;
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpmvDaspArgs& args) {
+    thread_block.each_wave([&](unsigned in_thread_block) {
+      const unsigned index = thread_block.index() * waves + in_thread_block;
       if (index >= args.first_wave[DaspClasses]) return;
       const Wave wave;
       DaspKernel<typename Device::template Unit<Atom>, Wave, Streaming, UnitStride>::run(wave, args, index);
@@ -50,9 +50,9 @@ struct DaspBody {
 template <class Device, class Atom>
 Status launch_dasp(const SpmvDaspArgs& args, Stream stream) {
   using General = DaspBody<Device, Atom, true, false>;
-  const Grid grid{parts_of(args.first_wave[DaspClasses], General::waves)};
+  const Grid grid{ceil_div(args.first_wave[DaspClasses], General::waves)};
   typename Device::Error error = Device::success;
-  if (grid.blocks == 0) return {};
+  if (grid.thread_blocks == 0) return {};
   if (Device::emulated || args.x_stride != 1) {
     error = launch<Device, General>(grid, stream, args);
   } else if constexpr (!Device::emulated) {

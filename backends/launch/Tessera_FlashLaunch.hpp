@@ -9,10 +9,10 @@
 #include "backends/launch/Tessera_SpmmLaunchers.hpp"
 
 /// \file
-/// Launchers of FlashSparse SpMM: a wave makes the 16, 32 or 64 columns of a part, four waves per block, no shared and
-/// no private memory. All parts of one group of columns come before those of the next, which keeps the group's slice of
-/// B in the caches. On AMD's units windows have 16 rows, the n of the instructions, and TF32 requests are answered in
-/// FP32.
+/// Launchers of FlashSparse SpMM: a wave makes the 16, 32 or 64 columns of a part, four waves per thread block, no
+/// shared and no private memory. All parts of one group of columns come before those of the next, which keeps the
+/// group's slice of B in the caches. On AMD's units windows have 16 rows, the n of the instructions, and TF32 requests
+/// are answered in FP32.
 
 namespace Tessera {
 namespace Launch {
@@ -30,14 +30,15 @@ struct FlashBody {
   static constexpr int waves = 4, threads = waves * Wave::lanes, bound = flash_bound<Device>(Swap, Tiles), shared = 0;
   static constexpr bool overlapping = true;
 
-  template <class Block>
-  TESSERA_FUNCTION static void run(const Block& block, const SpmmFlashArgs& args, std::int64_t first_tile) {
-    block.template wait_for_previous_launch<false>();
-    block.each_wave([&](unsigned in_block) {
-      const std::int64_t part = std::int64_t{block.index()} * waves + in_block;
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpmmFlashArgs& args,
+                                   std::int64_t first_tile) {
+    thread_block.template wait_for_previous_launch<false>();
+    thread_block.each_wave([&](unsigned in_thread_block) {
+      const std::int64_t part = std::int64_t{thread_block.index()} * waves + in_thread_block;
       if (part >= args.split.part_count) return;
       const Wave wave;
-      Kernel::run(wave, args, part, (first_tile + block.tile()) * Kernel::columns);
+      Kernel::run(wave, args, part, (first_tile + thread_block.tile()) * Kernel::columns);
     });
   }
 };
@@ -51,7 +52,7 @@ struct FlashLauncher {
   template <class Atom, bool Swap, bool Coalesced, int Tiles>
   typename Device::Error run() const {
     using Body = FlashBody<Device, Atom, Swap, Coalesced, Tiles>;
-    const Grid grid{parts_of(args.split.part_count, Body::waves), parts_of(args.dense.columns, Body::Kernel::columns)};
+    const Grid grid{ceil_div(args.split.part_count, Body::waves), ceil_div(args.dense.columns, Body::Kernel::columns)};
     const typename Device::Error error = launch_tiles<Device, Body>(grid, stream, args);
     if (error != Device::success) return error;
     return add_partials<Device, typename Atom::Operand, float>(spmm_partial_rows(args, args.vector_length), stream);

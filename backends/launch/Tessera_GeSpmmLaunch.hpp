@@ -9,34 +9,35 @@
 #include "backends/launch/Tessera_SpmmLaunchers.hpp"
 
 /// \file
-/// Launchers of SpMM from compressed rows: four waves per block; column tiles follow each other, so that a tile of B
-/// stays in the caches.
+/// Launchers of SpMM from compressed rows: four waves per thread block; column tiles follow each other, so that a tile
+/// of B stays in the caches.
 
 namespace Tessera {
 namespace Launch {
 
-/// NVIDIA: 64 registers for a compact B, 48 where two vectors are 16 sums, else 40.
+/// NVIDIA: 64 registers for a compact B, 48 where two words are 16 sums, else 40.
 template <class Kernel>
-constexpr int rows_blocks = sizeof(typename Kernel::B::Vector) > 16 ? 8
-                            : Kernel::vectors* Kernel::vector == 16 ? 10
-                                                                    : 12;
+constexpr int gespmm_thread_blocks = sizeof(typename Kernel::B::RowWord) > 16 ? 8
+                                     : Kernel::words* Kernel::width == 16     ? 10
+                                                                              : 12;
 
 template <class Device, class Kernel>
 struct GeSpmmBody {
   using Wave = typename Device::Wave;
-  static constexpr int waves = 4, threads = waves * Wave::lanes, bound = for_family<Device>(rows_blocks<Kernel>, 0);
+  static constexpr int waves = 4, threads = waves * Wave::lanes,
+                       bound = for_family<Device>(gespmm_thread_blocks<Kernel>, 0);
   static constexpr int shared = 0;
   static constexpr bool overlapping = true;
 
-  template <class Block>
-  TESSERA_FUNCTION static void run(const Block& block, const GeSpmmArgs& args, int items, int tile_columns,
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const GeSpmmArgs& args, int items, int tile_columns,
                                    GeSpmmAhead ahead) {
-    block.template wait_for_previous_launch<false>();
-    const std::int64_t first = std::int64_t{block.index()} * waves;
-    block.each_wave([&](unsigned in_block) {
-      const std::int64_t wave_index = first + in_block;
+    thread_block.template wait_for_previous_launch<false>();
+    const std::int64_t first = std::int64_t{thread_block.index()} * waves;
+    thread_block.each_wave([&](unsigned in_thread_block) {
+      const std::int64_t wave_index = first + in_thread_block;
       const Wave wave;
-      Kernel::run(wave, args, wave_index * items, static_cast<std::int32_t>(block.tile()) * tile_columns, ahead);
+      Kernel::run(wave, args, wave_index * items, static_cast<std::int32_t>(thread_block.tile()) * tile_columns, ahead);
     });
   }
 };
@@ -49,11 +50,11 @@ struct CompactBody {
   static constexpr int threads = 256, bound = 0, shared = 0;
   static constexpr bool overlapping = true;
 
-  template <class Block>
-  TESSERA_FUNCTION static void run(const Block& block, const CompactArgs& args) {
-    block.template wait_for_previous_launch<false>();
-    const std::uint32_t first = block.index() * threads, groups = static_cast<std::uint32_t>(args.copy.ldb);
-    block.each_thread([&](unsigned thread) {
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const CompactArgs& args) {
+    thread_block.template wait_for_previous_launch<false>();
+    const std::uint32_t first = thread_block.index() * threads, groups = static_cast<std::uint32_t>(args.copy.ldb);
+    thread_block.each_thread([&](unsigned thread) {
       const std::uint32_t n = first + thread;
       // 32 bits: CompactB::fits
       if (n < args.rows * args.copy.ldb) compact_b_group(args.dense, args.copy, n / groups, n % groups);
@@ -63,11 +64,11 @@ struct CompactBody {
 
 /// What a wave may ask for ahead of the device's next round. AMD's waves cannot ask; an emulation asks for anything.
 template <class Device, class Body>
-GeSpmmAhead gespmm_ahead(const GeSpmmArgs& args, std::int64_t a_block) {
+GeSpmmAhead gespmm_ahead(const GeSpmmArgs& args, std::int64_t per_thread_block) {
   GeSpmmAhead ahead;
   if (Device::emulated) return {3, 5};
-  const std::int64_t at_once = Device::multiprocessors() * Body::bound * a_block;
-  if (Device::family == Family::Nvidia && at_once < args.count && rows_narrow(args)) {
+  const std::int64_t at_once = Device::multiprocessors() * Body::bound * per_thread_block;
+  if (Device::family == Family::Nvidia && at_once < args.count && gespmm_narrow(args)) {
     ahead.items = static_cast<std::int32_t>(at_once);
     ahead.entries = static_cast<std::int32_t>(args.nnz * at_once / args.count);
   }
@@ -78,15 +79,15 @@ template <class Device, class Types>
 typename Device::Error launch_gespmm(const GeSpmmArgs& args, Stream stream) {
   // An emulation has few lanes, so that small matrices fill it, and 64-bit entry numbers for some numbers of columns.
   const std::int64_t lanes = Device::emulated ? 256 : Device::multiprocessors() * std::int64_t{2048};
-  const bool narrow = Device::emulated ? args.dense.columns % 4 != 3 : rows_narrow(args);
+  const bool narrow = Device::emulated ? args.dense.columns % 4 != 3 : gespmm_narrow(args);
   typename Device::Error error = Device::success;
   gespmm_dispatch<Types, typename Device::Wave>(args, lanes, narrow, [&](auto kernel, const GeSpmmArgs& ready) {
     using Kernel = decltype(kernel);
     using Body = GeSpmmBody<Device, Kernel>;
     const std::int64_t items = Kernel::items(ready), tile = Kernel::tile_columns(ready);
-    const std::int64_t a_block = Body::waves * items;
-    const GeSpmmAhead ahead = gespmm_ahead<Device, Body>(ready, a_block);
-    const Grid grid{parts_of(ready.count, a_block), parts_of(ready.dense.columns, tile)};
+    const std::int64_t per_thread_block = Body::waves * items;
+    const GeSpmmAhead ahead = gespmm_ahead<Device, Body>(ready, per_thread_block);
+    const Grid grid{ceil_div(ready.count, per_thread_block), ceil_div(ready.dense.columns, tile)};
     error = launch<Device, Body>(grid, stream, ready, static_cast<int>(items), static_cast<int>(tile), ahead);
   });
   if (error != Device::success) return error;
@@ -97,7 +98,7 @@ template <class Device>
 typename Device::Error launch_tf32_rows(GeSpmmArgs args, Stream stream) {
   if (args.compact == nullptr) return launch_gespmm<Device, GeSpmmTypes<float, float>>(args, stream);
   const SpmmDense copy = CompactB::dense(args.dense, args.cols, args.compact);
-  const Grid grid{parts_of(args.cols * copy.ldb, CompactBody::threads)};
+  const Grid grid{ceil_div(args.cols * copy.ldb, CompactBody::threads)};
   const auto error = launch<Device, CompactBody>(grid, stream, CompactArgs{args.dense, copy, args.cols});
   if (error != Device::success) return error;
   args.dense = copy;

@@ -23,24 +23,25 @@
 ///   Wave, Unit<Atom>            who executes a kernel, and the matrix unit
 ///   tables                      whether x may be kept in tables in shared memory
 ///   Error, success, too_large   the runtime's errors, and the one for a grid that it cannot launch
-///   most_blocks(threads)        of a grid, for blocks of so many threads
+///   most_thread_blocks(threads) of a grid, of so many threads each
 ///   multiprocessors()           of the current device
-///   shared_bytes()              that a block can have on the current device
+///   shared_bytes()              that a thread block can have on the current device
 ///   launch<Body>(grid, stream, args, rest...)   enqueues a body
 ///   status(error, label)        the error in words
 ///   runtime()                   RuntimeCalls
 ///
-/// A *body* is what a block of threads does:
+/// A *body* is what a thread block does:
 ///
-///   threads       of a block
-///   bound         what bounds the registers: blocks that a multiprocessor must hold (NVIDIA), or waves of a SIMD
-///   (AMD);
-///                 0: no bound
-///   shared        bytes of memory that the block has, without tables
+///   threads       of a thread block
+///   bound         what bounds the registers: thread blocks that a multiprocessor must hold (NVIDIA), or waves of a
+///                 SIMD (AMD); 0: no bound
+///   shared        bytes of memory that the thread block has, without tables
 ///   overlapping   whether a launch may begin before the one before it is complete; the body waits where it must
-///   run(block, args, rest...)   block: index(), blocks(), tile(), tiles(); memory(), at a multiple of 128 bytes;
-///                 each_wave(f) and each_thread(f) call f(index in the block), on a device once, for the own one;
-///                 each_wave_of<Body>(args...) calls Body::wave(block, index, args...) likewise;
+///   run(thread_block, args, rest...)
+///                 index(), thread_blocks(), tile(), tiles();
+///                 memory(), at a multiple of 128 bytes;
+///                 each_wave(f) and each_thread(f) call f(index in it), on a device once, for the own one;
+///                 each_wave_of<Body>(args...) calls Body::wave(thread_block, index, args...) likewise;
 ///                 synchronize(); wait_for_previous_launch<EarlyNext>()
 ///
 /// The order of a body's statements is the one that nvcc makes the best code of; in particular a wave, which reads the
@@ -61,13 +62,13 @@ constexpr int for_family(int nvidia, int amd) {
   return Device::family == Family::Nvidia ? nvidia : amd;
 }
 
-/// Blocks in two dimensions, and bytes of memory of each that its body does not know.
+/// Thread blocks in two dimensions, and bytes of memory of each that its body does not know.
 struct Grid {
-  std::int64_t blocks = 0, tiles = 1;
+  std::int64_t thread_blocks = 0, tiles = 1;
   std::size_t table_bytes = 0;
 };
 
-constexpr std::int64_t parts_of(std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; }
+constexpr std::int64_t ceil_div(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
 
 /// Most tiles of a grid, in its second dimension.
 constexpr std::int64_t most_tiles = 65535;
@@ -75,7 +76,8 @@ constexpr std::int64_t most_tiles = 65535;
 /// Enqueues a body, unless the device has no such grid.
 template <class Device, class Body, class... Args>
 typename Device::Error launch(const Grid& grid, Stream stream, const Args&... args) {
-  if (grid.blocks > Device::most_blocks(Body::threads) || grid.tiles > most_tiles) return Device::too_large;
+  const bool fits = grid.thread_blocks <= Device::most_thread_blocks(Body::threads) && grid.tiles <= most_tiles;
+  if (!fits) return Device::too_large;
   return Device::template launch<Body>(grid, stream, args...);
 }
 
@@ -84,7 +86,7 @@ template <class Device, class Body, class Args>
 typename Device::Error launch_tiles(const Grid& grid, Stream stream, const Args& args) {
   typename Device::Error error = Device::success;
   for (std::int64_t first = 0; first < grid.tiles && error == Device::success; first += most_tiles) {
-    error = launch<Device, Body>({grid.blocks, std::min(most_tiles, grid.tiles - first)}, stream, args, first);
+    error = launch<Device, Body>({grid.thread_blocks, std::min(most_tiles, grid.tiles - first)}, stream, args, first);
   }
   return error;
 }

@@ -7,9 +7,9 @@
 #include "backends/launch/Tessera_SpmvLaunchers.hpp"
 
 /// \file
-/// Launchers of packed-slices SpMV: one slice per wave, four waves per block; with tables of x in shared memory one
-/// block a multiprocessor. The kernels of one precision, and of three kinds of call, are compiled in files of their own
-/// (backends/CMakeLists.txt).
+/// Launchers of packed-slices SpMV: one slice per wave, four waves per thread block; with tables of x in shared memory
+/// one thread block a multiprocessor. The kernels of one precision, and of three kinds of call, are compiled in files
+/// of their own (backends/CMakeLists.txt).
 
 namespace Tessera {
 namespace Launch {
@@ -22,20 +22,21 @@ struct PackedBody {
   static constexpr int waves = Tuning::waves, threads = waves * Wave::lanes, bound = Tuning::bound, shared = 0;
   static constexpr bool overlapping = true;
 
-  template <class Block>
-  TESSERA_FUNCTION static void run(const Block& block, const SpmvPackedArgs& args) {
-    block.template each_wave_of<PackedBody>(args);
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpmvPackedArgs& args) {
+    thread_block.template each_wave_of<PackedBody>(args);
   }
 
   /// Not a lambda: nvcc makes better code of 16-bit operands, some of it a tenth shorter.
-  template <class Block>
-  TESSERA_FUNCTION static void wave(const Block& block, unsigned in_block, const SpmvPackedArgs& args) {
-    const unsigned index = block.index() * waves + in_block;
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void wave(const ThreadBlock& thread_block, unsigned in_thread_block,
+                                    const SpmvPackedArgs& args) {
+    const unsigned index = thread_block.index() * waves + in_thread_block;
     if (index >= args.slice_count) return;
     const Wave wave;
     const Gather gather = Gather::make(args);
     const PackedSlice slice = Kernel::load_slice(args, index);
-    block.template wait_for_previous_launch<true>();
+    thread_block.template wait_for_previous_launch<true>();
     Kernel::run(wave, args, gather, slice);
   }
 };
@@ -55,7 +56,7 @@ TESSERA_FUNCTION void multiply_slices(const SpmvPackedArgs& args, const Gather& 
   }
 }
 
-/// What bodies with a table of x share: one block per multiprocessor.
+/// What bodies with a table of x share: one thread block per multiprocessor.
 template <class Device, class Types, class Gather_>
 struct PackedTableBody {
   using Wave = typename Device::Wave;
@@ -78,46 +79,46 @@ struct PackedHubBody
       PackedGather<Device, GatherHubs<typename Types::Value, typename Device::Wave>, typename Types::Value>>;
   using Value = typename Base::Value;
 
-  template <class Block>
-  TESSERA_FUNCTION static void run(const Block& block, const SpmvPackedArgs& args) {
-    Value* const table = reinterpret_cast<Value*>(block.memory());
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpmvPackedArgs& args) {
+    Value* const table = reinterpret_cast<Value*>(thread_block.memory());
     const Value* const x = static_cast<const Value*>(args.x);
-    block.template wait_for_previous_launch<true>();
-    block.each_thread([&](unsigned thread) {
+    thread_block.template wait_for_previous_launch<true>();
+    thread_block.each_thread([&](unsigned thread) {
       for (unsigned i = thread; i < args.hubs; i += Base::threads) table[i] = x[args.hub_columns[i]];
     });
-    block.synchronize();
-    block.each_wave([&](unsigned in_block) {
+    thread_block.synchronize();
+    thread_block.each_wave([&](unsigned in_thread_block) {
       const auto gather = Base::Gather::make(args, table);
-      multiply_slices<typename Base::Kernel, typename Base::Wave>(args, gather, block.index() * Base::waves + in_block,
-                                                                  block.blocks() * Base::waves, args.slice_count,
-                                                                  [](unsigned i) { return i; });
+      multiply_slices<typename Base::Kernel, typename Base::Wave>(
+          args, gather, thread_block.index() * Base::waves + in_thread_block,
+          thread_block.thread_blocks() * Base::waves, args.slice_count, [](unsigned i) { return i; });
     });
   }
 };
 
-/// One block of threads a share: x at the columns of its block in shared memory, then its slices.
+/// One thread block a share: x at the columns of its block in shared memory, then its slices.
 template <class Device, class Types>
 struct PackedBlockBody : PackedTableBody<Device, Types, GatherBlock<typename Types::Value, typename Device::Wave>> {
   using Base = PackedTableBody<Device, Types, GatherBlock<typename Types::Value, typename Device::Wave>>;
   using Value = typename Base::Value;
 
-  template <class Block>
-  TESSERA_FUNCTION static void run(const Block& block, const SpmvPackedArgs& args) {
-    Value* const table = reinterpret_cast<Value*>(block.memory());
-    const PackedShare share = args.shares[block.index()];
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpmvPackedArgs& args) {
+    Value* const table = reinterpret_cast<Value*>(thread_block.memory());
+    const PackedShare share = args.shares[thread_block.index()];
     const Value* const x = static_cast<const Value*>(args.x) + share.column;
-    block.template wait_for_previous_launch<true>();
-    block.each_thread([&](unsigned thread) {
+    thread_block.template wait_for_previous_launch<true>();
+    thread_block.each_thread([&](unsigned thread) {
       TESSERA_UNROLL_4
       for (unsigned i = thread; i < share.columns; i += Base::threads) table[i] = x[i];
     });
-    block.synchronize();
-    block.each_wave([&](unsigned in_block) {
+    thread_block.synchronize();
+    thread_block.each_wave([&](unsigned in_thread_block) {
       const typename Base::Gather gather{table, share.column};
-      multiply_slices<typename Base::Kernel, typename Base::Wave>(args, gather, share.rank * Base::waves + in_block,
-                                                                  share.ranks * Base::waves, share.count(),
-                                                                  [&](unsigned i) { return share.slice(i); });
+      multiply_slices<typename Base::Kernel, typename Base::Wave>(
+          args, gather, share.rank * Base::waves + in_thread_block, share.ranks * Base::waves, share.count(),
+          [&](unsigned i) { return share.slice(i); });
     });
   }
 };
@@ -127,11 +128,11 @@ struct AddBlocksBody {
   static constexpr int threads = 256, bound = 0, shared = 0;
   static constexpr bool overlapping = true;
 
-  template <class Block>
-  TESSERA_FUNCTION static void run(const Block& block, const SpmvPackedArgs& args) {
-    block.template wait_for_previous_launch<true>();
-    block.each_thread([&](unsigned thread) {
-      const std::int64_t row = std::int64_t{block.index()} * threads + thread;
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpmvPackedArgs& args) {
+    thread_block.template wait_for_previous_launch<true>();
+    thread_block.each_thread([&](unsigned thread) {
+      const std::int64_t row = std::int64_t{thread_block.index()} * threads + thread;
       if (row < args.rows) packed_add_blocks<Value>(args, row);
     });
   }
@@ -142,25 +143,26 @@ struct CopyHubsBody {
   static constexpr int threads = 256, bound = 0, shared = 0;
   static constexpr bool overlapping = true;
 
-  template <class Block>
-  TESSERA_FUNCTION static void run(const Block& block, const SpmvPackedArgs& args) {
-    block.template wait_for_previous_launch<true>();
-    block.each_thread([&](unsigned thread) {
-      const unsigned i = block.index() * threads + thread;
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpmvPackedArgs& args) {
+    thread_block.template wait_for_previous_launch<true>();
+    thread_block.each_thread([&](unsigned thread) {
+      const unsigned i = thread_block.index() * threads + thread;
       if (i < args.hubs) static_cast<Value*>(args.hub_copy)[i] = static_cast<const Value*>(args.x)[args.hub_columns[i]];
     });
   }
 };
 
 template <class Device, class Body>
-Status launch_packed(const SpmvPackedArgs& args, std::int64_t blocks, Stream stream, std::size_t table_bytes = 0) {
-  return Device::status(launch<Device, Body>({blocks, 1, table_bytes}, stream, args), "Tessera::spmv[packed]");
+Status launch_packed(const SpmvPackedArgs& args, std::int64_t thread_blocks, Stream stream,
+                     std::size_t table_bytes = 0) {
+  return Device::status(launch<Device, Body>({thread_blocks, 1, table_bytes}, stream, args), "Tessera::spmv[packed]");
 }
 
 template <class Device, class Types, class Gather, class Tuning>
 Status launch_slices(const SpmvPackedArgs& args, Stream stream) {
   using Body = PackedBody<Device, Types, PackedGather<Device, Gather, typename Types::Value>, Tuning>;
-  return launch_packed<Device, Body>(args, parts_of(args.slice_count, Body::waves), stream);
+  return launch_packed<Device, Body>(args, ceil_div(args.slice_count, Body::waves), stream);
 }
 
 template <class Device, class Types>
@@ -190,7 +192,7 @@ Status launch_blocks(const SpmvPackedArgs& args, Stream stream) {
   }
   if (!status.ok()) return status;
   using Body = AddBlocksBody<Value>;
-  return launch_packed<Device, Body>(args, parts_of(args.rows, Body::threads), stream);
+  return launch_packed<Device, Body>(args, ceil_div(args.rows, Body::threads), stream);
 }
 
 /// Hub columns through a copy of x that the caches keep, or through a table in shared memory; x with a stride through
@@ -202,7 +204,7 @@ Status launch_hubs(const SpmvPackedArgs& args, Stream stream) {
   using Tunings = PackedTunings<Device, Types>;
   if (packed_is_plain(args) && args.hub_copy != nullptr) {
     using Body = CopyHubsBody<Value>;
-    const Status status = launch_packed<Device, Body>(args, parts_of(args.hubs, Body::threads), stream);
+    const Status status = launch_packed<Device, Body>(args, ceil_div(args.hubs, Body::threads), stream);
     if (!status.ok()) return status;
     return launch_slices<Device, Types, GatherCopied<Value, Wave>, typename Tunings::CopiedHubs>(args, stream);
   }

@@ -9,8 +9,8 @@
 #include "backends/launch/Tessera_Launch.hpp"
 
 /// \file
-/// How packed-slices SpMV is launched: chunks in flight, the bound of registers and waves per block for each kind of
-/// call and vendor.
+/// How packed-slices SpMV is launched: chunks in flight, the bound of registers and waves per thread block for each
+/// kind of call and vendor.
 
 namespace Tessera {
 namespace Launch {
@@ -25,7 +25,7 @@ struct PackedCached : Tuning {
   static constexpr bool streaming = false;
 };
 
-/// Measured: perf_test/notes/spmv-packed.md. Blocks that a multiprocessor must hold are the bound.
+/// Measured: perf_test/notes/spmv-packed.md. Thread blocks that a multiprocessor must hold are the bound.
 template <class Types>
 struct PackedNvidia {
   static constexpr bool variants = true;
@@ -51,7 +51,7 @@ struct PackedNvidia {
   struct CopiedHubs : General {
     static constexpr bool groups = false;
   };
-  /// With tables in shared memory: one block per multiprocessor.
+  /// With tables in shared memory: one thread block per multiprocessor.
   struct Table : PackedTuning {
     static constexpr int batch = General::batch, bound = 1, waves = 32;
     static constexpr bool groups = false;

@@ -9,40 +9,42 @@
 #include "backends/launch/Tessera_SpmmLaunchers.hpp"
 
 /// \file
-/// Launchers of SpMM from panels: the four waves of a block, each with rings of its own in shared memory, take
+/// Launchers of SpMM from panels: the four waves of a thread block, each with rings of its own in shared memory, take
 /// neighbouring windows and the same columns; column tiles follow each other, so that a tile of B stays in the caches.
 /// No private memory (CheckHipAssembly.cmake proves it for AMD).
 
 namespace Tessera {
 namespace Launch {
 
-/// NVIDIA: the rings of a multiprocessor's blocks take 100 to 190 of its 256 KB, the rest is cache
+/// NVIDIA: the rings of a multiprocessor's thread blocks take 100 to 190 of its 256 KB, the rest is cache
 /// (perf_test/notes/spmm-panels.md has other numbers); registers follow. 16-bit operands in two chunks need more than a
 /// fifth of them.
 template <class Kernel>
-constexpr int panel_blocks = Kernel::row_bytes <= 64                                             ? 8
-                             : Kernel::row_bytes <= 128 || sizeof(typename Kernel::Operand) == 8 ? 6
-                             : sizeof(typename Kernel::Operand) == 2                             ? 4
-                                                                                                 : 5;
+constexpr int panel_thread_blocks = Kernel::row_bytes <= 64                                             ? 8
+                                    : Kernel::row_bytes <= 128 || sizeof(typename Kernel::Operand) == 8 ? 6
+                                    : sizeof(typename Kernel::Operand) == 2                             ? 4
+                                                                                                        : 5;
 
 template <class Device, class Kernel_>
 struct PanelBody {
   using Kernel = Kernel_;
   using Wave = typename Device::Wave;
-  static constexpr int waves = 4, threads = waves * Wave::lanes, bound = for_family<Device>(panel_blocks<Kernel>, 1);
+  static constexpr int waves = 4, threads = waves * Wave::lanes,
+                       bound = for_family<Device>(panel_thread_blocks<Kernel>, 1);
   static constexpr int shared = waves * Kernel::wave_bytes;
   static constexpr bool overlapping = true;
 
-  template <class Block>
-  TESSERA_FUNCTION static void run(const Block& block, const SpmmPanelArgs& args, std::int64_t first_tile) {
-    block.template wait_for_previous_launch<false>();
-    block.each_wave([&](unsigned in_block) {
-      const int index = static_cast<int>(in_block);
-      const std::int64_t part = std::int64_t{block.index()} * waves + index;
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpmmPanelArgs& args,
+                                   std::int64_t first_tile) {
+    thread_block.template wait_for_previous_launch<false>();
+    thread_block.each_wave([&](unsigned in_thread_block) {
+      const int index = static_cast<int>(in_thread_block);
+      const std::int64_t part = std::int64_t{thread_block.index()} * waves + index;
       if (part >= args.split.part_count) return;
       const Wave wave;
-      Kernel::run(wave, args, Wave::memory(block.memory()) + index * Kernel::wave_bytes, part,
-                  (first_tile + block.tile()) * Kernel::tile_columns);
+      Kernel::run(wave, args, Wave::memory(thread_block.memory()) + index * Kernel::wave_bytes, part,
+                  (first_tile + thread_block.tile()) * Kernel::tile_columns);
     });
   }
 };
@@ -66,8 +68,8 @@ struct PanelLauncher {
     using Kernel = PanelKernel<Unit, typename Device::Wave, Steps, Chunks, Bytes>;
     using Body = PanelBody<Device, Kernel>;
     const SpmmPanelArgs shared_out = panel_shared_out(args, Kernel::tile_columns, panel_waves<Device>());
-    const Grid grid{parts_of(shared_out.split.part_count, Body::waves),
-                    parts_of(args.dense.columns, Kernel::tile_columns)};
+    const Grid grid{ceil_div(shared_out.split.part_count, Body::waves),
+                    ceil_div(args.dense.columns, Kernel::tile_columns)};
     typename Device::Error error = launch_tiles<Device, Body>(grid, stream, shared_out);
     if (error == Device::success) {
       const SpmmPartialRows split = spmm_partial_rows(args, Kernel::Shape::rows);

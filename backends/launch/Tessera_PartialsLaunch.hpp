@@ -7,7 +7,7 @@
 #include "backends/launch/Tessera_Launch.hpp"
 
 /// \file
-/// The second launch of SpMM: 256 threads per block, a row of C and a tile of its columns for each wave.
+/// The second launch of SpMM: 256 threads per thread block, a row of C and a tile of its columns for each wave.
 
 namespace Tessera {
 namespace Launch {
@@ -18,12 +18,13 @@ struct AddPartialsBody {
   static constexpr int threads = 256, waves = threads / Wave::lanes, bound = 0, shared = 0;
   static constexpr bool overlapping = true;
 
-  template <class Block>
-  TESSERA_FUNCTION static void run(const Block& block, const SpmmPartialRows& split) {
-    block.template wait_for_previous_launch<false>();
-    block.each_wave([&](unsigned in_block) {
-      const std::int64_t row = std::int64_t{block.index()} * waves + in_block;
-      if (row < split.count) SpmmPartials<Value, Sum, Wave>::run(Wave{}, split, row, block.tile(), block.tiles());
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpmmPartialRows& split) {
+    thread_block.template wait_for_previous_launch<false>();
+    thread_block.each_wave([&](unsigned in_thread_block) {
+      const std::int64_t row = std::int64_t{thread_block.index()} * waves + in_thread_block;
+      if (row < split.count)
+        SpmmPartials<Value, Sum, Wave>::run(Wave{}, split, row, thread_block.tile(), thread_block.tiles());
     });
   }
 };
@@ -34,7 +35,7 @@ typename Device::Error add_partials(const SpmmPartialRows& split, Stream stream)
   using Body = AddPartialsBody<Device, Value, Sum>;
   if (split.count == 0 || split.dense.columns == 0) return Device::success;
   const std::int64_t tiles = SpmmPartials<Value, Sum, typename Device::Wave>::tiles(split);
-  return launch<Device, Body>({parts_of(split.count, Body::waves), std::min(tiles, most_tiles)}, stream, split);
+  return launch<Device, Body>({ceil_div(split.count, Body::waves), std::min(tiles, most_tiles)}, stream, split);
 }
 
 }  // namespace Launch

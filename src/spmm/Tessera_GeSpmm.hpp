@@ -131,7 +131,7 @@ struct GeSpmmFunctor {
   }
 };
 
-/// Column tiles of at most so many chunks: a warp's worth.
+/// Column tiles of at most so many chunks: a wave's worth.
 constexpr int ge_spmm_most_chunks = 32;
 
 template <int V, class Exec, class Csr, class BT, class CT, class Sum>

@@ -25,14 +25,14 @@
 /// leave partial sums that a second launch adds in a fixed order, instead of atomic additions; sums are in FP32 for
 /// 16-bit operands, too.
 ///
-/// A zero slot of a vector is multiplied as everything else: an infinity or NaN in row j of B makes NaN of every row of
-/// a window in which any row has an entry of column j. Slots beyond a window's last vector and padding (column -1) are
-/// zero in both operands and read nothing.
+/// A zero slot of a column vector is multiplied as everything else: an infinity or NaN in row j of B makes NaN of every
+/// row of a window in which any row has an entry of column j. Slots beyond a window's last column vector and padding
+/// (column -1) are zero in both operands and read nothing.
 
 namespace Tessera {
 
 /// How one instruction's fragments are shared out, in the terms of this kernel: *along* is the place in the dense
-/// operand's 16 or 8 columns, k the vector of the block.
+/// operand's 16 or 8 columns, k the column vector of the block.
 template <class Atom_, bool Swap>
 struct FlashTile {
   using Atom = Atom_;
@@ -107,7 +107,7 @@ class FlashSpmmKernel {
   static constexpr int slots = instructions * Tile::places;  ///< columns of B of a lane
   /// Two neighbours in one load need two slots; a single tile of AMD's units has one.
   static constexpr bool pairs = Coalesced && slots % 2 == 0;
-  static_assert(Tile::is_consistent(), "registers of a lane hold consecutive vectors");
+  static_assert(Tile::is_consistent(), "registers of a lane hold consecutive column vectors");
   static_assert(std::is_same<Sum, float>::value, "sums are FP32");
 
   template <class T>
@@ -115,7 +115,8 @@ class FlashSpmmKernel {
   using DenseFragment = std::conditional_t<Swap, AFragment<Atom>, BFragment<Atom>>;
   using SparseFragment = std::conditional_t<Swap, BFragment<Atom>, AFragment<Atom>>;
 
-  /// Where a lane reads next, and what it reads of a block: columns of its vectors, values as they lie in memory.
+  /// Where a lane reads next, and what it reads of a block: columns of its column vectors, values as they lie in
+  /// memory.
   struct Cursor {
     const std::int32_t* columns;
     const Value* values;
@@ -147,7 +148,7 @@ class FlashSpmmKernel {
     return column_of(along % Tile::width, instruction * Tile::places + along / Tile::width);
   }
 
-  // ---- memory; `left` vectors of the part are not yet done: the block has that many, or `depth`
+  // ---- memory; `left` column vectors of the part are not yet done: the block has that many, or `depth`
 
   TESSERA_FUNCTION void load_block(const Cursor& at, int left, int lane, Block& block) const {
     const int k = Tile::dense(lane, 0).k, row = Tile::sparse(lane, 0).along;

@@ -20,28 +20,28 @@
 /// SC'20].
 ///
 /// A *team* of 2^shift lanes takes an item, a row or a piece of a long one [RoDe, Pang et al., PPoPP'24], and reads
-/// rows of B in vectors of sixteen bytes: whole lines, no shuffles. Column and value of an entry reach the team in one
+/// rows of B in words of sixteen bytes: whole lines, no shuffles. Column and value of an entry reach the team in one
 /// broadcast load each. Sums of pieces are added by a second launch, in a fixed order.
 ///
-/// A *walk* says how many vectors of a row of B a lane takes and how many entries are under way at once. All hold about
+/// A *walk* says how many words of a row of B a lane takes and how many entries are under way at once. All hold about
 /// the same registers; which is fastest depends on the rows (perf_test/notes/spmm-rows.md):
 ///
-///     Pairs   2 vectors, 2 entries   short rows, and longer ones where rows of B are long: an entry's column and value
+///     Pairs   2 words, 2 entries     short rows, and longer ones where rows of B are long: an entry's column and value
 ///                                    are read once for twice the columns; what later rows need of A is asked for ahead
-///     Quads   1 vector,  4 entries   short rows that would leave the device idle otherwise
-///     Octets  1 vector,  8 entries   long rows, and matrices whose long rows are cut
-///     Shared  1 vector,  4 entries   the teams of a wave share an item, each takes every other group of four entries,
+///     Quads   1 word,  4 entries     short rows that would leave the device idle otherwise
+///     Octets  1 word,  8 entries     long rows, and matrices whose long rows are cut
+///     Shared  1 word,  4 entries     the teams of a wave share an item, each takes every other group of four entries,
 ///                                    and their sums meet by shuffles: very long rows, or too few of them. In tiles of
 ///                                    128 bytes where rows of B are used many times
 
 namespace Tessera {
 
-/// B as the caller has it. What a lane reads of a row at once is a vector of sixteen bytes.
+/// B as the caller has it. What a lane reads of a row at once is a word: sixteen bytes.
 template <class Value>
 struct RowsOfB {
-  static constexpr int columns = 16 / static_cast<int>(sizeof(Value));  ///< of a vector
+  static constexpr int columns = 16 / static_cast<int>(sizeof(Value));  ///< of a word
   static constexpr bool narrows = true;  ///< whether rows that reach far are read in narrow tiles
-  using Vector = Packed<Value, columns>;
+  using RowWord = Packed<Value, columns>;
 
   static constexpr std::int64_t bytes(std::int64_t n) { return n * std::int64_t{sizeof(Value)}; }
   /// Row 0 from a column on, and the bytes from row to row.
@@ -53,27 +53,27 @@ struct RowsOfB {
     return {reinterpret_cast<const char*>(static_cast<const Value*>(d.b) + column),
             static_cast<std::int32_t>(d.ldb) * static_cast<std::int32_t>(sizeof(Value))};
   }
-  /// The vector `skip` vectors on, of any row.
+  /// The word `skip` words on, of any row.
   template <class Wave>
-  TESSERA_FUNCTION static Vector load(const Place& p, std::int32_t row, std::int32_t skip) {
+  TESSERA_FUNCTION static RowWord load(const Place& p, std::int32_t row, std::int32_t skip) {
     const char* at = p.at + std::int64_t{row} * p.row_bytes + skip * 16;
     const Word w = Wave::template load<false>(reinterpret_cast<const Word*>(at));
-    Vector x;
+    RowWord x;
     TESSERA_UNROLL
     for (int j = 0; j < 4; ++j) x.w[j] = w.w[j];
     return x;
   }
   template <class Sum>
-  TESSERA_FUNCTION static Sum get(const Vector& x, int i) {
+  TESSERA_FUNCTION static Sum get(const RowWord& x, int i) {
     return static_cast<Sum>(x.get(i));
   }
 };
 
-/// The compact copy (CompactB::dense): a vector is a group, in two loads.
+/// The compact copy (CompactB::dense): a word is a group, in two loads.
 struct RowsOfCompactB {
   static constexpr int columns = CompactB::group;
-  static constexpr bool narrows = false;  // a row's part lies in two places, and lines of each are read in full
-  using Vector = CompactB::Group;
+  static constexpr bool narrows = false;  // a row lies in two places, and lines of each are read in full
+  using RowWord = CompactB::Group;
 
   static constexpr std::int64_t bytes(std::int64_t n) { return CompactB::bytes(1, n); }
   struct Place {
@@ -87,17 +87,17 @@ struct RowsOfCompactB {
             reinterpret_cast<const std::uint32_t*>(lower) + column / columns, static_cast<std::int32_t>(d.ldb)};
   }
   template <class Wave>
-  TESSERA_FUNCTION static Vector load(const Place& p, std::int32_t row, std::int32_t skip) {
+  TESSERA_FUNCTION static RowWord load(const Place& p, std::int32_t row, std::int32_t skip) {
     const std::int32_t group = row * p.ldb + skip;  // CompactB::fits: 32 bits count groups
     const Word w = Wave::template load<false>(p.upper + group);
-    Vector x;
+    RowWord x;
     TESSERA_UNROLL
     for (int j = 0; j < 4; ++j) x.upper[j] = w.w[j];
     x.lower = Wave::template load<false>(p.lower + group);
     return x;
   }
   template <class Sum>
-  TESSERA_FUNCTION static Sum get(const Vector& x, int i) {
+  TESSERA_FUNCTION static Sum get(const RowWord& x, int i) {
     return CompactB::get(x, i);
   }
 };
@@ -112,10 +112,10 @@ struct GeSpmmTypes {
 enum class RowsWalk { Pairs, Quads, Octets, Shared };
 
 /// Whether 32 bits count the entries, a group of them beyond the last one included.
-inline bool rows_narrow(const GeSpmmArgs& args) { return args.nnz < (std::int64_t{1} << 31) - 1024; }
+inline bool gespmm_narrow(const GeSpmmArgs& args) { return args.nnz < (std::int64_t{1} << 31) - 1024; }
 
 /// Columns up to which tiles of B may be narrower than 512 bytes: a grid has 65,535 of them.
-constexpr std::int64_t rows_narrow_columns = 65536;
+constexpr std::int64_t gespmm_narrow_columns = 65536;
 
 /// What no launcher can do: bytes between rows of B are 32-bit numbers, and a grid has 65,535 tiles of at least
 /// 512 bytes.
@@ -144,19 +144,19 @@ struct GeSpmmKernel {
   using Sum = typename Types::Sum;
   using B = typename Types::B;
   static constexpr bool shared = Walk == RowsWalk::Shared;
-  static constexpr int vector = B::columns;
-  static constexpr int vectors = Walk == RowsWalk::Pairs ? 2 : 1;  ///< a lane's, 2^shift vectors apart
+  static constexpr int width = B::columns;                       ///< columns of a word
+  static constexpr int words = Walk == RowsWalk::Pairs ? 2 : 1;  ///< a lane's, 2^shift words apart
   static constexpr int batch = Walk == RowsWalk::Pairs ? 2 : Walk == RowsWalk::Octets ? 8 : 4;  ///< entries at once
 
   /// Items a wave takes, and columns of its tile.
   static std::int64_t items(const GeSpmmArgs& args) { return shared ? 1 : Wave::lanes >> args.shift; }
-  static std::int32_t tile_columns(const GeSpmmArgs& args) { return (vectors * vector) << args.shift; }
+  static std::int32_t tile_columns(const GeSpmmArgs& args) { return (words * width) << args.shift; }
 
   template <class T>
   using Varying = typename Wave::template Varying<T>;
 
   struct Sums {
-    Sum s[vectors][vector];
+    Sum s[words][width];
   };
 
   /// Items from first_item on (Shared: this one), columns from first_column on.
@@ -167,7 +167,7 @@ struct GeSpmmKernel {
     } else {
       wave.each([&](int lane) {
         const std::int64_t index = first_item + (lane >> args.shift);
-        const std::int32_t column = first_column + (lane & ((1 << args.shift) - 1)) * vector;
+        const std::int32_t column = first_column + (lane & ((1 << args.shift) - 1)) * width;
         if (index >= args.count || column >= args.dense.columns) return;
         const Item item = item_at(args, index);
         if constexpr (Walk == RowsWalk::Pairs) prefetch(args, lane, index, item, ahead);
@@ -223,14 +223,14 @@ struct GeSpmmKernel {
     Wave::prefetch(static_cast<const Value*>(args.values) + entry);
   }
 
-  /// Entries i .. i + N - 1. A lane's second vector may lie beyond the last column: then it reads the first again.
+  /// Entries i .. i + N - 1. A lane's second word may lie beyond the last column: then it reads the first again.
   template <int N>
   TESSERA_FUNCTION static void add_entries(const GeSpmmArgs& args, Index i, std::int32_t column, Sums& sums) {
     const typename B::Place b = B::place(args.dense, column);
-    const std::int32_t hop = column + (vector << args.shift) < args.dense.columns ? 1 << args.shift : 0;
+    const std::int32_t hop = column + (width << args.shift) < args.dense.columns ? 1 << args.shift : 0;
     std::int32_t row[N];
     Value a[N];
-    typename B::Vector x[N][vectors];
+    typename B::RowWord x[N][words];
     TESSERA_UNROLL
     for (int u = 0; u < N; ++u) row[u] = args.columns[i + u];
     TESSERA_UNROLL
@@ -238,14 +238,14 @@ struct GeSpmmKernel {
     TESSERA_UNROLL
     for (int u = 0; u < N; ++u) {
       TESSERA_UNROLL
-      for (int k = 0; k < vectors; ++k) x[u][k] = B::template load<Wave>(b, row[u], k * hop);
+      for (int k = 0; k < words; ++k) x[u][k] = B::template load<Wave>(b, row[u], k * hop);
     }
     TESSERA_UNROLL
     for (int u = 0; u < N; ++u) {
       TESSERA_UNROLL
-      for (int k = 0; k < vectors; ++k) {
+      for (int k = 0; k < words; ++k) {
         TESSERA_UNROLL
-        for (int v = 0; v < vector; ++v) sums.s[k][v] += static_cast<Sum>(a[u]) * B::template get<Sum>(x[u][k], v);
+        for (int v = 0; v < width; ++v) sums.s[k][v] += static_cast<Sum>(a[u]) * B::template get<Sum>(x[u][k], v);
       }
     }
   }
@@ -258,7 +258,7 @@ struct GeSpmmKernel {
     wave.each([&](int lane) {
       sums(lane) = Sums{};
       const int team = lane >> args.shift, teams = Wave::lanes >> args.shift;
-      const std::int32_t column = first_column + (lane & ((1 << args.shift) - 1)) * vector;
+      const std::int32_t column = first_column + (lane & ((1 << args.shift) - 1)) * width;
       if (column >= args.dense.columns) return;
       Index i = item.begin + batch * team;
       for (; i + batch <= item.end; i += batch * teams) add_entries<batch>(args, i, column, sums(lane));
@@ -268,7 +268,7 @@ struct GeSpmmKernel {
     });
     for (int distance = Wave::lanes / 2; distance >= 1 << args.shift; distance /= 2) {
       TESSERA_UNROLL
-      for (int v = 0; v < vector; ++v) {
+      for (int v = 0; v < width; ++v) {
         Varying<Sum> own, other;
         wave.each([&](int lane) { own(lane) = sums(lane).s[0][v]; });
         wave.shuffle(other, own, [=](int lane) { return lane ^ distance; });
@@ -276,15 +276,15 @@ struct GeSpmmKernel {
       }
     }
     wave.each([&](int lane) {
-      const std::int32_t column = first_column + (lane & ((1 << args.shift) - 1)) * vector;
+      const std::int32_t column = first_column + (lane & ((1 << args.shift) - 1)) * width;
       if (lane >> args.shift == 0 && column < args.dense.columns) store(args, item, column, sums(lane));
     });
   }
 
   TESSERA_FUNCTION static void store(const GeSpmmArgs& args, const Item& item, std::int32_t column, const Sums& sums) {
     TESSERA_UNROLL
-    for (int k = 0; k < vectors; ++k) {
-      const std::int32_t at = column + k * (vector << args.shift);
+    for (int k = 0; k < words; ++k) {
+      const std::int32_t at = column + k * (width << args.shift);
       if (k > 0 && at >= args.dense.columns) return;
       if (item.partial >= 0) {
         const SpmmTarget<Sum, Sum> target{static_cast<Sum*>(args.partials), args.partial_ld, args.dense.columns, Sum(1),
@@ -303,7 +303,7 @@ struct GeSpmmKernel {
 inline bool rows_in_narrow_tiles(const GeSpmmArgs& args) {
   const bool pieces = args.table != nullptr && !args.local;
   const bool lengthy = args.nnz >= (pieces ? 64 : 200) * args.count;
-  return lengthy && args.nnz >= 16 * args.cols && args.dense.columns <= rows_narrow_columns;
+  return lengthy && args.nnz >= 16 * args.cols && args.dense.columns <= gespmm_narrow_columns;
 }
 
 /// Whether rows reach so far in B that what they use does not wait in the last cache until later rows use it again, in
@@ -316,27 +316,27 @@ inline bool rows_reach_far(const GeSpmmArgs& args, std::int64_t bytes) {
 /// Whether narrower tiles may help: all of B does not wait either, and there are not too many of them.
 inline bool rows_reach_beyond(const GeSpmmArgs& args, std::int64_t bytes) {
   const bool all = 16 * args.cols * bytes <= 9 * args.cache_bytes;
-  return rows_reach_far(args, bytes) && !all && args.dense.columns <= rows_narrow_columns;
+  return rows_reach_far(args, bytes) && !all && args.dense.columns <= gespmm_narrow_columns;
 }
 
 /// The walk for a product (perf_test/notes/spmm-rows.md). lanes: of the whole device.
 template <class B>
 RowsWalk rows_walk(const GeSpmmArgs& args, int wave, std::int64_t lanes) {
   if (rows_in_narrow_tiles(args)) return RowsWalk::Shared;
-  const std::int64_t vectors = (args.dense.columns + B::columns - 1) / B::columns;
+  const std::int64_t words = (args.dense.columns + B::columns - 1) / B::columns;
   int shift = 0;
-  while ((1 << shift) < wave && (1 << shift) < vectors) ++shift;
+  while ((1 << shift) < wave && (1 << shift) < words) ++shift;
   const std::int64_t teams = wave >> shift, count = args.count, nnz = args.nnz;
   if (teams > 1 && (nnz >= 200 * count || (3 * (count << shift) < 2 * lanes && nnz >= 4 * teams * count))) {
     return RowsWalk::Shared;
   }
-  const bool cut = args.table != nullptr, fills = count * vectors >= 3 * lanes, wide = B::columns <= 4;
-  const bool brief = cut ? nnz <= 6 * count && wide && vectors >= 8 : nnz <= 7 * count;
+  const bool cut = args.table != nullptr, fills = count * words >= 3 * lanes, wide = B::columns <= 4;
+  const bool brief = cut ? nnz <= 6 * count && wide && words >= 8 : nnz <= 7 * count;
   if (brief) return fills ? RowsWalk::Pairs : cut ? RowsWalk::Octets : RowsWalk::Quads;
   // Where rows of B are long, reading A half as often is worth more than eight rows of B under way.
   const bool near = !rows_reach_far(args, std::min<std::int64_t>(B::bytes(args.dense.columns), 512));
-  const bool some = !cut && !args.local && wide && vectors >= 16 && 2 * nnz >= 17 * count && nnz <= 32 * count;
-  const bool many = (!cut || args.local) && vectors >= (wide ? 32 : 64) && nnz <= 128 * count;
+  const bool some = !cut && !args.local && wide && words >= 16 && 2 * nnz >= 17 * count && nnz <= 32 * count;
+  const bool many = (!cut || args.local) && words >= (wide ? 32 : 64) && nnz <= 128 * count;
   return fills && near && (some || many) ? RowsWalk::Pairs : RowsWalk::Octets;
 }
 
@@ -344,20 +344,20 @@ RowsWalk rows_walk(const GeSpmmArgs& args, int wave, std::int64_t lanes) {
 /// Rows that reach too far for that: 8, if they are long enough to pay for reading A more often, else as many as let
 /// planes of a mesh wait, if any do.
 template <class Kernel>
-int rows_shift(const GeSpmmArgs& args) {
+int gespmm_shift(const GeSpmmArgs& args) {
   const auto beyond = [&](int shift) {
-    const std::int64_t tile = (Kernel::vectors * Kernel::vector) << shift;
+    const std::int64_t tile = (Kernel::words * Kernel::width) << shift;
     return rows_reach_beyond(args, Kernel::B::bytes(std::min(tile, args.dense.columns)));
   };
   int most = 5;
   if (Kernel::shared && rows_in_narrow_tiles(args)) most = 3;
   if (Kernel::batch == 8 && Kernel::B::narrows && beyond(5)) most = 3;
-  if (Kernel::vectors == 2 && !beyond(3)) {
+  if (Kernel::words == 2 && !beyond(3)) {
     while (beyond(most)) --most;
   }
   int shift = 0;
   while (shift < most && (1 << shift) < Kernel::Wave::lanes &&
-         (std::int64_t{Kernel::vectors * Kernel::vector} << shift) < args.dense.columns) {
+         (std::int64_t{Kernel::words * Kernel::width} << shift) < args.dense.columns) {
     ++shift;
   }
   return shift;
@@ -369,7 +369,7 @@ template <class Types, class Wave, class Run>
 void gespmm_dispatch(GeSpmmArgs args, std::int64_t lanes, bool narrow, const Run& run) {
   const auto with = [&](auto kernel) {
     using Kernel = decltype(kernel);
-    args.shift = rows_shift<Kernel>(args);
+    args.shift = gespmm_shift<Kernel>(args);
     run(kernel, args);
   };
   if (!narrow) return with(GeSpmmKernel<Types, Wave, std::int64_t, RowsWalk::Quads>{});

@@ -44,9 +44,9 @@ struct PanelShape {
   /// First column of the lanes that come next in a row.
   static constexpr int stride = Atom::b_coord(Atom::lanes == 32 ? 1 : Atom::n, 0).row;
   static constexpr int groups = Atom::m >= 16 && Atom::lanes == 32 ? 8 : Atom::m;  ///< lanes along the columns of B
-  static constexpr int halves = Atom::m / groups;  ///< columns of B a lane holds in an instruction
-  static constexpr int vector = 16 / static_cast<int>(sizeof(Operand));  ///< columns of a sixteen-byte load
-  static constexpr int quads = Atom::lanes / rows;                       ///< lanes that share a row of the window
+  static constexpr int halves = Atom::m / groups;                       ///< columns of B a lane holds in an instruction
+  static constexpr int width = 16 / static_cast<int>(sizeof(Operand));  ///< columns of a sixteen-byte load
+  static constexpr int quads = Atom::lanes / rows;                      ///< lanes that share a row of the window
 
   /// Row of the window, and first of the block's columns, of a lane's slots.
   TESSERA_FUNCTION static constexpr int row_of(int lane) { return Atom::b_coord(lane, 0).col; }
@@ -115,10 +115,10 @@ struct PanelKernel {
   using Shape = PanelShape<Atom, Steps>;
   using Operand = typename Shape::Operand;
   using Sum = typename Shape::Sum;
-  static constexpr int vector = Bytes / static_cast<int>(sizeof(Operand));
-  static constexpr int chunk_columns = Shape::groups * vector;
+  static constexpr int width = Bytes / static_cast<int>(sizeof(Operand));
+  static constexpr int chunk_columns = Shape::groups * width;
   static constexpr int tile_columns = Chunks * chunk_columns;
-  static constexpr int products = vector / Shape::halves;  ///< instructions that share a chunk's loads
+  static constexpr int products = width / Shape::halves;  ///< instructions that share a chunk's loads
   static constexpr int row_bytes = tile_columns * static_cast<int>(sizeof(Operand));
   static constexpr PanelGeometry geometry = panel_geometry<Shape>();
   static constexpr int rows_bytes = Shape::depth * row_bytes;
@@ -275,7 +275,7 @@ struct PanelKernel {
     Varying<Sparse> sparse;
     wave.each([&](int lane) { decode(packet, stage + rows_bytes, lane, sparse(lane)); });
     struct Dense {
-      Packed<Operand, vector> b[Shape::slots];
+      Packed<Operand, width> b[Shape::slots];
     };
     TESSERA_UNROLL
     for (int chunk = 0; chunk < Chunks; ++chunk) {
@@ -331,13 +331,13 @@ struct PanelKernel {
         if (Atom::c_coord(0, i).row / Shape::groups != 0) continue;  // stored with the first half
         TESSERA_UNROLL
         for (int chunk = 0; chunk < Chunks; ++chunk) {
-          Sum sums[vector];
+          Sum sums[width];
           TESSERA_UNROLL
-          for (int v = 0; v < vector; ++v) {
+          for (int v = 0; v < width; ++v) {
             sums[v] = tile(lane).c[chunk][v / Shape::halves].r[Shape::c_register(i, v % Shape::halves)];
           }
-          const std::int64_t column = first_column + chunk * chunk_columns + (at.row % Shape::groups) * vector;
-          panel_store<Operand, vector>(args, part, Shape::rows, at.col, column, sums);
+          const std::int64_t column = first_column + chunk * chunk_columns + (at.row % Shape::groups) * width;
+          panel_store<Operand, width>(args, part, Shape::rows, at.col, column, sums);
         }
       }
     });

@@ -54,12 +54,10 @@ inline SpmmPartialRows spmm_partial_rows(const GeSpmmArgs& args) {
 /// same bits in products of any width.
 template <class Value, class Sum, class Wave>
 struct SpmmPartials {
-  static constexpr int vector = 16 / static_cast<int>(sizeof(Sum));
+  static constexpr int width = 16 / static_cast<int>(sizeof(Sum));
   static constexpr int log2_lanes = Wave::lanes == 64 ? 6 : 5;
 
-  TESSERA_FUNCTION static std::int64_t tile_columns(const SpmmPartialRows& p) {
-    return std::int64_t{vector} << p.shift;
-  }
+  TESSERA_FUNCTION static std::int64_t tile_columns(const SpmmPartialRows& p) { return std::int64_t{width} << p.shift; }
   static std::int64_t tiles(const SpmmPartialRows& p) {
     return (p.dense.columns + tile_columns(p) - 1) / tile_columns(p);
   }
@@ -81,11 +79,11 @@ struct SpmmPartials {
 
  private:
   struct Sums {
-    Sum s[vector];
+    Sum s[width];
     /// The first `left` of eight partial sums. By halves: the first addition needs a load of the second half, so that
     /// no compiler can save registers by waiting for each load before the next.
     TESSERA_FUNCTION void add(const Sum* from, std::int64_t stride, std::int32_t left) {
-      Sum x[8][vector] = {};
+      Sum x[8][width] = {};
       TESSERA_UNROLL
       for (int u = 0; u < 8; ++u) {
         if (u >= left) continue;
@@ -96,14 +94,14 @@ struct SpmmPartials {
       fold<2>(x);
       fold<1>(x);
       TESSERA_UNROLL
-      for (int v = 0; v < vector; ++v) s[v] += x[0][v];
+      for (int v = 0; v < width; ++v) s[v] += x[0][v];
     }
     template <int Half>
-    TESSERA_FUNCTION static void fold(Sum (&x)[8][vector]) {
+    TESSERA_FUNCTION static void fold(Sum (&x)[8][width]) {
       TESSERA_UNROLL
       for (int u = 0; u < Half; ++u) {
         TESSERA_UNROLL
-        for (int v = 0; v < vector; ++v) x[u][v] += x[u + Half][v];
+        for (int v = 0; v < width; ++v) x[u][v] += x[u + Half][v];
       }
     }
   };
@@ -113,7 +111,7 @@ struct SpmmPartials {
                                    std::int32_t count, std::int64_t row, int shift, std::int64_t first_column) {
     typename Wave::template Varying<Sums> sums;
     const int teams = Wave::lanes >> shift;
-    const auto column_of = [=](int lane) { return first_column + (lane & ((1 << shift) - 1)) * vector; };
+    const auto column_of = [=](int lane) { return first_column + (lane & ((1 << shift) - 1)) * width; };
     wave.each([&](int lane) {
       Sums& own = sums(lane);
       own = Sums{};
@@ -126,7 +124,7 @@ struct SpmmPartials {
     });
     for (int distance = 1 << shift; distance < Wave::lanes; distance *= 2) {
       TESSERA_UNROLL
-      for (int v = 0; v < vector; ++v) {
+      for (int v = 0; v < width; ++v) {
         typename Wave::template Varying<Sum> own, other;
         wave.each([&](int lane) { own(lane) = sums(lane).s[v]; });
         wave.shuffle(other, own, [=](int lane) { return lane ^ distance; });

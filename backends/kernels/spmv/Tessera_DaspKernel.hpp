@@ -236,12 +236,12 @@ class DaspKernel {
     Sum* partials = static_cast<Sum*>(p_.partials);
     w_.publish(partials + piece, total);
     if (!w_.last_to_arrive(p_.arrivals + block.row, end - begin)) return;
-    Varying<Sum> part;
+    Varying<Sum> own;
     w_.each([&](int lane) {
-      part(lane) = Sum(0);
-      for (std::uint32_t i = begin + lane; i < end; i += lanes) part(lane) += Wave::read_published(partials + i);
+      own(lane) = Sum(0);
+      for (std::uint32_t i = begin + lane; i < end; i += lanes) own(lane) += Wave::read_published(partials + i);
     });
-    const Sum whole = w_.sum(part);
+    const Sum whole = w_.sum(own);
     w_.each([&](int lane) {
       if (lane == 0) store(row, whole);
     });
