@@ -100,8 +100,8 @@ endfunction()
 
 # tessera_precompile(<target> <header>...) or tessera_precompile(<target> REUSE_FROM <target>)
 # Most of the compile time of a short file is Kokkos: read once per set of flags. g++ shares a precompiled header between
-# targets that differ in -O1, -O2, -O3, warnings and macros of their own, but not in -fPIC.
-# CMAKE_DISABLE_PRECOMPILE_HEADERS turns it off.
+# targets that differ in warnings, macros of their own and a lower -O, but not in -fPIC; with a higher -O than the header's
+# g++ 12 crashes. CMAKE_DISABLE_PRECOMPILE_HEADERS turns it off.
 function(tessera_precompile target)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR "CUDA" IN_LIST Tessera_KOKKOS_DEVICES)
     return()

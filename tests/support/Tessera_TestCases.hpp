@@ -191,7 +191,7 @@ inline std::vector<Named<DaspOptions>> dasp_option_sets() {
 }
 
 /// Sorted inside windows, as large matrices of even rows are (DaspCases.AreWhatTheySay).
-inline Pattern dasp_many_windows() {
+inline Pattern dasp_many_sort_windows() {
   std::vector<int> lengths(34 * 2048 + 3, 5);
   lengths.insert(lengths.end(), 1001, 6);
   return pattern_of_lengths(lengths, 3001);

@@ -64,7 +64,7 @@ class DaspSuite : public SpmvSuite<Exec, Scalar> {
   }
   Pattern long_rows() const override { return generate("lp:rows=40:cols=30011:per_col=15:skew=0.7"); }
 
-  void many_sort_windows() const { this->expect_pattern(dasp_many_windows(), "many windows", {Data::Integers}); }
+  void many_sort_windows() const { this->expect_pattern(dasp_many_sort_windows(), "many windows", {Data::Integers}); }
   void many_short_rows() const {
     const Device one(make_matrix<Scalar>("diagonal:rows=1:cols=1", Data::Integers, 1));
     const Backend backend = this->plan(one).options().backend;
