@@ -162,7 +162,7 @@ void add_problem(CLI::App& app, BenchOptions& o, Texts& t) {
       ->default_str("fp64");
   app.add_option("--y-type", t.y_type, "y (spmm: C) of fp16 and bf16: float, or same as the operands")
       ->check(CLI::IsMember(Names{"float", "same"}));
-  app.add_option("--offset-bits", o.offset_bits, "Width of CSR offsets: 32, 64, or 0: by the entries")
+  app.add_option("--offset-bits", o.offset_bits, "Width of CSR offsets: 32, 64 (FP64, FP32), or 0: by the entries")
       ->check(CLI::IsMember(std::vector<int>{0, 32, 64}));
   app.add_option("--columns", t.columns, "Columns of B and C (spmm); several with commas, each is measured")
       ->delimiter(',')
