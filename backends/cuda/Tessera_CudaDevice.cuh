@@ -45,7 +45,7 @@ class CudaThreadBlock {
   /// Waits until the launch before is complete. Every thread that touches memory that another kernel writes calls this
   /// first, and some thread of every launch must, since the launch after this one waits for this one alone. EarlyNext:
   /// lets the thread blocks of the next launch come in from now on, else as this one's end. Early thread blocks are
-  /// shared out by the room that they find, so that launches of a few thread blocks a multiprocessor become uneven
+  /// shared out by the room that they find, so that launches of a few thread blocks per multiprocessor become uneven
   /// (perf_test/notes/launches.md).
   template <bool EarlyNext>
   __device__ __forceinline__ static void wait_for_previous_launch() {

@@ -18,8 +18,8 @@
 namespace Tessera {
 namespace Impl {
 
-/// A dense matrix as kernels get it: a kernel is compiled once a pair of element types, not once a layout. Strides that
-/// no element needs are set to what a contiguous row-major matrix has.
+/// A dense matrix as kernels get it: a kernel is compiled once per pair of element types, not once per layout. Strides
+/// that no element needs are set to what a contiguous row-major matrix has.
 template <class T>
 struct Dense {
   using Element = std::remove_const_t<T>;

@@ -114,8 +114,28 @@ class HostSuite : public SpmvSuite<Exec, Scalar, OffsetOf<Scalar>, HostSlices<Sc
     all[1].packed.max_steps = all[1].packed.split_steps = 4;
     return all;
   }
+  /// Numbers that are none, and several vectors, meet every set of options.
+  typename Base::Options bad_ways() const override {
+    typename Base::Options all;
+    for (const Named<SpmvOptions>& way : every_way()) all.push_back(way.options);
+    return all;
+  }
   std::vector<Pattern> patterns(int longest, int short_rows) const override {
-    return {all_classes(longest, short_rows), grouped_rows(2), grouped_rows(3), generate(stencil)};
+    return {all_classes(longest, short_rows), grouped_rows(2), grouped_rows(3), generate(stencil),
+            generate("stencil2d:nx=37:ny=29:points=9")};
+  }
+  void several_vectors() override {
+    this->each(bad_ways(), [&] {
+      for (const Pattern& p : {all_classes(200, 40), grouped_rows(2), generate(stencil)}) {
+        Base::several_vectors(Base::matrix(p, Data::Real, 5), {0, 1, 2, 3, 8});
+      }
+    });
+  }
+  void long_rows_in_every_option() {
+    const Pattern p = this->long_rows();
+    for (const Named<SpmvOptions>& way : every_way()) {
+      this->each({way.options}, [&] { this->expect_pattern(p, way.name); });
+    }
   }
 };
 
@@ -137,7 +157,9 @@ using PackedScalars = ::testing::Types<double, float, half_t, bhalf_t>;
 #endif
 TYPED_TEST_SUITE(PackedKernel, PackedScalars);
 
+TYPED_TEST(PackedKernel, EveryShape) { this->suite.every_shape(); }
 TYPED_TEST(PackedKernel, EveryOption) { this->suite.every_option(); }
+TYPED_TEST(PackedKernel, LongRowsInEveryOption) { this->suite.long_rows_in_every_option(); }
 TYPED_TEST(PackedKernel, EveryScaling) { this->suite.every_scaling(); }
 TYPED_TEST(PackedKernel, SeveralVectors) { this->suite.several_vectors(); }
 TYPED_TEST(PackedKernel, UnusedColumns) { this->suite.unused_columns(); }
