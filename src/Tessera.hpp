@@ -11,6 +11,7 @@
 #include "Tessera_Device.hpp"
 #include "Tessera_Error.hpp"
 #include "Tessera_Options.hpp"
+#include "Tessera_Sddmm.hpp"
 #include "Tessera_Spmm.hpp"
 #include "Tessera_Spmv.hpp"
 #include "Tessera_Statistics.hpp"

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "backends/interface/Tessera_DeviceFacts.hpp"
+#include "backends/interface/Tessera_SddmmKernels.hpp"
 #include "backends/interface/Tessera_SpmmKernels.hpp"
 #include "backends/interface/Tessera_SpmvKernels.hpp"
 #include "backends/interface/Tessera_Status.hpp"
@@ -36,6 +37,7 @@ struct KernelTable {
   RuntimeCalls runtime;
   SpmvKernels spmv;
   SpmmKernels spmm;
+  SddmmKernels sddmm;
 };
 
 /// Null where the backend is not part of this build.

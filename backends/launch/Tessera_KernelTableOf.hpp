@@ -4,6 +4,7 @@
 #define TESSERA_LAUNCH_KERNEL_TABLE_OF_HPP
 
 #include "backends/interface/Tessera_KernelTable.hpp"
+#include "backends/launch/Tessera_SddmmLaunchers.hpp"
 #include "backends/launch/Tessera_SpmmLaunchers.hpp"
 #include "backends/launch/Tessera_SpmvLaunchers.hpp"
 
@@ -20,6 +21,7 @@ const KernelTable* kernel_table_of() noexcept {
     t.runtime = Device::runtime();
     t.spmv = spmv_kernels<Device>();
     t.spmm = spmm_kernels<Device>();
+    t.sddmm = sddmm_kernels<Device>();
     return t;
   }();
   return &table;

@@ -85,6 +85,46 @@ void spmm(std::int64_t rows, std::int64_t columns, const RowMap& row_map, const 
   }
 }
 
+/// P := alpha <X_i, Y_j> [* S_ij] + beta P for every entry (i, j) of the pattern; x(i, k) and y(j, k) give elements,
+/// p(e) a reference to the number of entry e; scale: S in the order of entries, or null. magnitude_e := |alpha S_ij|
+/// <|X_i|, |Y_j|> + |beta P_ij|, not if null. As spmv otherwise; its bound holds with K for the number of entries, and
+/// one more where there is a scale.
+template <class RowMap, class Entries, class Scale, class X, class Y, class P>
+void sddmm(std::int64_t rows, std::int64_t inner, const RowMap& row_map, const Entries& entries, const Scale* scale,
+           double alpha, const X& x, const Y& y, double beta, const P& p, double* magnitude = nullptr,
+           double operand_floor = 0) {
+  using Wide = long double;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    for (auto e = row_map[i]; e < row_map[i + 1]; ++e) {
+      const auto j = entries[e];
+      Wide sum = 0, size = 0;
+      if (alpha != 0) {
+        for (std::int64_t k = 0; k < inner; ++k) {
+          const double left = static_cast<double>(x(i, k)), right = static_cast<double>(y(j, k));
+          const Wide product = static_cast<Wide>(left) * static_cast<Wide>(right);
+          sum += product;
+          if (product != 0) size += static_cast<Wide>(raised(left, operand_floor)) * raised(right, operand_floor);
+        }
+        if (scale != nullptr) {
+          const double factor = static_cast<double>(scale[e]);
+          sum *= factor;
+          size *= std::fabs(factor);
+        }
+      }
+      Wide result = static_cast<Wide>(alpha) * sum;
+      Wide bound = std::fabs(alpha) * size;
+      auto& target = p(e);
+      if (beta != 0) {
+        const Wide old = static_cast<Wide>(beta) * static_cast<Wide>(static_cast<double>(target));
+        result += old;
+        bound += old < 0 ? -old : old;
+      }
+      target = static_cast<std::remove_reference_t<decltype(target)>>(static_cast<double>(result));
+      if (magnitude != nullptr) magnitude[e] = static_cast<double>(bound);
+    }
+  }
+}
+
 /// Largest |y - y_ref| a kernel may show, componentwise: c (k + 4) u (|alpha| (|A||x|)_i + |beta y|_i) + v |y_ref|_i.
 /// Derivation: a sum of k rounded products in any order errs by at most gamma_k = k u / (1 - k u) times the sum of the
 /// magnitudes; scaling by alpha, the product beta y, their sum and the final store add four roundings; c = 2 covers

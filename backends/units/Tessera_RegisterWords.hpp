@@ -14,6 +14,14 @@
 
 namespace Tessera {
 
+TESSERA_FUNCTION int count_bits(std::uint32_t word) {
+#if defined(__CUDA_ARCH__)
+  return __popc(word);
+#else
+  return __builtin_popcount(word);
+#endif
+}
+
 /// N elements as they were loaded.
 template <class T, int N>
 struct Packed {

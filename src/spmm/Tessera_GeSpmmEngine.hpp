@@ -10,7 +10,7 @@
 #include "backends/interface/Tessera_CompactB.hpp"
 #include "spmm/Tessera_GeSpmm.hpp"
 #include "spmm/Tessera_SpmmChecks.hpp"
-#include "spmm/Tessera_SpmmScratch.hpp"
+#include "core/Tessera_PlanScratch.hpp"
 
 namespace Tessera {
 namespace Impl {
@@ -260,7 +260,7 @@ class GeSpmmEngine {
   std::int64_t cache_bytes_;  ///< of the device's last cache, 0 if unknown
   PieceTable<Memory> table_;
   Kokkos::View<Value*, Kokkos::LayoutLeft, typename Csr::device_type> rounded_;
-  SpmmScratch<Exec, Memory> scratch_;
+  PlanScratch<Exec, Memory> scratch_;
 };
 
 }  // namespace Impl

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/Tessera_DenseOperand.hpp"
+#include "core/Tessera_HostLanes.hpp"
 #include "core/Tessera_Shares.hpp"
 #include "spmm/Tessera_SpmmPieces.hpp"
 
@@ -18,58 +19,6 @@
 
 namespace Tessera {
 namespace Impl {
-
-// GCC's and Clang's vector types keep sums in registers for sure, where arrays of plain numbers may be kept in memory.
-// nvcc and hipcc do not know them. On x86 each width is compiled for the instructions it needs, whatever the flags of
-// the application, and chosen at run time.
-#if defined(__GNUC__) && !defined(__CUDACC__) && !defined(__HIPCC__)
-#define TESSERA_HOST_VECTORS 1
-#if defined(__x86_64__)
-#define TESSERA_HOST_TARGET(names) __attribute__((target(names)))
-#define TESSERA_HOST_HAS_TARGETS 1
-#endif
-#endif
-
-/// Widest vectors, in bytes, that the CPU has registers for.
-inline int host_vector_bytes() {
-#ifdef TESSERA_HOST_HAS_TARGETS
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq")) {
-    return 64;
-  }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 32;
-#endif
-  return 16;
-}
-
-/// As many sums as fit a vector of so many bytes.
-template <class Sum, int Bytes>
-struct HostLanes {
-  static constexpr int count = Bytes / static_cast<int>(sizeof(Sum));
-#ifdef TESSERA_HOST_VECTORS
-  typedef Sum type __attribute__((vector_size(Bytes)));
-  template <class BT>
-  static KOKKOS_FORCEINLINE_FUNCTION void add(type& sum, Sum a, const BT* x) {
-    type v;
-    if constexpr (std::is_same_v<BT, Sum>) {
-      std::memcpy(&v, x, sizeof(v));
-    } else {
-      Sum numbers[count];
-      for (int j = 0; j < count; ++j) numbers[j] = widen<Sum>(x[j]);
-      std::memcpy(&v, numbers, sizeof(v));
-    }
-    sum += a * v;
-  }
-#else
-  struct type {
-    Sum e[count];
-  };
-  template <class BT>
-  static KOKKOS_FORCEINLINE_FUNCTION void add(type& sum, Sum a, const BT* x) {
-    for (int j = 0; j < count; ++j) sum.e[j] += a * widen<Sum>(x[j]);
-  }
-#endif
-};
 
 template <class Csr, class BT, class CT>
 struct GeSpmmHostFunctor {
@@ -291,10 +240,6 @@ struct GeSpmmHostFunctor {
     run<16>(share);
   }
 };
-
-#undef TESSERA_HOST_TARGET
-#undef TESSERA_HOST_HAS_TARGETS
-#undef TESSERA_HOST_VECTORS
 
 template <class Exec, class Csr, class BT, class CT, class Sum>
 void ge_spmm_host(const Exec& space, double alpha, const Csr& A, const Dense<const BT>& b, double beta,

@@ -8,7 +8,7 @@
 
 #include "backends/interface/Tessera_KernelTable.hpp"
 #include "core/Tessera_DenseOperand.hpp"
-#include "spmm/Tessera_SpmmScratch.hpp"
+#include "core/Tessera_PlanScratch.hpp"
 
 /// \file
 /// B and C as the kernels of backends want them (SpmmDense): B where it lies if it can be, else a contiguous copy of
@@ -30,7 +30,7 @@ inline std::size_t operand_bytes(Precision precision, std::int64_t rows, std::in
 /// @param partial_bytes  scratch for sums of split windows
 /// @throw WorkspaceTooSmall, DeviceError
 template <class Exec, class Memory, class BT, class CT, class Launch>
-void launch_spmm(const Exec& space, const SpmmScratch<Exec, Memory>& scratch, const char* name, double alpha,
+void launch_spmm(const Exec& space, const PlanScratch<Exec, Memory>& scratch, const char* name, double alpha,
                  const Dense<const BT>& b, std::size_t span, double beta, const Dense<CT>& c, std::size_t partial_bytes,
                  const Launch& launch) {
   using Sum = std::conditional_t<std::is_same_v<BT, double>, double, float>;

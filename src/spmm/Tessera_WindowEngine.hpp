@@ -84,7 +84,7 @@ class WindowEngine {
   FlashOptions flash_;
   std::string note_;  ///< on the order of rows; before format_, whose conversion writes it
   Format format_;
-  SpmmScratch<Exec, Memory> scratch_;
+  PlanScratch<Exec, Memory> scratch_;
 };
 
 }  // namespace Impl

@@ -83,7 +83,7 @@ TYPED_TEST(GeSpmm, SplitRows) {
 }
 
 // A plan of few columns, then one of more: scratch grows and what was there is still right.
-TEST(GeSpmmScratch, Grows) {
+TEST(GePlanScratch, Grows) {
   SpmmSuite<Exec, double> suite(Backend::Kokkos, SpmmAlgorithm::GeSpmm);
   suite.options.gespmm.max_piece = 8;
   const auto A = suite.matrix(all_classes(70, 5), Data::Integers, 5);

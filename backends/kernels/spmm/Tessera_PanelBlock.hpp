@@ -16,14 +16,6 @@
 
 namespace Tessera {
 
-TESSERA_FUNCTION int count_bits(std::uint32_t word) {
-#if defined(__CUDA_ARCH__)
-  return __popc(word);
-#else
-  return __builtin_popcount(word);
-#endif
-}
-
 /// One wave's blocks, and where it stands in its windows.
 struct PanelPart {
   std::int64_t window, end_window;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_SPMM_SPMM_SCRATCH_HPP
-#define TESSERA_SPMM_SPMM_SCRATCH_HPP
+#ifndef TESSERA_CORE_PLAN_SCRATCH_HPP
+#define TESSERA_CORE_PLAN_SCRATCH_HPP
 
 #include <cstdint>
 #include <memory>
@@ -17,7 +17,7 @@ namespace Impl {
 /// What applies of one plan share: copies of operands in another layout, sums of split windows or rows. Its size is
 /// known only at an apply; it grows there and is kept.
 template <class Exec, class MemorySpace>
-class SpmmScratch {
+class PlanScratch {
  public:
   /// @throw InvalidArgument
   void set_up(const KernelTable* backend, const Workspace& workspace) {
@@ -35,12 +35,12 @@ class SpmmScratch {
     if (bytes == 0) return nullptr;
     if (!offers(bytes)) throw WorkspaceTooSmall(bytes, workspace_.bytes);
     const bool change = !previous_ || Compat::native_stream(*previous_) != Compat::native_stream(space);
-    if (previous_ && change) Compat::fence(*previous_, "Tessera::spmm: change of execution-space instance");
+    if (previous_ && change) Compat::fence(*previous_, "Tessera: change of execution-space instance");
     if (workspace_.bytes == 0 && bytes > bytes_) {
-      if (bytes_ > 0) Compat::fence(space, "Tessera::spmm: scratch grows");
+      if (bytes_ > 0) Compat::fence(space, "Tessera: scratch grows");
       storage_.reset();  // first, so that both never exist at once
       bytes_ = 0;
-      storage_ = Impl::allocate<MemorySpace>(space, backend_, "Tessera::spmm::scratch", bytes, Lifetime::Plan);
+      storage_ = Impl::allocate<MemorySpace>(space, backend_, "Tessera::scratch", bytes, Lifetime::Plan);
       bytes_ = bytes;
     }
     if (change) previous_ = space;

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_SDDMM_HPP
+#define TESSERA_SDDMM_HPP
+
+#include <cstdint>
+#include <memory>
+
+#include "Tessera_CsrView.hpp"
+#include "Tessera_Device.hpp"
+#include "Tessera_Statistics.hpp"
+#include "sddmm/Tessera_SddmmInstances.hpp"
+
+namespace Tessera {
+
+/// Sampled dense-dense matrix multiplication for repeated use of one sparsity pattern: for every entry (i, j) of S,
+///
+///     P_ij := alpha <X_i, Y_j> [* S_ij] + beta P_ij
+///
+/// with rows X_i of X (m x K) and Y_j of Y (n x K), S m x n, any K >= 0. P has one number per entry, in the order of
+/// S's entries; it may be the values of a CrsMatrix with S's pattern, and so go into SpmvPlan, SpmmPlan or their
+/// update_values. S_ij enters with SddmmOptions::scale_by_values only.
+///
+/// Precision (of X and Y; the numbers of S may be of any type):
+///
+///     FP64        X, Y double    sums double   P double
+///     FP32        X, Y float     sums float    P float
+///     TF32        X, Y float     sums float    P float             only where asked for; rounds X and Y to 10 bits of
+///                                                                  mantissa on matrix units, is FP32 by Rows
+///     FP16_FP32   X, Y half_t    sums float    P float or half_t
+///     BF16_FP32   as FP16 with bhalf_t
+///
+/// FP32 panels on NVIDIA's units multiply in two parts of TF32, three products: as SpmmPlan. A 16-bit P is rounded
+/// once, at the store.
+///
+/// Bytes: m K v + n K v + nnz (4 + p) at least, with v bytes per element of X and Y and p of P (2 p where beta != 0);
+/// from the caches nnz K v by Rows, and by Panels (column vectors of windows) K v. Time O(nnz K).
+///
+/// Set-up: Rows 8 bytes per 32 entries, O(rows + nnz) work, one wait. Panels O(nnz) work, some waits for sizes. Csr
+/// nothing. Deterministic: bitwise the same result for the same plan options, device, layouts and inputs.
+///
+/// Scratch (copies of X and Y whose rows are not contiguous words of sixteen bytes) grows at the first apply that needs
+/// more, and is kept; thread safety as SpmmPlan.
+///
+/// Panels: Shi et al., "FlashSparse", PPoPP'25, section 4 (swap and transpose), with other containers and loads
+/// (backends/kernels/sddmm/Tessera_SddmmWindowKernel.hpp says which).
+template <class Csr>
+class SddmmPlan {
+  static_assert(Impl::IsCsrView<Csr>::value, "Tessera::SddmmPlan: the template argument must be a Tessera::CsrView");
+
+ public:
+  using csr_type = Csr;                                   ///< the pattern, and S
+  using execution_space = typename Csr::execution_space;  ///< where plan and applies run
+  using memory_space = typename Csr::memory_space;        ///< where X, Y and P lie
+  using value_type = typename Csr::value_type;            ///< of S
+
+  /// Analyses on `space`. Returns when all sizes are known; the last kernel may still be in flight there. S is trusted:
+  /// run validate() on matrices from outside first. Arrays of managed Views stay alive with the plan; those of
+  /// unmanaged ones must outlive it.
+  /// @throw NotCompiled, NotSupported, InvalidArgument  before any kernel is launched
+  /// @throw DeviceError  out of device memory
+  SddmmPlan(const execution_space& space, const Csr& S, const SddmmOptions& options = {})
+      : csr_(S), body_(std::make_unique<Body>(space, Impl::plan_matrix(S), options)) {}
+  /// Plans can be moved and not copied.
+  SddmmPlan(SddmmPlan&&) noexcept = default;
+  /// See SddmmPlan(SddmmPlan&&).
+  SddmmPlan& operator=(SddmmPlan&&) noexcept = default;
+  SddmmPlan(const SddmmPlan&) = delete;
+  SddmmPlan& operator=(const SddmmPlan&) = delete;
+
+  /// X(m, K), Y(n, K) and P(nnz), or a batch of heads X(h, m, K), Y(h, n, K), P(h, nnz) on the same pattern in one
+  /// launch; each of any layout (sub-views). With op_y = Op::Trans, Y is (K, n), of heads (h, K, n), as the second
+  /// factor of a product X Y has it. P overlaps neither X nor Y. alpha and beta are host scalars; beta == 0 overwrites
+  /// P, NaN included; alpha == 0 reads neither X nor Y. Asynchronous on `space`: one kernel launch, one more for X and
+  /// for Y if their rows are not contiguous words of sixteen bytes, and for P if it is not contiguous. An infinite or
+  /// undefined number in a row of X or Y reaches only the entries that use this row. No allocation and no wait once an
+  /// apply of the same shapes and layouts was made; can be captured in a graph then.
+  /// @throw DimensionMismatch, NotSupported (types), InvalidArgument (overlap), WorkspaceTooSmall, DeviceError
+  template <class X, class Y, class P>
+  void apply(const execution_space& space, Op op_y, double alpha, const X& x, const Y& y, double beta,
+             const P& p) const {
+    Impl::check_sddmm_views<Csr, X, Y, P>();
+    const auto in = Impl::sddmm_input(x, y, op_y);
+    const auto out = Impl::sddmm_output(p);
+    Impl::check_sddmm_extents(csr_, in, out);
+    body_->apply(space, Op::NoTrans, alpha, in, beta, out);
+  }
+  /// P := <X_i, Y_j> [* S_ij], Y n x K.
+  template <class X, class Y, class P>
+  void apply(const execution_space& space, const X& x, const Y& y, const P& p) const {
+    apply(space, Op::NoTrans, 1.0, x, y, 0.0, p);
+  }
+
+  /// New numbers of S for the same pattern: no work, the plan keeps this view instead of the old one.
+  /// @throw StalePlan  wrong number of values, or options.updatable was false
+  void update_values(const execution_space& space, const typename Csr::values_type& values) {
+    body_->update_values(space, values);
+    csr_ = Csr(csr_.rows(), csr_.cols(), csr_.row_map(), csr_.entries(), values);
+  }
+  /// The same, with a check that S has the plan's pattern arrays. @throw StalePlan
+  void update_values(const execution_space& space, const Csr& S) {
+    body_->update_values(space, Impl::plan_matrix(S));
+    csr_ = S;
+  }
+
+  /// Same sizes and the same row_map and entries arrays (not a comparison of their contents).
+  bool matches(const Csr& S) const noexcept { return body_->matches(Impl::plan_matrix(S)); }
+
+  /// Scratch that an apply of this K and one head needs at most, whatever the layouts of X, Y and P.
+  std::size_t workspace_bytes(std::int64_t inner) const { return body_->workspace_bytes(inner); }
+  /// Device memory of the format; scratch apart.
+  std::size_t format_bytes() const { return body_->format_bytes(); }
+  /// With algorithm and backend as decided.
+  const SddmmOptions& options() const noexcept { return body_->options(); }
+  /// What Auto saw of the matrix; null unless it had to look.
+  const SpmmFeatures* features() const noexcept { return body_->features(); }
+  /// What was chosen, why, and what it costs. Host work only.
+  Statistics statistics() const { return body_->statistics(); }
+
+ private:
+  friend struct Impl::PlanAccess;
+  using Body = Impl::PlanBody<Impl::SddmmOperation<Impl::PlanMatrixOf<Csr>>>;
+
+  Csr csr_;  ///< keeps the caller's arrays alive
+  std::unique_ptr<Body> body_;
+};
+
+/// One-shot P := alpha <X_i, Y_j> + beta P (Reuse::Once: straight from CSR). S is a CsrView or anything csr_view()
+/// accepts; with scale_by_values, times S_ij. Shapes and errors: SddmmPlan::apply.
+template <class Exec, class Matrix, class X, class Y, class P>
+void sddmm(const Exec& space, double alpha, const X& x, const Y& y, const Matrix& S, double beta, const P& p,
+           bool scale_by_values = false) {
+  if constexpr (!Impl::IsCsrView<Matrix>::value) {
+    sddmm(space, alpha, x, y, csr_view(S), beta, p, scale_by_values);
+  } else {
+    SddmmOptions options;
+    options.reuse = Reuse::Once;
+    options.scale_by_values = scale_by_values;
+    SddmmPlan<Matrix>(space, S, options).apply(space, Op::NoTrans, alpha, x, y, beta, p);
+  }
+}
+
+}  // namespace Tessera
+
+#endif

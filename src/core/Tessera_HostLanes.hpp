@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_CORE_HOST_LANES_HPP
+#define TESSERA_CORE_HOST_LANES_HPP
+
+#include <cstring>
+
+#include "core/Tessera_Accumulator.hpp"
+
+/// \file
+/// Vectors of sums on CPUs.
+
+namespace Tessera {
+namespace Impl {
+
+// GCC's and Clang's vector types keep sums in registers for sure, where arrays of plain numbers may be kept in memory.
+// nvcc and hipcc do not know them. On x86 each width is compiled for the instructions it needs, whatever the flags of
+// the application, and chosen at run time.
+#if defined(__GNUC__) && !defined(__CUDACC__) && !defined(__HIPCC__)
+#define TESSERA_HOST_VECTORS 1
+#if defined(__x86_64__)
+#define TESSERA_HOST_TARGET(names) __attribute__((target(names)))
+#define TESSERA_HOST_HAS_TARGETS 1
+#endif
+#endif
+
+/// Widest vectors, in bytes, that the CPU has registers for.
+inline int host_vector_bytes() {
+#ifdef TESSERA_HOST_HAS_TARGETS
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq")) {
+    return 64;
+  }
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return 32;
+#endif
+  return 16;
+}
+
+/// As many sums as fit a vector of so many bytes.
+template <class Sum, int Bytes>
+struct HostLanes {
+  static constexpr int count = Bytes / static_cast<int>(sizeof(Sum));
+#ifdef TESSERA_HOST_VECTORS
+  typedef Sum type __attribute__((vector_size(Bytes)));
+  template <class BT>
+  static KOKKOS_FORCEINLINE_FUNCTION void add(type& sum, Sum a, const BT* x) {
+    type v;
+    load(v, x);
+    sum += a * v;
+  }
+  /// (Vectors are not returned: how that is done depends on the instructions a caller is compiled for.)
+  template <class BT>
+  static KOKKOS_FORCEINLINE_FUNCTION void load(type& v, const BT* x) {
+    if constexpr (std::is_same_v<BT, Sum>) {
+      std::memcpy(&v, x, sizeof(v));
+    } else {
+      Sum numbers[count];
+      for (int j = 0; j < count; ++j) numbers[j] = widen<Sum>(x[j]);
+      std::memcpy(&v, numbers, sizeof(v));
+    }
+  }
+  static KOKKOS_FORCEINLINE_FUNCTION void add_product(type& sum, const type& a, const type& b) { sum += a * b; }
+#else
+  struct type {
+    Sum e[count];
+  };
+  template <class BT>
+  static KOKKOS_FORCEINLINE_FUNCTION void add(type& sum, Sum a, const BT* x) {
+    for (int j = 0; j < count; ++j) sum.e[j] += a * widen<Sum>(x[j]);
+  }
+  template <class BT>
+  static KOKKOS_FORCEINLINE_FUNCTION void load(type& v, const BT* x) {
+    for (int j = 0; j < count; ++j) v.e[j] = widen<Sum>(x[j]);
+  }
+  static KOKKOS_FORCEINLINE_FUNCTION void add_product(type& sum, const type& a, const type& b) {
+    for (int j = 0; j < count; ++j) sum.e[j] += a.e[j] * b.e[j];
+  }
+#endif
+  /// Sum of all lanes, in a fixed order.
+  static KOKKOS_FORCEINLINE_FUNCTION Sum total(const type& v) {
+    Sum e[count];
+    std::memcpy(e, &v, sizeof(e));
+    for (int n = count / 2; n > 0; n /= 2) {
+      for (int j = 0; j < n; ++j) e[j] += e[j + n];
+    }
+    return e[0];
+  }
+};
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_SDDMM_SDDMM_OPERANDS_HPP
+#define TESSERA_SDDMM_SDDMM_OPERANDS_HPP
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "backends/interface/Tessera_KernelTable.hpp"
+#include "core/Tessera_DenseOperand.hpp"
+#include "core/Tessera_PlanScratch.hpp"
+
+/// \file
+/// X, Y and P as kernels get them, whatever Views they came from; what SDDMM requires of them; copies where a backend
+/// does not take them where they lie.
+
+namespace Tessera {
+namespace Impl {
+
+/// A batch of matrices of one shape.
+template <class T>
+struct SddmmFactor {
+  Dense<const T> matrix;  ///< of the first head
+  std::int64_t head_stride = 0;
+
+  Dense<const T> head(std::int64_t h) const {
+    Dense<const T> d = matrix;
+    d.data += h * head_stride;
+    return d;
+  }
+};
+template <class T>
+struct SddmmInput {
+  SddmmFactor<T> x, y;  ///< m x K, n x K
+  std::int64_t heads = 1;
+};
+template <class T>
+struct SddmmOutput {
+  T* data = nullptr;
+  std::int64_t nnz = 0, stride = 1, heads = 1, head_stride = 0;
+
+  /// A row per head.
+  Dense<T> matrix() const { return {data, heads, nnz, head_stride, stride}; }
+};
+
+/// Of a View of rank 2, or 3 with heads first. transposed: K comes before the rows.
+template <class V>
+SddmmFactor<typename V::non_const_value_type> sddmm_factor(const V& v, bool transposed) {
+  using T = typename V::non_const_value_type;
+  using D = Dense<const T>;
+  constexpr unsigned first = Compat::view_rank<V> == 3 ? 1 : 0;
+  const unsigned row = transposed ? first + 1 : first, column = transposed ? first : first + 1;
+  D d;
+  d.data = v.data();
+  d.rows = static_cast<std::int64_t>(v.extent(row));
+  d.columns = static_cast<std::int64_t>(v.extent(column));
+  const auto stride = [&](unsigned r) {
+    return static_cast<std::int64_t>(r == 0 ? v.stride_0() : r == 1 ? v.stride_1() : v.stride_2());
+  };
+  d.column_stride = d.columns > 1 ? stride(column) : 1;
+  d.row_stride = d.rows > 1 ? stride(row) : D::padded(d.columns);
+  SddmmFactor<T> f{d, 0};
+  if (first == 1 && v.extent(0) > 1) f.head_stride = stride(0);
+  return f;
+}
+template <class X, class Y>
+SddmmInput<typename X::non_const_value_type> sddmm_input(const X& x, const Y& y, Op op_y) {
+  SddmmInput<typename X::non_const_value_type> in;
+  in.x = sddmm_factor(x, false);
+  in.y = sddmm_factor(y, op_y != Op::NoTrans);
+  if (Compat::view_rank<X> == 3) in.heads = static_cast<std::int64_t>(x.extent(0));
+  return in;
+}
+template <class P>
+SddmmOutput<typename P::value_type> sddmm_output(const P& p) {
+  constexpr bool batch = Compat::view_rank<P> == 2;
+  SddmmOutput<typename P::value_type> out;
+  out.data = p.data();
+  out.nnz = static_cast<std::int64_t>(p.extent(batch ? 1 : 0));
+  if (out.nnz > 1) out.stride = static_cast<std::int64_t>(batch ? p.stride_1() : p.stride_0());
+  if (batch) {
+    out.heads = static_cast<std::int64_t>(p.extent(0));
+    out.head_stride = out.heads > 1 ? static_cast<std::int64_t>(p.stride_0()) : out.nnz;
+  }
+  return out;
+}
+
+template <class Csr, class X, class Y, class P>
+constexpr void check_sddmm_views() {
+  static_assert(Compat::is_view_v<X> && Compat::is_view_v<Y> && Compat::is_view_v<P>,
+                "Tessera::sddmm: X, Y and P must be Kokkos Views");
+  static_assert((Compat::view_rank<X> == 2 && Compat::view_rank<Y> == 2 && Compat::view_rank<P> == 1) ||
+                    (Compat::view_rank<X> == 3 && Compat::view_rank<Y> == 3 && Compat::view_rank<P> == 2),
+                "Tessera::sddmm: X and Y must have rank 2 and P rank 1, or one more each for a batch of heads");
+  static_assert(std::is_same_v<typename X::non_const_value_type, typename Y::non_const_value_type>,
+                "Tessera::sddmm: X and Y must have elements of one type");
+  static_assert(ScalarTraits<typename X::non_const_value_type>::supported &&
+                    ScalarTraits<typename P::non_const_value_type>::supported,
+                "Tessera::sddmm: X, Y and P must hold double, float, Tessera::half_t or Tessera::bhalf_t");
+  static_assert(!std::is_const_v<typename P::value_type>,
+                "Tessera::sddmm: P is written, its elements must not be const");
+  using Exec = typename Csr::execution_space;
+  static_assert(Kokkos::SpaceAccessibility<Exec, typename X::memory_space>::accessible &&
+                    Kokkos::SpaceAccessibility<Exec, typename Y::memory_space>::accessible &&
+                    Kokkos::SpaceAccessibility<Exec, typename P::memory_space>::accessible,
+                "Tessera::sddmm: X, Y and P must be accessible from the pattern's execution space");
+}
+
+/// Whether P shares elements with a factor; heads as rows of one matrix, which is exact for contiguous heads.
+template <class T, class U>
+bool sddmm_overlap(const SddmmFactor<T>& f, std::int64_t heads, const SddmmOutput<U>& p) {
+  for (std::int64_t h = 0; h < heads; ++h) {
+    if (overlap(f.head(h), p.matrix())) return true;
+  }
+  return false;
+}
+
+/// @throw DimensionMismatch, InvalidArgument
+template <class Csr, class T, class U>
+void check_sddmm_extents(const Csr& S, const SddmmInput<T>& in, const SddmmOutput<U>& out) {
+  const auto rows = static_cast<std::int64_t>(S.rows()), cols = static_cast<std::int64_t>(S.cols());
+  const auto nnz = static_cast<std::int64_t>(S.nnz());
+  const Dense<const T>&x = in.x.matrix, &y = in.y.matrix;
+  const bool fits =
+      x.rows == rows && y.rows == cols && x.columns == y.columns && out.nnz == nnz && out.heads == in.heads;
+  require<DimensionMismatch>(fits, [&] {
+    const auto size = [](std::int64_t m, std::int64_t n) { return std::to_string(m) + " x " + std::to_string(n); };
+    return "sddmm: the pattern is " + size(rows, cols) + " with " + std::to_string(nnz) + " entries, X is " +
+           size(x.rows, x.columns) + ", Y is " + size(y.rows, y.columns) + ", P has " + std::to_string(out.nnz) +
+           " numbers; " + std::to_string(in.heads) + " heads of X, " + std::to_string(out.heads) + " of P";
+  });
+  require<InvalidArgument>(!sddmm_overlap(in.x, in.heads, out) && !sddmm_overlap(in.y, in.heads, out),
+                           [] { return std::string("sddmm: P must not overlap X or Y"); });
+}
+
+/// Whether the kernels of the backends take these elements.
+template <class T, class PT>
+constexpr bool sddmm_fits_backend(Precision precision) {
+  constexpr Precision own = ScalarTraits<T>::precision;
+  const bool operands = precision == Precision::TF32 ? own == Precision::FP32 : own == precision;
+  return operands && (std::is_same_v<T, PT> || (sizeof(T) == 2 && std::is_same_v<PT, float>));
+}
+template <class T, class PT>
+void check_sddmm_types(const char* algorithm, Precision precision) {
+  require<NotSupported>(sddmm_fits_backend<T, PT>(precision), [&] {
+    return "sddmm[" + std::string(algorithm) + "] in " + to_string(precision) + " does not take X and Y of " +
+           to_string(ScalarTraits<T>::element) + " with P of " + to_string(ScalarTraits<PT>::element) +
+           "; SddmmAlgorithm::Rows in the matrix's own precision takes every combination";
+  });
+}
+
+/// Whether rows are whole words of sixteen bytes, in every head, and lie less than 2^31 bytes apart.
+template <class T>
+bool sddmm_in_place(const SddmmFactor<T>& f) {
+  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+  return f.matrix.aligned() && f.matrix.columns * size % 16 == 0 && f.head_stride * size % 16 == 0 &&
+         f.matrix.row_stride * size < (std::int64_t{1} << 31);
+}
+/// Words of sixteen bytes of a row.
+template <class T>
+constexpr std::int64_t sddmm_words(std::int64_t inner) {
+  return Dense<T>::padded(inner) * static_cast<std::int64_t>(sizeof(T)) / 16;
+}
+
+/// What one head needs at most for copies, whatever the layouts.
+inline std::size_t sddmm_operand_bytes(Precision precision, std::int64_t rows, std::int64_t cols, std::int64_t nnz,
+                                       std::int64_t inner) {
+  const std::int64_t row = (inner * bytes_of(precision) + 15) / 16 * 16;
+  return ScratchLayout::rounded(static_cast<std::size_t>(rows * row)) +
+         ScratchLayout::rounded(static_cast<std::size_t>(cols * row)) +
+         ScratchLayout::rounded(static_cast<std::size_t>(nnz * sum_bytes_of(precision)));
+}
+
+/// Enqueues the copies and launch(dense), which enqueues the backend's kernel. @throw WorkspaceTooSmall, DeviceError
+template <class Exec, class Memory, class T, class PT, class Launch>
+void launch_sddmm(const Exec& space, const PlanScratch<Exec, Memory>& scratch, const char* name, double alpha,
+                  const SddmmInput<T>& in, double beta, const SddmmOutput<PT>& out, const Launch& launch) {
+  using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  const bool pack_x = !sddmm_in_place(in.x), pack_y = !sddmm_in_place(in.y), through_sums = out.stride != 1;
+  const std::int64_t ld = Dense<T>::padded(in.x.matrix.columns);
+  T *x = nullptr, *y = nullptr;
+  Dense<Sum> sums{nullptr, out.heads, out.nnz, out.nnz, 1};
+  const auto lay_out = [&](ScratchLayout layout) {
+    x = layout.take<T>(pack_x ? in.heads * in.x.matrix.rows * ld : 0);
+    y = layout.take<T>(pack_y ? in.heads * in.y.matrix.rows * ld : 0);
+    sums.data = layout.take<Sum>(through_sums ? out.heads * out.nnz : 0);
+    return layout.bytes();
+  };
+  const std::size_t bytes = lay_out(ScratchLayout());
+  lay_out(ScratchLayout(scratch.reserve(space, bytes)));
+
+  SddmmDense dense;
+  const auto place = [&](const SddmmFactor<T>& f, bool pack, T* to, const char* label, const void*& data,
+                         std::int64_t& row, std::int64_t& head) {
+    data = f.matrix.data;
+    row = f.matrix.row_stride;
+    head = f.head_stride;
+    if (!pack) return;
+    data = to;
+    row = ld;
+    head = f.matrix.rows * ld;
+    for (std::int64_t h = 0; h < in.heads; ++h) {
+      copy_layout(space, label, f.head(h), Sum(0), Dense<T>{to + h * head, f.matrix.rows, ld, ld, 1});
+    }
+  };
+  place(in.x, pack_x, x, "Tessera::sddmm[pack X]", dense.x, dense.ldx, dense.x_head);
+  place(in.y, pack_y, y, "Tessera::sddmm[pack Y]", dense.y, dense.ldy, dense.y_head);
+  dense.words = sddmm_words<T>(in.x.matrix.columns);
+  dense.heads = in.heads;
+  dense.p = through_sums ? static_cast<void*>(sums.data) : static_cast<void*>(out.data);
+  dense.p_head = through_sums ? out.nnz : out.head_stride;
+  dense.p_type = through_sums ? ScalarTraits<Sum>::element : ScalarTraits<PT>::element;
+  dense.alpha = alpha;
+  dense.beta = through_sums ? 0 : beta;
+  if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::sddmm emulated");
+  const Status status = launch(dense);
+  if (!status.ok()) throw DeviceError(std::string(name) + ": " + status.message);
+  if (through_sums) {
+    const Dense<const Sum> from{sums.data, sums.rows, sums.columns, sums.row_stride, 1};
+    copy_layout(space, "Tessera::sddmm[add to P]", from, static_cast<Sum>(beta), out.matrix());
+  }
+}
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_SDDMM_SDDMM_OPERATION_HPP
+#define TESSERA_SDDMM_SDDMM_OPERATION_HPP
+
+#include <optional>
+#include <variant>
+
+#include "core/Tessera_Plan.hpp"
+#include "sddmm/Tessera_SddmmPanelEngine.hpp"
+#include "sddmm/Tessera_SddmmReferenceEngine.hpp"
+#include "sddmm/Tessera_SddmmRowsEngine.hpp"
+#include "sddmm/Tessera_SddmmRules.hpp"
+
+namespace Tessera {
+namespace Impl {
+
+/// What SDDMM is to PlanBody.
+template <class Matrix>
+struct SddmmOperation {
+  using Csr = Matrix;
+  using Exec = typename Csr::execution_space;
+  using Memory = typename Csr::memory_space;
+  using Value = typename Csr::value_type;
+  using Options = SddmmOptions;
+  using Algorithm = SddmmAlgorithm;
+  using Choice = SddmmChoice;
+  using Features = SpmmFeatures;
+  using Engine = std::variant<std::monostate, SddmmReferenceEngine<Csr>, SddmmRowsEngine<Csr>, SddmmPanelEngine<Csr>>;
+  using Plan = PlanBody<SddmmOperation>;
+  static constexpr const char* name = "sddmm";
+  static constexpr const char* options_name = "SddmmOptions";
+  static constexpr bool transposes = false;
+  static constexpr int trials = 5;
+
+  static Algorithm forced_algorithm() { return forced_sddmm_algorithm(); }
+  static Choice choose(const Options& options) { return SddmmSelection<Csr>(options).choose(); }
+  static std::int64_t usual_columns(const Options& options) { return options.inner_hint; }
+  /// Trials multiply matrices of the pattern's type.
+  static bool measurable(const Choice& choice) {
+    return ScalarTraits<Value>::precision == choice.precision ||
+           (choice.precision == Precision::TF32 && std::is_same_v<Value, float>);
+  }
+
+  static void look(const Exec& space, const Csr& S, const Options& options, Choice& choice,
+                   std::optional<Features>& features) {
+    if (!choice.predict) return;
+    features = spmm_features(space, S, &kernel_table(choice.backend));
+    predict_sddmm(choice, *features, options);
+  }
+  static void make(Engine& engine, const Exec& space, const Csr& S, const Options& options, Choice& choice,
+                   Backend format_backend, const std::optional<Features>&);
+  template <class T, class PT>
+  static void apply(const Plan& plan, const Exec& space, double alpha, const SddmmInput<T>& in, double beta,
+                    const SddmmOutput<PT>& out);
+
+  template <class E>
+  static std::size_t workspace(const E& engine, std::int64_t inner) {
+    return engine.workspace_bytes(inner);
+  }
+  static void describe(const Features& features, Statistics& s) { s.row_max = features.longest; }
+
+  class Trial {
+   public:
+    Trial(const Csr& S, const Options& options)
+        : x_("Tessera::sddmm::measure X", S.rows(), static_cast<std::size_t>(options.inner_hint)),
+          y_("Tessera::sddmm::measure Y", S.cols(), static_cast<std::size_t>(options.inner_hint)),
+          p_("Tessera::sddmm::measure P", S.nnz()) {}
+    void operator()(const Plan& plan, const Exec& space) const {
+      plan.apply(space, Op::NoTrans, 1.0, sddmm_input(x_, y_, Op::NoTrans), 0.0, sddmm_output(p_));
+    }
+
+   private:
+    Kokkos::View<Value**, Kokkos::LayoutRight, Memory> x_, y_;
+    Kokkos::View<Value*, Kokkos::LayoutLeft, Memory> p_;
+  };
+};
+
+template <class Csr>
+void SddmmOperation<Csr>::make(Engine& engine, const Exec& space, const Csr& S, const Options& options, Choice& choice,
+                               Backend format_backend, const std::optional<Features>&) {
+  if (format_backend == Backend::Reference) {
+    engine.template emplace<SddmmReferenceEngine<Csr>>(S, options.scale_by_values);
+    return;
+  }
+  const KernelTable* table = format_backend == Backend::Kokkos ? nullptr : &kernel_table(format_backend);
+  choice.backend = format_backend;
+  if (choice.algorithm == Algorithm::Panels) {
+    engine.template emplace<SddmmPanelEngine<Csr>>(space, S, choice.precision, options, *table);
+  } else {
+    engine.template emplace<SddmmRowsEngine<Csr>>(space, S, choice.precision, options, table);
+  }
+}
+
+template <class Csr>
+template <class T, class PT>
+void SddmmOperation<Csr>::apply(const Plan& plan, const Exec& space, double alpha, const SddmmInput<T>& in, double beta,
+                                const SddmmOutput<PT>& out) {
+  // Whether some precision's kernels of a backend take these elements, so that others are not compiled for them.
+  constexpr bool possible = std::is_same_v<T, PT> || (sizeof(T) == 2 && std::is_same_v<PT, float>);
+  const Choice& choice = plan.choice();
+  const bool panels = choice.algorithm == Algorithm::Panels;
+  // Auto takes every combination of types: those that no unit multiplies go entry by entry.
+  const bool other = panels && plan.automatic() && plan.natural() && !sddmm_fits_backend<T, PT>(choice.precision);
+  // Also where no kernel of a backend will run: what is accepted must not depend on alpha.
+  if ((panels && !other) || (choice.backend != Backend::Reference && !plan.natural())) {
+    check_sddmm_types<T, PT>(to_string(choice.algorithm), choice.precision);
+  }
+  if (out.nnz == 0 || out.heads == 0) return;
+  if (alpha == 0 || in.x.matrix.columns == 0) {
+    return scale_dense<AccumulatorOf<T, T, PT>>(space, "Tessera::sddmm[scale]", beta, out.matrix());
+  }
+  if (other) return sddmm_rows(space, alpha, plan.csr(), plan.options().scale_by_values, in, beta, out);
+  with_engine(plan.engine(), [&](const auto& engine) {
+    using E = std::decay_t<decltype(engine)>;
+    if constexpr (!std::is_same_v<E, SddmmPanelEngine<Csr>> || possible) engine.apply(space, alpha, in, beta, out);
+  });
+}
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_SDDMM_SDDMM_PANEL_ENGINE_HPP
+#define TESSERA_SDDMM_SDDMM_PANEL_ENGINE_HPP
+
+#include "Tessera_Statistics.hpp"
+#include "formats/windows/Tessera_WindowUnits.hpp"
+#include "sddmm/Tessera_SddmmOperands.hpp"
+#include "sddmm/Tessera_SddmmOptions.hpp"
+
+namespace Tessera {
+namespace Impl {
+
+/// The pattern in windows of rows, for matrix units.
+template <class Csr>
+class SddmmPanelEngine {
+ public:
+  using Exec = typename Csr::execution_space;
+  using Memory = typename Csr::memory_space;
+
+  SddmmPanelEngine(const Exec& space, const Csr& S, Precision precision, const SddmmOptions& options,
+                   const KernelTable& backend)
+      : csr_(S),
+        scaled_(options.scale_by_values),
+        backend_(&backend),
+        format_(window_units(space, pattern_of(S), backend.sddmm.shape(precision), precision, &backend)) {
+    scratch_.set_up(&backend, options.workspace);
+  }
+
+  const Experimental::WindowUnits<Memory>& format() const { return format_; }
+  std::size_t format_bytes() const { return format_.format_bytes(); }
+  std::size_t workspace_bytes(std::int64_t inner) const {
+    return sddmm_operand_bytes(format_.precision, format_.rows, format_.cols, format_.nnz, inner);
+  }
+
+  /// alpha != 0, there are entries, and the backend takes the operands.
+  template <class T, class PT>
+  void apply(const Exec& space, double alpha, const SddmmInput<T>& in, double beta, const SddmmOutput<PT>& out) const {
+    SddmmWindowArgs args = format_.arguments();
+    const auto launch = [&](const SddmmDense& dense) {
+      args.dense = dense;
+      if (scaled_) args.dense.scale = csr_.values().data();
+      args.dense.scale_type = ScalarTraits<typename Csr::value_type>::element;
+      return backend_->sddmm.windows(args, Compat::native_stream(space));
+    };
+    launch_sddmm(space, scratch_, "sddmm[panels]", alpha, in, beta, out, launch);
+  }
+
+  void update(const Exec&, const Csr& S) { csr_ = S; }
+
+  void describe(Statistics& s) const {
+    s.atom = format_.shape.atom;
+    s.matrix_unit_share = s.nnz > 0 ? 1 : 0;
+    s.stored = s.nnz;  // slots without an entry are a bit each
+    s.format_bytes = format_.format_bytes();
+    s.classes = {{"windows", format_.windows, s.nnz},
+                 {"vectors", format_.column_vectors, s.nnz},
+                 {"units", format_.units, s.nnz}};
+  }
+
+ private:
+  Csr csr_;
+  bool scaled_;
+  const KernelTable* backend_;
+  Experimental::WindowUnits<Memory> format_;
+  PlanScratch<Exec, Memory> scratch_;
+};
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

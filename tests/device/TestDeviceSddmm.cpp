@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+// SDDMM on the device itself: every algorithm in every precision.
+
+#include <gtest/gtest.h>
+
+#include "support/Tessera_TestDevice.hpp"
+#include "support/Tessera_TestSddmm.hpp"
+
+namespace Tessera {
+namespace Testing {
+
+template <class Scalar_, SddmmAlgorithm algorithm_, ComputeType compute_ = ComputeType::Auto, class P_ = Scalar_>
+struct SddmmOnDevice {
+  using Scalar = Scalar_;
+  using P = P_;
+  static constexpr SddmmAlgorithm algorithm = algorithm_;
+  static constexpr ComputeType compute = compute_;
+};
+
+template <class U>
+class DeviceSddmm : public ::testing::Test {
+ protected:
+  using Suite = SddmmSuite<Kokkos::DefaultExecutionSpace, typename U::Scalar, typename U::P>;
+  void SetUp() override {
+    const std::string reason = why_no_matrix_unit();
+    if (!reason.empty()) GTEST_SKIP() << reason;
+  }
+  Suite suite{Backend::Auto, U::algorithm, U::compute};
+  Pattern mixed = generate("every_length:longest=70:cols=90");
+};
+
+constexpr SddmmAlgorithm panels = SddmmAlgorithm::Panels, rows = SddmmAlgorithm::Rows, automatic = SddmmAlgorithm::Auto;
+using SddmmCases =
+    ::testing::Types<SddmmOnDevice<double, panels>, SddmmOnDevice<float, panels>,
+                     SddmmOnDevice<float, panels, ComputeType::TF32>, SddmmOnDevice<half_t, panels>,
+                     SddmmOnDevice<half_t, panels, ComputeType::Auto, float>, SddmmOnDevice<bhalf_t, panels>,
+                     SddmmOnDevice<double, rows>, SddmmOnDevice<float, rows>, SddmmOnDevice<half_t, rows>,
+                     SddmmOnDevice<float, rows, ComputeType::TF32>, SddmmOnDevice<bhalf_t, rows>,
+                     SddmmOnDevice<half_t, automatic>, SddmmOnDevice<float, automatic>>;
+TYPED_TEST_SUITE(DeviceSddmm, SddmmCases);
+
+TYPED_TEST(DeviceSddmm, EveryShape) { this->suite.every_shape({5, 32, 128}); }
+TYPED_TEST(DeviceSddmm, EveryInner) { this->suite.every_inner(this->mixed, all_inner()); }
+TYPED_TEST(DeviceSddmm, MultiplesOfWords) {
+  this->suite.every_inner(this->mixed, {4, 16, 32, 64, 96, 128, 192, 256, 512});
+}
+TYPED_TEST(DeviceSddmm, EveryScaling) { this->suite.every_scaling(this->mixed, 19); }
+TYPED_TEST(DeviceSddmm, UndefinedOperands) { this->suite.undefined_operands(this->mixed, 13); }
+TYPED_TEST(DeviceSddmm, BadRows) { this->suite.bad_rows(this->mixed, 32); }
+TYPED_TEST(DeviceSddmm, Heads) {
+  this->suite.heads(this->mixed, 16, 3);
+  this->suite.heads(this->mixed, 7, 2);
+}
+TYPED_TEST(DeviceSddmm, LongRow) {
+  const auto A = this->suite.matrix(generate("dense:rows=2:cols=100000"), Data::Integers);
+  const typename TestFixture::Suite::Device device(A);
+  const typename TestFixture::Suite::Plan plan(Kokkos::DefaultExecutionSpace(), device.view(), this->suite.options);
+  this->suite.expect(plan, A, 64, Data::Integers);
+}
+TYPED_TEST(DeviceSddmm, ManyRows) {  // several passes of a wave
+  for (const char* spec : {"stencil2d:nx=330:ny=330", "rmat:scale=14"}) {
+    const auto A = this->suite.matrix(generate(spec), Data::Integers);
+    const typename TestFixture::Suite::Device device(A);
+    const typename TestFixture::Suite::Plan plan(Kokkos::DefaultExecutionSpace(), device.view(), this->suite.options);
+    this->suite.expect(plan, A, 32, Data::Integers);
+    this->suite.expect(plan, A, 128, Data::Integers);
+  }
+}
+TYPED_TEST(DeviceSddmm, NewValues) { this->suite.new_values(this->mixed, 21); }
+TYPED_TEST(DeviceSddmm, Deterministic) { this->suite.deterministic(this->mixed, 12); }
+TYPED_TEST(DeviceSddmm, NoAllocation) { this->suite.no_allocation(this->mixed, 12); }
+
+}  // namespace Testing
+}  // namespace Tessera
