@@ -157,14 +157,15 @@ void add_problem(CLI::App& app, BenchOptions& o, Texts& t) {
   app.add_option("--op", o.op, summary)->check(CLI::IsMember(names));
   app.add_option("--matrix", o.matrices, "FILE.mtx[.gz] or gen:NAME[:key=value...]; several are allowed (--list)")
       ->default_str("");
-  app.add_option("--precision", t.precisions, "fp64, fp32, tf32 (spmm), fp16, bf16; several with commas")
+  app.add_option("--precision", t.precisions, "fp64, fp32, tf32 (spmm, sddmm), fp16, bf16; several with commas")
       ->delimiter(',')
       ->default_str("fp64");
   app.add_option("--y-type", t.y_type, "y (spmm: C) of fp16 and bf16: float, or same as the operands")
       ->check(CLI::IsMember(Names{"float", "same"}));
   app.add_option("--offset-bits", o.offset_bits, "Width of CSR offsets: 32, 64 (FP64, FP32), or 0: by the entries")
       ->check(CLI::IsMember(std::vector<int>{0, 32, 64}));
-  app.add_option("--columns", t.columns, "Columns of B and C (spmm); several with commas, each is measured")
+  app.add_option("--columns,--inner,--k", t.columns,
+                 "Columns of B and C (spmm), of X and Y (sddmm: K); several with commas, each is measured")
       ->delimiter(',')
       ->default_str("32,64,128,256, or those of --x");
   app.add_option("--layout", t.layout, "Of B and C (spmm)")->check(CLI::IsMember(Names{"right", "left"}));
@@ -202,7 +203,8 @@ void add_measuring(CLI::App& app, BenchOptions& o, Texts& t) {
   app.add_option("--budget", o.budget, "Seconds after which a case stops repeating")->check(CLI::PositiveNumber);
   app.add_flag("--cold", o.cold, "Also time single runs after the caches were overwritten");
   app.add_flag("--ceiling", o.ceiling, "Measure the streaming read rate first");
-  app.add_option("--x", o.x, "Matrix Market vector x (spmm: array B, any number of columns) instead of seeded values");
+  app.add_option("--x", o.x,
+                 "Matrix Market vector x (spmm: array B, sddmm: X; any number of columns) instead of seeded values");
   app.add_option("--y", o.y, "Matrix Market vector y (spmm: array C) on entry, read if beta is not 0");
   app.add_option("--write-result", o.write_result, "Write y (spmm: C); several results get suffixes");
   app.add_option("--write-operands", o.write_operands,

@@ -9,6 +9,7 @@ const std::vector<Operation>& operations() {
   static const std::vector<Operation> table = {
       spmv_operation(),
       spmm_operation(),
+      sddmm_operation(),
       read_operation(),
   };
   return table;

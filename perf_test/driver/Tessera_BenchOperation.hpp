@@ -36,6 +36,7 @@ const Operation& find_operation(const std::string& name);
 /// Of the folders of their names.
 Operation spmv_operation();
 Operation spmm_operation();
+Operation sddmm_operation();
 Operation read_operation();
 
 }  // namespace Bench

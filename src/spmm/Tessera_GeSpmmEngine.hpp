@@ -8,9 +8,9 @@
 
 #include "Tessera_Statistics.hpp"
 #include "backends/interface/Tessera_CompactB.hpp"
+#include "core/Tessera_PlanScratch.hpp"
 #include "spmm/Tessera_GeSpmm.hpp"
 #include "spmm/Tessera_SpmmChecks.hpp"
-#include "core/Tessera_PlanScratch.hpp"
 
 namespace Tessera {
 namespace Impl {

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#include "sddmm/Tessera_BenchSddmmPlan.hpp"
+
+namespace Tessera {
+namespace Bench {
+System sddmm_plan_fp32(const SddmmOperands& o, const SddmmOptions& options) { return sddmm_plan_of<float>(o, options); }
+}  // namespace Bench
+}  // namespace Tessera
