@@ -264,11 +264,11 @@ ElementType result_type(Precision precision, const BenchOptions& options) {
   return bytes_of(type) == 2 && !options.y_as_operand ? ElementType::Float : type;
 }
 
-CsrOperand make_csr(const Job& job, Precision precision, double& scale) {
+CsrOperand make_csr(const Job& job, Precision precision, double& scale, bool values_read) {
   const auto& csr = job.matrix.csr;
   job.report.progress(std::string(to_string(precision)) + " operands");
   // The product is unchanged: alpha takes back what the values were multiplied with.
-  scale = fitting_scale(csr.values, precision);
+  scale = values_read ? fitting_scale(csr.values, precision) : 1;
   if (scale != 1) {
     job.report.note("values do not fit " + std::string(to_string(precision)) + " and are multiplied by 2^" +
                     std::to_string(std::ilogb(scale)) + ", alpha by its inverse");

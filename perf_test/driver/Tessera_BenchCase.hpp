@@ -75,7 +75,8 @@ struct Job {
 
 /// The matrix in this precision on the device. Values that do not fit are scaled, and the report says so.
 /// @param scale  is set to the power of two that they were multiplied with; alpha has to take it back
-CsrOperand make_csr(const Job& job, Precision precision, double& scale);
+/// @param values_read  false: the operation takes the pattern alone, and no value has to fit
+CsrOperand make_csr(const Job& job, Precision precision, double& scale, bool values_read = true);
 
 /// Times and verifies all that is asked for.
 void run_case(const Job& job, Precision precision, Product& product);

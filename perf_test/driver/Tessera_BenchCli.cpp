@@ -160,14 +160,14 @@ void add_problem(CLI::App& app, BenchOptions& o, Texts& t) {
   app.add_option("--precision", t.precisions, "fp64, fp32, tf32 (spmm, sddmm), fp16, bf16; several with commas")
       ->delimiter(',')
       ->default_str("fp64");
-  app.add_option("--y-type", t.y_type, "y (spmm: C) of fp16 and bf16: float, or same as the operands")
+  app.add_option("--y-type", t.y_type, "y (spmm: C, sddmm: P) of fp16 and bf16: float, or same as the operands")
       ->check(CLI::IsMember(Names{"float", "same"}));
   app.add_option("--offset-bits", o.offset_bits, "Width of CSR offsets: 32, 64 (FP64, FP32), or 0: by the entries")
       ->check(CLI::IsMember(std::vector<int>{0, 32, 64}));
   app.add_option("--columns,--inner,--k", t.columns,
                  "Columns of B and C (spmm), of X and Y (sddmm: K); several with commas, each is measured")
       ->delimiter(',')
-      ->default_str("32,64,128,256, or those of --x");
+      ->default_str("32,64,128,256 (sddmm: 32,128), or those of --x");
   app.add_option("--layout", t.layout, "Of B and C (spmm)")->check(CLI::IsMember(Names{"right", "left"}));
   app.add_option("--alpha", o.alpha, "See --op");
   app.add_option("--beta", o.beta, "See --op; not 0: y (C) starts with seeded values or those of --y");
@@ -205,10 +205,14 @@ void add_measuring(CLI::App& app, BenchOptions& o, Texts& t) {
   app.add_flag("--ceiling", o.ceiling, "Measure the streaming read rate first");
   app.add_option("--x", o.x,
                  "Matrix Market vector x (spmm: array B, sddmm: X; any number of columns) instead of seeded values");
-  app.add_option("--y", o.y, "Matrix Market vector y (spmm: array C) on entry, read if beta is not 0");
-  app.add_option("--write-result", o.write_result, "Write y (spmm: C); several results get suffixes");
-  app.add_option("--write-operands", o.write_operands,
-                 "Write A.mtx, x.mtx and y.mtx (spmm: B.mtx and C.mtx) into this folder; y and C if beta is not 0");
+  app.add_option(
+      "--y", o.y,
+      "Matrix Market vector y (spmm: array C) on entry, read if beta is not 0 (sddmm: array Y, always read)");
+  app.add_option("--write-result", o.write_result, "Write y (spmm: C, sddmm: P); several results get suffixes");
+  app.add_option(
+      "--write-operands", o.write_operands,
+      "Write A.mtx, x.mtx and y.mtx (spmm: B.mtx and C.mtx, sddmm: X.mtx and Y.mtx) into this folder; y and C "
+      "if beta is not 0");
   app.add_option("--json", o.json, "Write all records");
   app.add_option("--csv", o.csv, "Write all records, row classes apart");
   app.add_flag("--quiet", o.quiet, "Print failures only, and the summary of several matrices");

@@ -48,8 +48,10 @@ std::vector<SddmmVariant> variants_of(const BenchOptions& options, Precision pre
       add(parse_sddmm_algorithm(name), true);
       continue;
     }
-    // What needs no set-up is slow on devices: there the rows of the backend are the plain kernel.
-    if (!tf32 && (host || b == Backend::Reference)) add(SddmmAlgorithm::Csr, false);
+    // What needs no set-up is slow on devices: there the rows of the backend are the plain kernel. It runs on no
+    // matrix-unit backend, so that those who ask for one do not get it beside.
+    const bool portable = b == Backend::Auto || b == Backend::Kokkos;
+    if (!tf32 && ((host && portable) || b == Backend::Reference)) add(SddmmAlgorithm::Csr, false);
     if (b != Backend::Reference && (unit || !tf32)) add(SddmmAlgorithm::Rows, false);
     if (unit) add(SddmmAlgorithm::Panels, false);
     if (b == Backend::Auto) add(SddmmAlgorithm::Auto, false);
@@ -71,7 +73,7 @@ class SddmmProduct final : public Product {
         precision_(precision),
         variants_(variants_of(job.options, precision)) {
     double scale = 1;
-    o_.S = make_csr(job, precision, scale);
+    o_.S = make_csr(job, precision, scale, false);
     o_.p_type = result_type(precision, options_);
     o_.alpha = options_.alpha;
     o_.beta = options_.beta;
@@ -212,6 +214,7 @@ void write_factors(const BenchOptions& options, const BenchMatrix& matrix, const
 void bench_sddmm(const Job& all) {
   const BenchMatrix& matrix = all.matrix;
   BenchOptions options = all.options;
+  if (!options.columns_given) options.columns = {32, 128};
   const Factors factors = load_factors(options, matrix);
   const Job job = {options, matrix, all.report};
   if (!options.write_operands.empty()) write_factors(options, matrix, factors);

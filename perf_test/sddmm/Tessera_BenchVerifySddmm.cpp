@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#include <cmath>
 #include <cstdio>
 
 #include "Tessera_Compat.hpp"
@@ -71,11 +70,7 @@ struct SddmmCheck {
   }
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t e, Reducer::value_type& worst) const {
     const Number n = number(e);
-    const double error = magnitude_of(n.actual - n.expected);
-    const double r = error == 0           ? 0
-                     : error <= n.bound   ? error / n.bound
-                     : error - error == 0 ? error / n.bound
-                                          : HUGE_VAL;
+    const double r = error_ratio(n.actual, n.expected, n.bound, P.type);
     if (r > worst.val) {
       worst.val = r;
       worst.loc = e;

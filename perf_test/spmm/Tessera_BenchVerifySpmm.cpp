@@ -43,7 +43,6 @@ struct SpmmCheck {
   SpmmRounding rounding;
 
   KOKKOS_INLINE_FUNCTION static double magnitude_of(double v) { return v < 0 ? -v : v; }
-  KOKKOS_INLINE_FUNCTION static bool finite(double v) { return v - v == 0; }
   KOKKOS_INLINE_FUNCTION double raised(double v) const {
     const double m = magnitude_of(v);
     return m < rounding.operand_floor ? rounding.operand_floor : m;
@@ -75,22 +74,9 @@ struct SpmmCheck {
                 terms * rounding.tiny + rounding.store_tiny};
   }
 
-  /// @return infinity for what no bound allows
-  KOKKOS_INLINE_FUNCTION double ratio(const Element& e) const {
-    if (e.expected != e.expected) return e.actual != e.actual ? 0 : HUGE_VAL;
-    if (e.actual != e.actual) return HUGE_VAL;
-    if (!finite(e.expected)) return e.actual == e.expected ? 0 : HUGE_VAL;
-    if (!finite(e.actual)) {
-      // Right where something inside the bound overflows in the type of C.
-      const double largest = e.actual > 0 ? e.expected + e.bound : e.expected - e.bound;
-      return rounded(largest, C.type) == e.actual ? 0 : HUGE_VAL;
-    }
-    const double error = magnitude_of(e.actual - e.expected);
-    return error == 0 ? 0 : error / e.bound;
-  }
-
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t idx, Reducer::value_type& worst) const {
-    const double r = ratio(element(idx));
+    const Element e = element(idx);
+    const double r = error_ratio(e.actual, e.expected, e.bound, C.type);
     if (r > worst.val) {
       worst.val = r;
       worst.loc = idx;

@@ -3,6 +3,7 @@
 #ifndef TESSERA_BENCH_VERIFY_SPMM_HPP
 #define TESSERA_BENCH_VERIFY_SPMM_HPP
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -41,6 +42,19 @@ struct SpmmRounding {
   /// @param operand  type of A and B as stored   @param result  of C   @param kernel  as the record names it
   static SpmmRounding of(Precision precision, ElementType operand, ElementType result, const std::string& kernel);
 };
+
+/// Error over bound of one number in a result of this type; infinity for what no bound allows.
+KOKKOS_INLINE_FUNCTION double error_ratio(double actual, double expected, double bound, ElementType type) {
+  if (expected != expected) return actual != actual ? 0 : HUGE_VAL;
+  if (actual != actual) return HUGE_VAL;
+  if (expected - expected != 0) return actual == expected ? 0 : HUGE_VAL;
+  if (actual - actual != 0) {
+    // Right where something inside the bound overflows in the type of the result.
+    return rounded(actual > 0 ? expected + bound : expected - bound, type) == actual ? 0 : HUGE_VAL;
+  }
+  const double error = actual < expected ? expected - actual : actual - expected;
+  return error == 0 ? 0 : error / bound;
+}
 
 /// The error of every element of C over its bound. With k entries in row i, magnitude m = |alpha| (|A||B|)_ij +
 /// |beta C0_ij| and u the unit roundoffs of the kernel's sums and of double together (Reference::spmv_bound has the
