@@ -16,21 +16,27 @@ namespace Tessera {
 namespace Impl {
 
 /// What decides: from so many entries per fetched row of Y in windows of 8 rows on, panels were the faster on an H200
-/// (perf_test/notes/sddmm.md). A unit of a panel costs about the same however short K is, so short K asks for denser
-/// windows, all the more where rows are long and Rows hardly reads X; Rows converts every 16-bit number, units none;
-/// FP32 costs three products.
-inline double least_sddmm_density(const SpmmFeatures& f, std::int64_t inner, Precision precision) {
-  const bool brief = inner <= 48, narrow = precision == Precision::FP16 || precision == Precision::BF16;
-  if (precision == Precision::FP64) return 2.0;
-  if (brief && f.mean >= 256) return 1.9;
-  if (narrow) return brief ? 1.45 : 1.08;
-  if (brief) return precision == Precision::TF32 ? 1.5 : 2.0;
-  return 1.65;
+/// (perf_test/notes/sddmm.md), by the bytes of a row of X or Y. A unit of a panel costs about the same however short
+/// its rows are, so short ones ask for denser windows; up to 256 bytes the rows of X stay in registers; Rows converts
+/// every 16-bit number, units none; FP32 costs three products.
+inline double least_sddmm_density(std::int64_t inner, Precision precision) {
+  const std::int64_t bytes = inner * bytes_of(precision);
+  switch (precision) {
+    case Precision::FP16:
+    case Precision::BF16:
+      return bytes <= 64 ? 1.85 : bytes <= 128 ? 1.25 : bytes <= 256 ? 1.05 : 1.2;
+    case Precision::TF32:
+      return bytes <= 128 ? 1.85 : bytes <= 256 ? 1.25 : 1.65;
+    case Precision::FP32:
+      return bytes <= 256 ? 1.85 : 1.65;
+    default:
+      return bytes <= 512 ? 1.85 : 1.65;
+  }
 }
 
 /// Fills choice.candidates, best first, and decides. Costs are in gathered rows of Y.
 inline void predict_sddmm(SddmmChoice& c, const SpmmFeatures& f, const SddmmOptions& options) {
-  const double nnz = static_cast<double>(f.nnz), least = least_sddmm_density(f, options.inner_hint, c.precision);
+  const double nnz = static_cast<double>(f.nnz), least = least_sddmm_density(options.inner_hint, c.precision);
   c.candidates = {{SddmmAlgorithm::Panels, least * nnz / (f.g8 > 0 ? f.g8 : 1)}, {SddmmAlgorithm::Rows, nnz}};
   std::stable_sort(c.candidates.begin(), c.candidates.end(),
                    [](const SddmmCandidate& a, const SddmmCandidate& b) { return a.cost < b.cost; });
