@@ -32,8 +32,8 @@ struct SddmmFactor {
 };
 template <class T>
 struct SddmmInput {
-  SddmmFactor<T> x, y;  ///< m x K, n x K
-  std::int64_t heads = 1;
+  SddmmFactor<T> x, y;                  ///< m x K, n x K
+  std::int64_t heads = 1, y_heads = 1;  ///< of X, and of Y, which has to have as many
 };
 template <class T>
 struct SddmmOutput {
@@ -69,7 +69,10 @@ SddmmInput<typename X::non_const_value_type> sddmm_input(const X& x, const Y& y,
   SddmmInput<typename X::non_const_value_type> in;
   in.x = sddmm_factor(x, false);
   in.y = sddmm_factor(y, op_y != Op::NoTrans);
-  if (Compat::view_rank<X> == 3) in.heads = static_cast<std::int64_t>(x.extent(0));
+  if (Compat::view_rank<X> == 3) {
+    in.heads = static_cast<std::int64_t>(x.extent(0));
+    in.y_heads = static_cast<std::int64_t>(y.extent(0));
+  }
   return in;
 }
 template <class P>
@@ -122,13 +125,14 @@ void check_sddmm_extents(const Csr& S, const SddmmInput<T>& in, const SddmmOutpu
   const auto rows = static_cast<std::int64_t>(S.rows()), cols = static_cast<std::int64_t>(S.cols());
   const auto nnz = static_cast<std::int64_t>(S.nnz());
   const Dense<const T>&x = in.x.matrix, &y = in.y.matrix;
-  const bool fits =
-      x.rows == rows && y.rows == cols && x.columns == y.columns && out.nnz == nnz && out.heads == in.heads;
+  const bool fits = x.rows == rows && y.rows == cols && x.columns == y.columns && out.nnz == nnz &&
+                    out.heads == in.heads && in.y_heads == in.heads;
   require<DimensionMismatch>(fits, [&] {
     const auto size = [](std::int64_t m, std::int64_t n) { return std::to_string(m) + " x " + std::to_string(n); };
     return "sddmm: the pattern is " + size(rows, cols) + " with " + std::to_string(nnz) + " entries, X is " +
            size(x.rows, x.columns) + ", Y is " + size(y.rows, y.columns) + ", P has " + std::to_string(out.nnz) +
-           " numbers; " + std::to_string(in.heads) + " heads of X, " + std::to_string(out.heads) + " of P";
+           " numbers; " + std::to_string(in.heads) + " heads of X, " + std::to_string(in.y_heads) + " of Y, " +
+           std::to_string(out.heads) + " of P";
   });
   require<InvalidArgument>(!sddmm_overlap(in.x, in.heads, out) && !sddmm_overlap(in.y, in.heads, out),
                            [] { return std::string("sddmm: P must not overlap X or Y"); });

@@ -4,8 +4,11 @@
 #define TESSERA_SDDMM_SDDMM_RULES_HPP
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <limits>
 
+#include "backends/interface/Tessera_SddmmArgs.hpp"
 #include "features/Tessera_SpmmFeatures.hpp"
 #include "sddmm/Tessera_SelectSddmm.hpp"
 
@@ -37,7 +40,12 @@ inline double least_sddmm_density(std::int64_t inner, Precision precision) {
 /// Fills choice.candidates, best first, and decides. Costs are in gathered rows of Y.
 inline void predict_sddmm(SddmmChoice& c, const SpmmFeatures& f, const SddmmOptions& options) {
   const double nnz = static_cast<double>(f.nnz), least = least_sddmm_density(options.inner_hint, c.precision);
-  c.candidates = {{SddmmAlgorithm::Panels, least * nnz / (f.g8 > 0 ? f.g8 : 1)}, {SddmmAlgorithm::Rows, nnz}};
+  c.candidates.clear();
+  // Units count entries in 32 bits.
+  if (f.nnz < std::numeric_limits<std::uint32_t>::max() && f.rows < 8 * SddmmUnit::most_windows) {
+    c.candidates.push_back({SddmmAlgorithm::Panels, least * nnz / (f.g8 > 0 ? f.g8 : 1)});
+  }
+  c.candidates.push_back({SddmmAlgorithm::Rows, nnz});
   std::stable_sort(c.candidates.begin(), c.candidates.end(),
                    [](const SddmmCandidate& a, const SddmmCandidate& b) { return a.cost < b.cost; });
   c.algorithm = c.candidates[0].algorithm;

@@ -64,6 +64,9 @@ TEST_F(BadSddmmCalls, Extents) {
   const Kokkos::View<double***, Kokkos::LayoutRight, DeviceOf<Exec>> xs("x", 2, rows, 5), ys("y", 2, cols, 5);
   const Dense<double> three("p", 3, nnz);
   expect<DimensionMismatch>({"2 heads", "3"}, [&] { plan.apply(Exec(), Op::NoTrans, 1, xs, ys, 0, three); });
+  const Kokkos::View<double***, Kokkos::LayoutRight, DeviceOf<Exec>> one_y("y", 1, cols, 5);
+  const Dense<double> two("p", 2, nnz);
+  expect<DimensionMismatch>({"2 heads", "1 of Y"}, [&] { plan.apply(Exec(), Op::NoTrans, 1, xs, one_y, 0, two); });
 }
 TEST_F(BadSddmmCalls, Overlap) {
   const Kokkos::View<double*, DeviceOf<Exec>> all("all", rows * 5 + nnz);

@@ -134,6 +134,18 @@ TEST_F(SddmmChoices, PanelsFallBackToRowsWithoutMatrixUnits) {
   EXPECT_EQ(s.algorithm, "rows");
   EXPECT_TRUE(s.fallback_taken);
 }
+// More entries than units can count go by rows, whatever they share.
+TEST(SddmmRules, HugePatternsGoByRows) {
+  SpmmFeatures f;
+  f.rows = f.cols = 1000000;
+  f.nnz = std::int64_t{5} << 30;
+  f.g8 = 8;
+  Impl::SddmmChoice choice;
+  choice.precision = Precision::FP16;
+  Impl::predict_sddmm(choice, f, {});
+  EXPECT_EQ(choice.algorithm, SddmmAlgorithm::Rows);
+  EXPECT_EQ(choice.candidates.size(), 1u);
+}
 // More sharing of columns never turns Panels into Rows.
 TEST(SddmmRules, MoreSharingMeansPanels) {
   for (const Precision precision : {Precision::FP64, Precision::FP32, Precision::TF32, Precision::FP16}) {
