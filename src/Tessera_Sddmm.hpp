@@ -73,9 +73,9 @@ class SddmmPlan {
   /// factor of a product X Y has it. P overlaps neither X nor Y. alpha and beta are host scalars; beta == 0 overwrites
   /// P, NaN included; alpha == 0 reads neither X nor Y. Asynchronous on `space`: one kernel launch, one more for X and
   /// for Y (for each of their heads) if their rows are not contiguous words of sixteen bytes, and for P if it is not
-  /// contiguous. On the Kokkos backend one launch per head. An infinite or
-  /// undefined number in a row of X or Y reaches only the entries that use this row. No allocation and no wait once an
-  /// apply of the same shapes and layouts was made; can be captured in a graph then.
+  /// contiguous; on the Kokkos backend one launch per head. An infinite or undefined number in a row of X or Y reaches
+  /// only the entries that use this row. No allocation and no wait once an apply of the same shapes and layouts was
+  /// made; can be captured in a graph then.
   /// @throw DimensionMismatch, NotSupported (types), InvalidArgument (overlap), WorkspaceTooSmall, DeviceError
   template <class X, class Y, class P>
   void apply(const execution_space& space, Op op_y, double alpha, const X& x, const Y& y, double beta,
