@@ -20,7 +20,9 @@ struct SddmmDense {
   const void* x = nullptr;        ///< m x K
   const void* y = nullptr;        ///< n x K
   const void* scale = nullptr;    ///< S: a number per entry in CSR order; null: none
-  void* p = nullptr;              ///< a number per entry in CSR order
+  void* p = nullptr;              ///< a number per entry, in CSR order or where `slot` says
+  const void* slot = nullptr;     ///< place in P of each entry in CSR order; null: the same
+  bool wide_slots = false;        ///< places of 64 bits, else of 32
   std::int64_t ldx = 0, ldy = 0;  ///< elements from row to row
   std::int64_t words = 0;         ///< of a row of X and Y
   std::int64_t heads = 1;
@@ -37,7 +39,7 @@ struct alignas(8) SddmmGroup {
   std::uint32_t starts;  ///< bit e: entry e is the first one of its row; bit 0 is not set
 };
 
-/// Entries in CSR order, whatever their rows.
+/// Entries by rows, whatever these are.
 struct SddmmRowsArgs {
   Precision precision = Precision::FP32;
   std::int64_t nnz = 0;
@@ -45,39 +47,41 @@ struct SddmmRowsArgs {
   bool aligned = false;                  ///< columns begin at a multiple of sixteen bytes: set by the backend
   const SddmmGroup* groups = nullptr;    ///< one for every 32 entries, the last one for fewer
   const std::int32_t* row_of = nullptr;  ///< rows that have entries; null: all rows have
+  const std::uint32_t* entry_at = nullptr;  ///< place in CSR of each entry; null: the same
   SddmmDense dense;
 };
 
-/// A unit: column vectors of a window that one matrix instruction takes. The list of units takes neighbouring windows
-/// in turns: first units of eight windows, their second ones and so on, so that the waves of a thread block, which take
-/// neighbouring units, have windows of their own that use the same rows of Y at about the same time.
-struct alignas(8) SddmmUnit {
+/// A block: column vectors of a window that one matrix instruction takes, one per instruction height of the window. The
+/// list of blocks takes neighbouring windows in turns: first blocks of eight windows, their second ones and so on, so
+/// that the waves of a thread block, which take neighbouring blocks, have windows of their own that use the same rows
+/// of Y at about the same time.
+struct alignas(8) SddmmBlock {
   static constexpr int side_by_side = 8;  ///< windows that take turns
   static constexpr int window_bits = 28;
   static constexpr std::int64_t most_windows = std::int64_t{1} << window_bits;
   std::uint32_t window;  ///< and above its bits, how many column vectors there are, less one
-  std::uint32_t place;   ///< of its columns and rows
+  std::uint32_t first;   ///< place of its first column vector among the columns
 
   TESSERA_FUNCTION std::uint32_t window_index() const { return window & ((std::uint32_t{1} << window_bits) - 1); }
   TESSERA_FUNCTION int count() const { return static_cast<int>(window >> window_bits) + 1; }
 };
 
-/// A row of a unit: bit k is set where the row has an entry in column vector k; these entries are begin, begin + 1, ...
-struct alignas(8) SddmmUnitRow {
+/// A row of a block: bit k is set where the row has an entry in column vector k; these entries are begin, begin + 1, ...
+struct alignas(8) SddmmBlockRow {
   std::uint32_t begin, bits;
 };
 
 /// Windows of rows for matrix units.
 struct SddmmWindowArgs {
   Precision precision = Precision::FP16;
-  int window_rows = 0;  ///< of the instruction
-  std::int64_t rows = 0, units = 0;
-  const SddmmUnit* unit = nullptr;
-  const SddmmUnitRow* unit_rows = nullptr;  ///< [place][row of the window]
-  const std::int32_t* columns = nullptr;    ///< [place][column vector]
-  const std::int32_t* row_order = nullptr;  ///< row of X at each place in the windows; null: the same
-  const std::uint32_t* entry_at = nullptr;  ///< place in CSR of each entry as the units count them; null: the same
-  std::int64_t units_per_wave = 1;          ///< set by the backend
+  int window_rows = 0;  ///< of the instruction, or twice as many
+  std::int64_t rows = 0, blocks = 0;
+  const SddmmBlock* block = nullptr;
+  const SddmmBlockRow* block_rows = nullptr;  ///< [block][row of the window]
+  const std::int32_t* columns = nullptr;      ///< of the column vectors
+  const std::int32_t* row_order = nullptr;    ///< row of X at each place in the windows; null: the same
+  const std::uint32_t* entry_at = nullptr;    ///< place in CSR of each entry as the blocks count them; null: the same
+  std::int64_t blocks_per_wave = 1;           ///< set by the backend
   SddmmDense dense;
 };
 

@@ -10,8 +10,8 @@ namespace Tessera {
 
 /// What a matrix instruction takes at once; rows == 0: there is none.
 struct SddmmShape {
-  int rows = 0;     ///< of a window
-  int vectors = 0;  ///< column vectors of a unit
+  int rows = 0;     ///< of a window, which may also be twice as high
+  int vectors = 0;  ///< column vectors of a block
   const char* atom = "";
 };
 

@@ -13,6 +13,7 @@
 #include "core/Tessera_Arena.hpp"
 #include "core/Tessera_SegmentedSort.hpp"
 #include "features/Tessera_SpmmFeatures.hpp"
+#include "reorder/Tessera_GreedyRows.hpp"
 
 /// \file
 /// Orders of rows that bring rows of equal columns together, for formats that cut a matrix into windows of rows (panels
@@ -336,6 +337,18 @@ RowOrder<Pattern> choose_row_order(const Exec& space, const Pattern& A, int heig
   if (wanted == RowReordering::Clusters) {
     r.order = reorder::clustered_rows(space, A);
     r.note = "rows clustered, as asked for";
+    return r;
+  }
+  if (wanted == RowReordering::Greedy) {
+    const auto greedy = reorder::greedy_rows(A);
+    r.order = Compat::allocate<decltype(r.order)>(space, "Tessera::row order::greedy", greedy.order.size());
+    using Host = Kokkos::View<const std::int32_t*, Kokkos::LayoutLeft, Kokkos::HostSpace,
+                              Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+    Kokkos::deep_copy(r.order, Host(greedy.order.data(), greedy.order.size()));
+    char text[120];
+    std::snprintf(text, sizeof(text), "rows in %lld greedy clusters, joined at a similarity of %.2f, as asked for",
+                  static_cast<long long>(greedy.clusters), greedy.similarity);
+    r.note = text;
     return r;
   }
   if (A.nnz() == 0 || static_cast<std::int64_t>(A.rows()) <= height) {

@@ -10,8 +10,11 @@
 /// What of SDDMM is compiled once (core/Tessera_Compiled.hpp).
 
 #define TESSERA_SDDMM_PATTERN(Extern, Offset)                                                                         \
-  Extern template Experimental::WindowUnits<Compiled::Memory> window_units(                                           \
-      const Compiled::Exec&, const Compiled::Pattern<Offset>&, const SddmmShape&, Precision, const KernelTable*);     \
+  Extern template Experimental::WindowBlocks<Compiled::Memory> window_blocks(                                           \
+      const Compiled::Exec&, const Compiled::Pattern<Offset>&, const SddmmShape&, int, Precision, const KernelTable*); \
+  Extern template DenseColumns<Compiled::Pattern<Offset>> divide_by_columns(                                          \
+      const Compiled::Exec&, const Compiled::Pattern<Offset>&, int, int,                                              \
+      const WindowFunctors<Compiled::Pattern<Offset>>::Order&, const KernelTable*);                                   \
   Extern template SddmmGroups<Compiled::Memory> sddmm_groups(const Compiled::Exec&, const Compiled::Pattern<Offset>&, \
                                                              const KernelTable*);
 
@@ -39,6 +42,12 @@
 #ifdef TESSERA_COMPILED_PLANS
 namespace Tessera {
 namespace Impl {
+// SpMM's.
+extern template RowOrder<Compiled::Pattern<int>> choose_row_order(const Compiled::Exec&, const Compiled::Pattern<int>&,
+                                                                  int, RowReordering, const KernelTable*);
+extern template RowOrder<Compiled::Pattern<std::size_t>> choose_row_order(const Compiled::Exec&,
+                                                                          const Compiled::Pattern<std::size_t>&, int,
+                                                                          RowReordering, const KernelTable*);
 // clang-format off
 TESSERA_SDDMM_PATTERN(extern, int)
 TESSERA_SDDMM_PATTERN(extern, std::size_t)

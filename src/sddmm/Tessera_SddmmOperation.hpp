@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "core/Tessera_Plan.hpp"
+#include "sddmm/Tessera_SddmmBsmrEngine.hpp"
 #include "sddmm/Tessera_SddmmPanelEngine.hpp"
 #include "sddmm/Tessera_SddmmReferenceEngine.hpp"
 #include "sddmm/Tessera_SddmmRowsEngine.hpp"
@@ -26,7 +27,8 @@ struct SddmmOperation {
   using Algorithm = SddmmAlgorithm;
   using Choice = SddmmChoice;
   using Features = SpmmFeatures;
-  using Engine = std::variant<std::monostate, SddmmReferenceEngine<Csr>, SddmmRowsEngine<Csr>, SddmmPanelEngine<Csr>>;
+  using Engine = std::variant<std::monostate, SddmmReferenceEngine<Csr>, SddmmRowsEngine<Csr>, SddmmPanelEngine<Csr>,
+                              SddmmBsmrEngine<Csr>>;
   using Plan = PlanBody<SddmmOperation>;
   static constexpr const char* name = "sddmm";
   static constexpr const char* options_name = "SddmmOptions";
@@ -49,7 +51,9 @@ struct SddmmOperation {
     predict_sddmm(choice, *features, options);
   }
   static void make(Engine& engine, const Exec& space, const Csr& S, const Options& options, Choice& choice,
-                   Backend format_backend, const std::optional<Features>&);
+                   Backend format_backend, const std::optional<Features>& features);
+  static int window_height(const Exec& space, const Csr& S, const Options& options, Precision precision,
+                           const KernelTable& table, const std::optional<Features>& features);
   template <class T, class PT>
   static void apply(const Plan& plan, const Exec& space, double alpha, const SddmmInput<T>& in, double beta,
                     const SddmmOutput<PT>& out);
@@ -78,7 +82,7 @@ struct SddmmOperation {
 
 template <class Csr>
 void SddmmOperation<Csr>::make(Engine& engine, const Exec& space, const Csr& S, const Options& options, Choice& choice,
-                               Backend format_backend, const std::optional<Features>&) {
+                               Backend format_backend, const std::optional<Features>& features) {
   if (format_backend == Backend::Reference) {
     engine.template emplace<SddmmReferenceEngine<Csr>>(S, options.scale_by_values);
     return;
@@ -86,10 +90,32 @@ void SddmmOperation<Csr>::make(Engine& engine, const Exec& space, const Csr& S, 
   const KernelTable* table = format_backend == Backend::Kokkos ? nullptr : &kernel_table(format_backend);
   choice.backend = format_backend;
   if (choice.algorithm == Algorithm::Panels) {
-    engine.template emplace<SddmmPanelEngine<Csr>>(space, S, choice.precision, options, *table);
+    const int height = window_height(space, S, options, choice.precision, *table, features);
+    engine.template emplace<SddmmPanelEngine<Csr>>(space, S, choice.precision, height, options, *table);
+  } else if (choice.algorithm == Algorithm::Bsmr) {
+    const int height = options.window_height > 0 ? options.window_height : 2, given = options.bsmr.dense_from;
+    const int least = given > 0 ? given : sddmm_dense_from(options.inner_hint, choice.precision, height);
+    engine.template emplace<SddmmBsmrEngine<Csr>>(space, S, choice.precision, height, least, options, *table);
   } else {
     engine.template emplace<SddmmRowsEngine<Csr>>(space, S, choice.precision, options, table);
   }
+}
+
+/// As the caller wants it, or by what the pattern shares: from the features, or a sample of windows.
+template <class Csr>
+int SddmmOperation<Csr>::window_height(const Exec& space, const Csr& S, const Options& options, Precision precision,
+                                       const KernelTable& table, const std::optional<Features>& features) {
+  if (options.window_height > 0) return options.window_height;
+  const int rows = table.sddmm.shape(precision).rows;
+  if (S.nnz() == 0 || static_cast<std::int64_t>(S.rows()) <= rows) return 1;
+  if (features && rows <= 16) {
+    const double one = rows == 8 ? features->g8 : features->g16, two = rows == 8 ? features->g16 : features->g32;
+    return sddmm_window_height(options.inner_hint, precision, one, two);
+  }
+  const auto pattern = pattern_of(S);
+  const double one = fetched_share(space, pattern, rows, {}, &table),
+               two = fetched_share(space, pattern, 2 * rows, {}, &table);
+  return sddmm_window_height(options.inner_hint, precision, 1 / one, 1 / two);
 }
 
 template <class Csr>
@@ -99,7 +125,7 @@ void SddmmOperation<Csr>::apply(const Plan& plan, const Exec& space, double alph
   // Whether some precision's kernels of a backend take these elements, so that others are not compiled for them.
   constexpr bool possible = std::is_same_v<T, PT> || (sizeof(T) == 2 && std::is_same_v<PT, float>);
   const Choice& choice = plan.choice();
-  const bool panels = choice.algorithm == Algorithm::Panels;
+  const bool panels = choice.algorithm == Algorithm::Panels || choice.algorithm == Algorithm::Bsmr;
   // Auto takes every combination of types: those that no unit multiplies go entry by entry.
   const bool other = panels && plan.automatic() && plan.natural() && !sddmm_fits_backend<T, PT>(choice.precision);
   // Also where no kernel of a backend will run: what is accepted must not depend on alpha.
@@ -113,7 +139,8 @@ void SddmmOperation<Csr>::apply(const Plan& plan, const Exec& space, double alph
   if (other) return sddmm_rows(space, alpha, plan.csr(), plan.options().scale_by_values, in, beta, out);
   with_engine(plan.engine(), [&](const auto& engine) {
     using E = std::decay_t<decltype(engine)>;
-    if constexpr (!std::is_same_v<E, SddmmPanelEngine<Csr>> || possible) engine.apply(space, alpha, in, beta, out);
+    constexpr bool units = std::is_same_v<E, SddmmPanelEngine<Csr>> || std::is_same_v<E, SddmmBsmrEngine<Csr>>;
+    if constexpr (!units || possible) engine.apply(space, alpha, in, beta, out);
   });
 }
 

@@ -10,9 +10,16 @@
 namespace Tessera {
 
 /// Rows: entry by entry on CUDA cores or CPUs, equal numbers of entries per wave. Panels: windows of rows on matrix
-/// units, rows of Y read once per window, swapped and transposed as in FlashSparse [Shi et al., PPoPP'25]. Csr: Rows
-/// without any set-up.
-enum class SddmmAlgorithm { Auto, Panels, Rows, Csr };
+/// units, rows of Y read once per window, swapped and transposed as in FlashSparse [Shi et al., PPoPP'25]. Bsmr: rows
+/// of similar columns put together, columns that are dense in a window of them as Panels, the other entries as Rows
+/// [BSMR-SDDMM]. Csr: Rows without any set-up. Auto takes Panels, Rows or Csr.
+enum class SddmmAlgorithm { Auto, Panels, Rows, Bsmr, Csr };
+
+/// Parameters of SddmmAlgorithm::Bsmr.
+struct BsmrOptions {
+  RowReordering reordering = RowReordering::Auto;  ///< how rows are put together
+  int dense_from = 0;  ///< entries of a column in a window from which it is dense; 0: by K and the precision
+};
 
 /// What a caller may choose of an SddmmPlan; members that SpmmOptions has as well mean the same.
 struct SddmmOptions {
@@ -23,9 +30,11 @@ struct SddmmOptions {
   Reuse reuse = Reuse::Many;                        ///< Once: no set-up
   bool scale_by_values = false;                     ///< multiply by S, the numbers of the matrix
   int inner_hint = 64;                              ///< K that applies will mostly have
+  int window_height = 0;                            ///< of Panels and Bsmr, in instructions: 1 or 2; 0: by the pattern
   bool updatable = true;                            ///< update_values may be called
   bool fallback = true;                             ///< false: NotSupported instead of another algorithm
   Workspace workspace{};                            ///< instead of scratch of the plan's own
+  BsmrOptions bsmr{};                               ///< where Bsmr was asked for
 };
 
 /// See to_string(SpmvAlgorithm).
@@ -37,6 +46,8 @@ inline const char* to_string(SddmmAlgorithm a) {
       return "panels";
     case SddmmAlgorithm::Rows:
       return "rows";
+    case SddmmAlgorithm::Bsmr:
+      return "bsmr";
     case SddmmAlgorithm::Csr:
       return "csr";
   }
@@ -45,7 +56,7 @@ inline const char* to_string(SddmmAlgorithm a) {
 /// See parse_spmv_algorithm.
 inline SddmmAlgorithm parse_sddmm_algorithm(const std::string& name) {
   constexpr SddmmAlgorithm all[] = {SddmmAlgorithm::Auto, SddmmAlgorithm::Panels, SddmmAlgorithm::Rows,
-                                    SddmmAlgorithm::Csr};
+                                    SddmmAlgorithm::Bsmr, SddmmAlgorithm::Csr};
   return Impl::parse_enum(name, all, "SDDMM algorithm");
 }
 

@@ -4,7 +4,7 @@
 #define TESSERA_SDDMM_SDDMM_PANEL_ENGINE_HPP
 
 #include "Tessera_Statistics.hpp"
-#include "formats/windows/Tessera_WindowUnits.hpp"
+#include "formats/windows/Tessera_WindowBlocks.hpp"
 #include "sddmm/Tessera_SddmmOperands.hpp"
 #include "sddmm/Tessera_SddmmOptions.hpp"
 
@@ -18,16 +18,17 @@ class SddmmPanelEngine {
   using Exec = typename Csr::execution_space;
   using Memory = typename Csr::memory_space;
 
-  SddmmPanelEngine(const Exec& space, const Csr& S, Precision precision, const SddmmOptions& options,
+  /// height: of windows, in instructions.
+  SddmmPanelEngine(const Exec& space, const Csr& S, Precision precision, int height, const SddmmOptions& options,
                    const KernelTable& backend)
       : csr_(S),
         scaled_(options.scale_by_values),
         backend_(&backend),
-        format_(window_units(space, pattern_of(S), backend.sddmm.shape(precision), precision, &backend)) {
+        format_(window_blocks(space, pattern_of(S), backend.sddmm.shape(precision), height, precision, &backend)) {
     scratch_.set_up(&backend, options.workspace);
   }
 
-  const Experimental::WindowUnits<Memory>& format() const { return format_; }
+  const Experimental::WindowBlocks<Memory>& format() const { return format_; }
   std::size_t format_bytes() const { return format_.format_bytes(); }
   std::size_t workspace_bytes(std::int64_t inner) const {
     return sddmm_operand_bytes(format_.precision, format_.rows, format_.cols, format_.nnz, inner);
@@ -55,14 +56,14 @@ class SddmmPanelEngine {
     s.format_bytes = format_.format_bytes();
     s.classes = {{"windows", format_.windows, s.nnz},
                  {"vectors", format_.column_vectors, s.nnz},
-                 {"units", format_.units, s.nnz}};
+                 {"blocks", format_.blocks, s.nnz}};
   }
 
  private:
   Csr csr_;
   bool scaled_;
   const KernelTable* backend_;
-  Experimental::WindowUnits<Memory> format_;
+  Experimental::WindowBlocks<Memory> format_;
   PlanScratch<Exec, Memory> scratch_;
 };
 

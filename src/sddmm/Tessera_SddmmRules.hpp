@@ -4,6 +4,7 @@
 #define TESSERA_SDDMM_SDDMM_RULES_HPP
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <limits>
@@ -19,8 +20,8 @@ namespace Tessera {
 namespace Impl {
 
 /// What decides: from so many entries per fetched row of Y in windows of 8 rows on, panels were the faster on an H200
-/// (perf_test/notes/sddmm.md), by the bytes of a row of X or Y. A unit of a panel costs about the same however short
-/// its rows are, so short ones ask for denser windows; up to 256 bytes the rows of X stay in registers; Rows converts
+/// (perf_test/notes/sddmm.md), by the bytes of a row of X or Y. A block costs about the same however short its
+/// rows are, so short ones ask for denser windows; up to 256 bytes the rows of X stay in registers; Rows converts
 /// every 16-bit number, units none; FP32 costs three products.
 inline double least_sddmm_density(std::int64_t inner, Precision precision) {
   const std::int64_t bytes = inner * bytes_of(precision);
@@ -37,12 +38,26 @@ inline double least_sddmm_density(std::int64_t inner, Precision precision) {
   }
 }
 
+/// Instructions that a window of Panels is high, by the entries per fetched row of Y in windows of one and of two: two
+/// halve the loads of Y and need twice the registers for X, which pays for rows of 128 bytes of 32-bit numbers, and
+/// elsewhere only where the windows share much more.
+inline int sddmm_window_height(std::int64_t inner, Precision precision, double one, double two) {
+  const std::int64_t bytes = inner * bytes_of(precision);
+  if (precision == Precision::TF32 && bytes == 128) return two >= 1.05 * one ? 2 : 1;
+  return bytes <= 256 && two >= 1.55 * one ? 2 : 1;
+}
+
+/// Entries of a column in a window of `height` instructions from which SddmmAlgorithm::Bsmr calls it dense.
+inline int sddmm_dense_from(std::int64_t inner, Precision precision, int height) {
+  return static_cast<int>(std::ceil(least_sddmm_density(inner, precision) * (height == 2 ? 1.2 : 1)));
+}
+
 /// Fills choice.candidates, best first, and decides. Costs are in gathered rows of Y.
 inline void predict_sddmm(SddmmChoice& c, const SpmmFeatures& f, const SddmmOptions& options) {
   const double nnz = static_cast<double>(f.nnz), least = least_sddmm_density(options.inner_hint, c.precision);
   c.candidates.clear();
-  // Units count entries in 32 bits.
-  if (f.nnz < std::numeric_limits<std::uint32_t>::max() && f.rows < 8 * SddmmUnit::most_windows) {
+  // Blocks count entries in 32 bits.
+  if (f.nnz < std::numeric_limits<std::uint32_t>::max() && f.rows < 8 * SddmmBlock::most_windows) {
     c.candidates.push_back({SddmmAlgorithm::Panels, least * nnz / (f.g8 > 0 ? f.g8 : 1)});
   }
   c.candidates.push_back({SddmmAlgorithm::Rows, nnz});

@@ -35,6 +35,12 @@ class SddmmSelection {
     require<InvalidArgument>(options.inner_hint >= 0, [&] {
       return "SddmmOptions::inner_hint must not be negative, is " + std::to_string(options.inner_hint);
     });
+    require<InvalidArgument>(options.window_height >= 0 && options.window_height <= 2, [&] {
+      return "SddmmOptions::window_height must be 1 or 2, or 0, is " + std::to_string(options.window_height);
+    });
+    require<InvalidArgument>(options.bsmr.dense_from >= 0, [&] {
+      return "BsmrOptions::dense_from must not be negative, is " + std::to_string(options.bsmr.dense_from);
+    });
     choice_.precision = precision_of(options.compute, natural_);
     choice_.device = Exec::name();
     asked_ = options.algorithm != SddmmAlgorithm::Auto ? options.algorithm : forced_sddmm_algorithm();
@@ -45,12 +51,12 @@ class SddmmSelection {
   SddmmChoice choose() {
     place_.check_place();
     if (place_.forced() == Backend::Reference) {
-      const bool other = asked_ == SddmmAlgorithm::Panels;
+      const bool other = asked_ == SddmmAlgorithm::Panels || asked_ == SddmmAlgorithm::Bsmr;
       return straight(SddmmAlgorithm::Csr, "plain loops were asked for", other);
     }
     if (asked_ == SddmmAlgorithm::Csr) return straight(asked_, "the CSR kernel was asked for", false);
     if (asked_ == SddmmAlgorithm::Rows) return rows("Rows was asked for", false);
-    if (asked_ == SddmmAlgorithm::Panels) return panels();
+    if (asked_ == SddmmAlgorithm::Panels || asked_ == SddmmAlgorithm::Bsmr) return windows();
     return automatic();
   }
 
@@ -85,16 +91,18 @@ class SddmmSelection {
     choice_.fallback = fallback;
     return choice_;
   }
-  SddmmChoice panels() {
+  /// Panels or Bsmr.
+  SddmmChoice windows() {
+    const std::string name = asked_ == SddmmAlgorithm::Panels ? "Panels" : "Bsmr";
     if (place_.forced() == Backend::Kokkos) {
-      return rows("Panels needs a matrix-unit backend, Kokkos was asked for; Rows instead", true);
+      return rows(name + " needs a matrix-unit backend, Kokkos was asked for; Rows instead", true);
     }
     const std::string fault = place_.why_not();
-    if (!fault.empty()) return rows(fault + "; Rows instead of Panels", true);
+    if (!fault.empty()) return rows(fault + "; Rows instead of " + name, true);
     if (!own_panels()) {
-      return rows("Panels has no kernel for " + std::string(to_string(choice_.precision)) + "; Rows instead", true);
+      return rows(name + " has no kernel for " + to_string(choice_.precision) + "; Rows instead", true);
     }
-    place_.take_backend(choice_, SddmmAlgorithm::Panels, "Panels was asked for");
+    place_.take_backend(choice_, asked_, name + " was asked for");
     return choice_;
   }
   SddmmChoice automatic() {

@@ -12,11 +12,12 @@ namespace Testing {
 
 using Exec = Kokkos::DefaultHostExecutionSpace;
 constexpr Backend nvidia = Backend::EmulatedNvidia, amd = Backend::EmulatedAmd;
-constexpr SddmmAlgorithm panels = SddmmAlgorithm::Panels, rows = SddmmAlgorithm::Rows;
+constexpr SddmmAlgorithm panels = SddmmAlgorithm::Panels, bsmr = SddmmAlgorithm::Bsmr, rows = SddmmAlgorithm::Rows;
 
-struct SddmmUnitCase {
+struct SddmmCase {
   Backend backend;
   SddmmAlgorithm algorithm;
+  int window_height = 1;
   ComputeType compute = ComputeType::Auto;
 };
 Pattern mixed() { return generate("every_length:longest=70:cols=90"); }
@@ -28,26 +29,31 @@ Pattern unsorted() {
   });
 }
 
-/// One suite per combination of element types is compiled; units that multiply these are numbers at run time.
+/// One suite per combination of element types is compiled; who multiplies these is decided at run time.
 template <class Suite>
 class EmulatedSddmm : public ::testing::Test {
  protected:
-  static std::vector<SddmmUnitCase> units() {
-    std::vector<SddmmUnitCase> all = {{nvidia, panels}, {amd, panels}, {nvidia, rows}, {amd, rows}};
+  static std::vector<SddmmCase> cases() {
+    std::vector<SddmmCase> all = {{nvidia, panels, 1}, {nvidia, panels, 2}, {amd, panels, 1}, {amd, panels, 2},
+                                  {nvidia, bsmr, 1},   {nvidia, bsmr, 2},   {amd, bsmr, 2},   {nvidia, rows},
+                                  {amd, rows}};
     if (std::is_same_v<typename Suite::Element, float>) {
-      for (const SddmmUnitCase& unit : {SddmmUnitCase{nvidia, panels, ComputeType::TF32},
-                                        {amd, panels, ComputeType::TF32},
-                                        {nvidia, rows, ComputeType::TF32}}) {
-        all.push_back(unit);
+      for (const SddmmCase& c : {SddmmCase{nvidia, panels, 1, ComputeType::TF32},
+                                 {nvidia, bsmr, 2, ComputeType::TF32},
+                                 {amd, panels, 2, ComputeType::TF32},
+                                 {nvidia, rows, 1, ComputeType::TF32}}) {
+        all.push_back(c);
       }
     }
     return all;
   }
   static void each(void (*f)(Suite&)) {
-    for (const SddmmUnitCase& u : units()) {
-      SCOPED_TRACE(std::string(to_string(u.algorithm)) + " on " + to_string(u.backend) + ", compute " +
-                   std::to_string(static_cast<int>(u.compute)));
-      Suite suite{u.backend, u.algorithm, u.compute};
+    for (const SddmmCase& c : cases()) {
+      SCOPED_TRACE(std::string(to_string(c.algorithm)) + " on " + to_string(c.backend) + ", windows of " +
+                   std::to_string(c.window_height) + ", compute " + std::to_string(static_cast<int>(c.compute)));
+      Suite suite{c.backend, c.algorithm, c.compute};
+      suite.options.window_height = c.window_height;
+      suite.options.bsmr = {RowReordering::Clusters, c.window_height + 1};
       f(suite);
     }
   }
@@ -78,39 +84,45 @@ TYPED_TEST(EmulatedSddmm, Deterministic) { TESSERA_EACH(deterministic(mixed(), 1
 TYPED_TEST(EmulatedSddmm, NoAllocation) { TESSERA_EACH(no_allocation(mixed(), 12)); }
 TYPED_TEST(EmulatedSddmm, OwnWorkspace) { TESSERA_EACH(workspace(mixed(), 21)); }
 
-// Units of eight neighbouring windows take turns, each stands in the list once, and a row's entries follow each other.
-TEST(WindowUnits, TakeTurns) {
+// Blocks of eight neighbouring windows take turns, each stands in the list once, and a row's entries follow each other.
+TEST(WindowBlocks, TakeTurns) {
   const auto A = make_matrix<double>("rmat:scale=9:degree=8", Data::Integers, 1);
   const DeviceMatrix<Exec, double> device(A);
   const SddmmShape shape{8, 16, "test"};
-  const auto f = Impl::window_units(Exec(), Impl::pattern_of(device.view()), shape, Precision::FP16, nullptr);
-  std::vector<bool> seen(static_cast<std::size_t>(f.units));
-  std::vector<int> turn(static_cast<std::size_t>(f.windows));
-  std::uint64_t entries = 0;
-  std::pair<std::uint32_t, int> last{0, 0};
-  for (std::size_t u = 0; u < seen.size(); ++u) {
-    const SddmmUnit unit = f.unit(u);
-    ASSERT_LT(unit.place, seen.size());
-    ASSERT_FALSE(seen[unit.place]);
-    seen[unit.place] = true;
-    const std::uint32_t group = unit.window_index() / SddmmUnit::side_by_side;
-    const std::pair<std::uint32_t, int> now{group, turn[unit.window_index()]++};
-    EXPECT_LE(last, now) << "unit " << u;
-    last = now;
-    for (int r = 0; r < shape.rows; ++r) {
-      const SddmmUnitRow row = f.unit_rows(unit.place * 8 + static_cast<std::size_t>(r));
-      const auto count = static_cast<std::uint32_t>(__builtin_popcount(row.bits));
-      entries += count;
-      EXPECT_EQ(row.bits >> unit.count(), 0u);
-      std::uint32_t e = row.begin;
-      for (int v = 0; v < unit.count(); ++v) {
-        if ((row.bits >> v & 1) == 0) continue;
-        EXPECT_EQ(A.entries[e], f.columns(unit.place * 16 + static_cast<std::size_t>(v)));
-        ++e;
+  for (const int height : {1, 2}) {
+    SCOPED_TRACE(height);
+    const auto f = Impl::window_blocks(Exec(), Impl::pattern_of(device.view()), shape, height, Precision::FP16, nullptr);
+    const auto rows = static_cast<std::size_t>(height * 8);
+    std::vector<bool> seen(static_cast<std::size_t>(f.blocks));
+    std::vector<int> turn(static_cast<std::size_t>(f.windows));
+    std::uint64_t entries = 0;
+    std::pair<std::uint32_t, int> last{0, 0};
+    for (std::size_t b = 0; b < seen.size(); ++b) {
+      const SddmmBlock block = f.block(b);
+      ASSERT_EQ(block.first % 16, 0u);
+      ASSERT_LT(block.first / 16, seen.size());
+      ASSERT_FALSE(seen[block.first / 16]);
+      seen[block.first / 16] = true;
+      const std::uint32_t group = block.window_index() / SddmmBlock::side_by_side;
+      const std::pair<std::uint32_t, int> now{group, turn[block.window_index()]++};
+      EXPECT_LE(last, now) << "block " << b;
+      last = now;
+      for (std::size_t r = 0; r < rows; ++r) {
+        const SddmmBlockRow row = f.block_rows(b * rows + r);
+        const auto count = static_cast<std::uint32_t>(__builtin_popcount(row.bits));
+        entries += count;
+        EXPECT_EQ(row.bits >> block.count(), 0u);
+        std::uint32_t e = row.begin;
+        for (int v = 0; v < block.count(); ++v) {
+          if ((row.bits >> v & 1) == 0) continue;
+          ASSERT_LT(e, A.entries.size());
+          EXPECT_EQ(A.entries[e], f.columns(block.first + static_cast<std::size_t>(v)));
+          ++e;
+        }
       }
     }
+    EXPECT_EQ(entries, static_cast<std::uint64_t>(A.nnz()));
   }
-  EXPECT_EQ(entries, static_cast<std::uint64_t>(A.nnz()));
 }
 
 }  // namespace Testing

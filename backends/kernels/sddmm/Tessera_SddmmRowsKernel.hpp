@@ -188,7 +188,9 @@ class SddmmRowsKernel {
     TESSERA_UNROLL
     for (int i = 0; i < kept; ++i) {
       if (entry + i >= args.nnz) continue;
-      if (head.plain()) {
+      if (args.entry_at != nullptr) {
+        head.store(args.entry_at[entry + i], sums.s[i]);
+      } else if (head.plain()) {
         head.store_plain(entry + i, sums.s[i]);
       } else {
         head.store(entry + i, sums.s[i]);

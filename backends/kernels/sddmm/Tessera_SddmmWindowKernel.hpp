@@ -19,10 +19,11 @@
 /// What differs from the published kernel:
 /// - The order of K in a sum is free as long as both operands share it. So a lane reads sixteen bytes of a row at once,
 ///   four lanes 64 bytes, and these feed several instructions; no shared memory and no shuffles.
-/// - Which slots hold an entry is said by bits (SddmmUnitRow), not by an integer per slot, and the bits before a slot
+/// - Which slots hold an entry is said by bits (SddmmBlockRow), not by an integer per slot, and the bits before a slot
 ///   count where in CSR its entry is: results leave in the caller's order.
 /// - K need not be a multiple of anything: words beyond it are zeros.
-/// - Waves take equal numbers of units, so windows are neither cut nor merged; those of a thread block work on
+/// - A window may be two instructions high: rows of Y are then read once for both.
+/// - Waves take equal numbers of blocks, so windows are neither cut nor merged; those of a thread block work on
 ///   neighbouring windows, which find each other's rows of Y in the first-level cache.
 ///
 /// An instruction's rows and columns do not mix: an infinite or undefined number reaches only the entries that use it.
@@ -30,11 +31,12 @@
 namespace Tessera {
 
 /// How rows go by.
-template <int Count, bool Whole, bool Exact>
+template <int Height, int Count, bool Whole, bool Exact>
 struct SddmmChunks {
-  static constexpr int count = Count;   ///< chunks of 64 bytes at once
-  static constexpr bool whole = Whole;  ///< that is all of a row; those of X then stay in registers while they can
-  static constexpr bool exact = Exact;  ///< rows are whole numbers of them
+  static constexpr int height = Height;  ///< instructions that a window is high
+  static constexpr int count = Count;    ///< chunks of 64 bytes at once
+  static constexpr bool whole = Whole;   ///< that is all of a row; those of X then stay in registers while they can
+  static constexpr bool exact = Exact;   ///< rows are whole numbers of them
 };
 
 template <class Unit, class Wave, class Chunks>
@@ -43,10 +45,23 @@ class SddmmWindowKernel {
   using Atom = typename Unit::Atom;
   using Shape = PanelShape<Atom, 1>;
   using Head = SddmmHead<typename Shape::Operand, typename Shape::Sum>;
-  static constexpr int chunks = Chunks::count;
+  static constexpr int height = Chunks::height, chunks = Chunks::count;
   static constexpr bool whole = Chunks::whole, exact = Chunks::exact;
 
-  /// Units first, first + stride and so on, `count` of them as far as there are.
+ private:
+  static constexpr int halves = Shape::halves;
+  /// Registers of a lane that words of X and Y may take.
+  static constexpr int room = height == 1 ? 96 : 80;
+  /// Chunks of rows of Y that are under way.
+  static constexpr int at_once_of(int n) {
+    return n == 1 || (n <= 8 && 4 * (height * chunks + halves * n) <= room) ? n : at_once_of(n / 2);
+  }
+
+ public:
+  static constexpr int at_once = at_once_of(chunks);
+  static constexpr int registers = 4 * (height * chunks + halves * at_once);  ///< of these words
+
+  /// Blocks first, first + stride and so on, `count` of them as far as there are.
   TESSERA_FUNCTION static void run(const Wave& wave, const SddmmWindowArgs& args, std::int64_t first, int stride,
                                    int count, std::int64_t head_index) {
     const Head head(args.dense, head_index);
@@ -58,13 +73,16 @@ class SddmmWindowKernel {
       next(lane) = place_of(args, first, lane);
       window(lane) = ~std::uint32_t{0};
     });
-    for (int u = 0; u < count && first < args.units; ++u, first += stride) {
+    for (int u = 0; u < count && first < args.blocks; ++u, first += stride) {
       const Varying<Place> place = next;
-      if (u + 1 < count && first + stride < args.units) {  // the next columns are under way while rows of Y are
+      if (u + 1 < count && first + stride < args.blocks) {  // the next columns are under way while rows of Y are
         wave.each([&](int lane) { next(lane) = place_of(args, first + stride, lane); });
       }
-      Varying<CFragment<Atom>> sums;
-      wave.each([&](int lane) { sums(lane) = CFragment<Atom>{}; });
+      Varying<CFragment<Atom>> sums[height];
+      wave.each([&](int lane) {
+        TESSERA_UNROLL
+        for (int s = 0; s < height; ++s) sums[s](lane) = CFragment<Atom>{};
+      });
       for (int begin = 0; begin < (whole ? 1 : words); begin += chunks * quads) {
         wave.each([&](int lane) {
           if (whole && place(lane).window == window(lane)) return;
@@ -74,70 +92,86 @@ class SddmmWindowKernel {
         TESSERA_UNROLL
         for (int c = 0; c < chunks; c += at_once) multiply(wave, head, place, begin, c, words, x, sums);
       }
-      wave.each([&](int lane) { store(args, head, place(lane), sums(lane), lane); });
+      TESSERA_UNROLL
+      for (int s = 0; s < height; ++s) {
+        wave.each([&](int lane) { store(args, head, place(lane).own[s], sums[s](lane), lane); });
+      }
     }
   }
 
  private:
   using Operand = typename Shape::Operand;
   using Sum = typename Shape::Sum;
-  static constexpr int quads = Shape::quads, halves = Shape::halves, per_step = Shape::per_step;
+  static constexpr int quads = Shape::quads, per_step = Shape::per_step;
+  static constexpr int window_rows = height * Shape::rows;
   static constexpr int steps = Shape::width / per_step;  ///< instructions that a word feeds
   /// Different rows of the window among a lane's results: register i has row i % own_rows.
   static constexpr int own_rows = Atom::c_coord(0, 1).col == Atom::c_coord(0, 0).col ? 1 : 2;
   static_assert(Shape::consistent() && quads * Shape::rows == Atom::lanes, "both operands have the same order of K");
+  static_assert(chunks % at_once == 0, "all of a row's chunks come");
 
   template <class T>
   using Varying = typename Wave::template Varying<T>;
   using RowWord = Packed<Operand, Shape::width>;
 
-  /// What a lane needs of a unit.
+  struct OwnRows {
+    SddmmBlockRow row[own_rows];
+  };
+  /// What a lane needs of a block.
   struct Place {
     std::uint32_t window;
-    std::int32_t x_row, y_row[halves];  ///< beyond the last one: the last, or the first; their results are not stored
-    SddmmUnitRow own[own_rows];
+    std::int32_t x_row[height];  ///< beyond the last one: the last; their results are not stored
+    std::int32_t y_row[halves];  ///< beyond the last one: the first; likewise
+    OwnRows own[height];
   };
   TESSERA_FUNCTION static Place place_of(const SddmmWindowArgs& args, std::int64_t index, int lane) {
-    const SddmmUnit unit = args.unit[index];
-    const std::int64_t at_unit = unit.place;
+    const SddmmBlock block = args.block[index];
     Place place;
-    place.window = unit.window_index();
-    std::int64_t at = std::int64_t{place.window} * Shape::rows + Shape::row_of(lane);
-    if (at >= args.rows) at = args.rows - 1;
-    place.x_row = args.row_order != nullptr ? args.row_order[at] : static_cast<std::int32_t>(at);
+    place.window = block.window_index();
+    TESSERA_UNROLL
+    for (int s = 0; s < height; ++s) {
+      std::int64_t at = std::int64_t{place.window} * window_rows + s * Shape::rows + Shape::row_of(lane);
+      if (at >= args.rows) at = args.rows - 1;
+      place.x_row[s] = args.row_order != nullptr ? args.row_order[at] : static_cast<std::int32_t>(at);
+    }
     TESSERA_UNROLL
     for (int h = 0; h < halves; ++h) {
       const int vector = Shape::group_of(lane) + h * Shape::groups;
-      place.y_row[h] = args.columns[at_unit * Atom::m + (vector < unit.count() ? vector : 0)];
+      place.y_row[h] = args.columns[std::int64_t{block.first} + (vector < block.count() ? vector : 0)];
     }
     TESSERA_UNROLL
-    for (int i = 0; i < own_rows; ++i) {
-      place.own[i] = args.unit_rows[at_unit * Shape::rows + Atom::c_coord(lane, i).col];
+    for (int s = 0; s < height; ++s) {
+      TESSERA_UNROLL
+      for (int i = 0; i < own_rows; ++i) {
+        place.own[s].row[i] = args.block_rows[index * window_rows + s * Shape::rows + Atom::c_coord(lane, i).col];
+      }
     }
     return place;
   }
 
-  static constexpr int at_once = chunks < 4 ? chunks : 4;  ///< chunks of rows of Y that are under way
   struct WordsOfX {
-    RowWord word[chunks];
+    RowWord word[height][chunks];
   };
   struct WordsOfY {
     RowWord word[at_once][halves];
   };
   TESSERA_FUNCTION static void load_x(const Head& head, const Place& place, int begin, int words, WordsOfX& x,
                                       int lane) {
-    const char* const row = head.x(place.x_row) + Shape::quad_of(lane) * 16;
     TESSERA_UNROLL
-    for (int c = 0; c < chunks; ++c) {
-      sddmm_load<exact, Wave>(row + (begin + c * quads) * 16, begin + c * quads + Shape::quad_of(lane) < words,
-                              x.word[c]);
+    for (int s = 0; s < height; ++s) {
+      const char* const row = head.x(place.x_row[s]) + Shape::quad_of(lane) * 16;
+      TESSERA_UNROLL
+      for (int c = 0; c < chunks; ++c) {
+        sddmm_load<exact, Wave>(row + (begin + c * quads) * 16, begin + c * quads + Shape::quad_of(lane) < words,
+                                x.word[s][c]);
+      }
     }
   }
 
-  /// chunks [first, first + at_once) of those from word `begin` on.
+  /// Chunks [first, first + at_once) of those from word `begin` on.
   TESSERA_FUNCTION static void multiply(const Wave& wave, const Head& head, const Varying<Place>& place, int begin,
                                         int first, int words, const Varying<WordsOfX>& x,
-                                        Varying<CFragment<Atom>>& sums) {
+                                        Varying<CFragment<Atom>> (&sums)[height]) {
     Varying<WordsOfY> y;
     wave.each([&](int lane) {
       TESSERA_UNROLL
@@ -155,27 +189,32 @@ class SddmmWindowKernel {
       TESSERA_UNROLL
       for (int step = 0; step < steps; ++step) {
         Varying<AFragment<Atom>> left;
-        Varying<BFragment<Atom>> right;
         wave.each([&](int lane) {
           TESSERA_UNROLL
           for (int i = 0; i < Atom::a_registers; ++i) {
             left(lane).r[i] = y(lane).word[c][Shape::a_half(i)].get(step * per_step + Shape::a_slot(i));
           }
-          TESSERA_UNROLL
-          for (int i = 0; i < per_step; ++i) right(lane).r[i] = x(lane).word[first + c].get(step * per_step + i);
         });
-        Unit::mma(wave, sums, left, right);
+        TESSERA_UNROLL
+        for (int s = 0; s < height; ++s) {
+          Varying<BFragment<Atom>> right;
+          wave.each([&](int lane) {
+            TESSERA_UNROLL
+            for (int i = 0; i < per_step; ++i) right(lane).r[i] = x(lane).word[s][first + c].get(step * per_step + i);
+          });
+          Unit::mma(wave, sums[s], left, right);
+        }
       }
     }
   }
 
-  TESSERA_FUNCTION static void store(const SddmmWindowArgs& args, const Head& head, const Place& place,
+  TESSERA_FUNCTION static void store(const SddmmWindowArgs& args, const Head& head, const OwnRows& own,
                                      const CFragment<Atom>& sums, int lane) {
     std::uint32_t at[Atom::c_registers];
     bool on[Atom::c_registers];
     TESSERA_UNROLL
     for (int i = 0; i < Atom::c_registers; ++i) {
-      const SddmmUnitRow row = place.own[i % own_rows];
+      const SddmmBlockRow row = own.row[i % own_rows];
       const int vector = Atom::c_coord(lane, i).row;
       on[i] = (row.bits >> vector & 1) != 0;
       at[i] = row.begin + static_cast<std::uint32_t>(count_bits(row.bits & ((std::uint32_t{1} << vector) - 1)));
