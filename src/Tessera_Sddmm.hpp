@@ -10,6 +10,7 @@
 #include "Tessera_Device.hpp"
 #include "Tessera_Statistics.hpp"
 #include "sddmm/Tessera_SddmmInstances.hpp"
+#include "sddmm/Tessera_SddmmInto.hpp"
 
 namespace Tessera {
 
@@ -90,6 +91,18 @@ class SddmmPlan {
   template <class X, class Y, class P>
   void apply(const execution_space& space, const X& x, const Y& y, const P& p) const {
     apply(space, Op::NoTrans, 1.0, x, y, 0.0, p);
+  }
+
+  /// A's numbers := alpha <X_i, Y_j> [* S_ij], written straight into the format of a plan that was made of the same
+  /// pattern and multiplies next: an SpmmPlan by FlashSparse or Panels. One head; the same launches as apply, and no
+  /// pass over the numbers between. Costs 4 bytes per entry (FlashSparse: 8) for the place of each number.
+  /// @param A  SpmmPlan on this pattern; what it has of the numbers of its matrix is replaced
+  /// @throw NotSupported  A keeps no numbers (GeSpmm, Csr: write them into its matrix), was made with updatable = false
+  ///        or prepare_transpose, or holds another type than the elements of X or, for 16-bit ones, float
+  /// @throw DimensionMismatch, StalePlan (A has other pattern arrays), WorkspaceTooSmall, DeviceError
+  template <class X, class Y, class Plan>
+  void apply_into(const execution_space& space, Op op_y, double alpha, const X& x, const Y& y, const Plan& A) const {
+    Impl::sddmm_into<Csr>(csr_, *body_, space, op_y, alpha, x, y, A);
   }
 
   /// New numbers of S for the same pattern: no work, the plan keeps this view instead of the old one.

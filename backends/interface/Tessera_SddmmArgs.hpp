@@ -13,6 +13,19 @@
 
 namespace Tessera {
 
+/// Where in P the result of each entry in CSR order belongs: there, or at a place of its own, as in the values of a
+/// format that was made of the same pattern.
+struct SddmmSlots {
+  const void* of = nullptr;  ///< places; null: those of CSR
+  bool wide = false;         ///< places have 64 bits, else 32
+
+  TESSERA_FUNCTION std::int64_t operator()(std::int64_t entry) const {
+    if (of == nullptr) return entry;
+    return wide ? static_cast<std::int64_t>(static_cast<const std::uint64_t*>(of)[entry])
+                : static_cast<std::int64_t>(static_cast<const std::uint32_t*>(of)[entry]);
+  }
+};
+
 /// The dense operands and the entries. Rows of X and Y are whole words of sixteen bytes, contiguous, from a multiple of
 /// sixteen bytes on; where the inner dimension K is no whole number of words, they are filled up with zeros. Heads are
 /// products on the same pattern, side by side in one launch.
@@ -20,9 +33,8 @@ struct SddmmDense {
   const void* x = nullptr;        ///< m x K
   const void* y = nullptr;        ///< n x K
   const void* scale = nullptr;    ///< S: a number per entry in CSR order; null: none
-  void* p = nullptr;              ///< a number per entry, in CSR order or where `slot` says
-  const void* slot = nullptr;     ///< place in P of each entry in CSR order; null: the same
-  bool wide_slots = false;        ///< places of 64 bits, else of 32
+  void* p = nullptr;              ///< a number per entry, where `slots` says
+  SddmmSlots slots;
   std::int64_t ldx = 0, ldy = 0;  ///< elements from row to row
   std::int64_t words = 0;         ///< of a row of X and Y
   std::int64_t heads = 1;

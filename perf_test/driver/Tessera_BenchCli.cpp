@@ -187,7 +187,8 @@ void add_systems(CLI::App& app, BenchOptions& o, Texts& t) {
   app.add_flag(
       "--ablation", o.ablation,
       "spmv: DASP with adaptive on and off times bypass on and off. spmm: flash with windows of 16 rows (16x1), "
-      "direct mapping (direct) and padded blocks (sr) beside the published choice");
+      "direct mapping (direct) and padded blocks (sr) beside the published choice. sddmm: panels and bsmr with windows "
+      "of one and two instructions, bsmr with other thresholds and rows in their own order");
   app.add_flag("--value-classes", o.value_classes,
                "Packed slices of a backend may store values in fewer bytes where that loses nothing (spmv). Off, so "
                "that figures stand for general values: generated ones have 8 significant bits, and fp64 would always "

@@ -28,7 +28,23 @@ struct Factors {
 struct SddmmVariant {
   SddmmAlgorithm algorithm;
   bool named;
+  std::string name = {};  ///< of an option set of --ablation
 };
+
+/// --ablation: each against the row of the algorithm's own choices.
+std::vector<std::string> ablations_of(SddmmAlgorithm algorithm) {
+  if (algorithm == SddmmAlgorithm::Panels) return {"low", "high"};
+  if (algorithm == SddmmAlgorithm::Bsmr) return {"low", "from3", "from4", "unordered"};
+  return {};
+}
+void ablate(const std::string& name, SddmmOptions& options) {
+  if (name == "low") options.window_height = 1;
+  if (name == "high") options.window_height = 2;
+  if (name == "from3") options.bsmr.dense_from = 3;
+  if (name == "from4") options.bsmr.dense_from = 4;
+  if (name == "unordered") options.bsmr.reordering = RowReordering::None;
+}
+
 /// csr first so that the others can be compared with it.
 std::vector<SddmmVariant> variants_of(const BenchOptions& options, Precision precision) {
   const Backend b = options.backend;
@@ -54,13 +70,20 @@ std::vector<SddmmVariant> variants_of(const BenchOptions& options, Precision pre
     if (!tf32 && ((host && portable) || b == Backend::Reference)) add(SddmmAlgorithm::Csr, false);
     if (b != Backend::Reference && (unit || !tf32)) add(SddmmAlgorithm::Rows, false);
     if (unit) add(SddmmAlgorithm::Panels, false);
+    if (unit) add(SddmmAlgorithm::Bsmr, false);
     if (b == Backend::Auto) add(SddmmAlgorithm::Auto, false);
   }
   if (options.regret) add(SddmmAlgorithm::Auto, true);
   std::stable_sort(list.begin(), list.end(), [](const SddmmVariant& l, const SddmmVariant& r) {
     return (l.algorithm == SddmmAlgorithm::Csr) > (r.algorithm == SddmmAlgorithm::Csr);
   });
-  return list;
+  if (!options.ablation) return list;
+  std::vector<SddmmVariant> all;
+  for (const SddmmVariant& v : list) {
+    all.push_back(v);
+    for (const std::string& name : ablations_of(v.algorithm)) all.push_back({v.algorithm, false, name});
+  }
+  return all;
 }
 
 /// One K after the other, checked on the device.
@@ -120,7 +143,7 @@ class SddmmProduct final : public Product {
   }
   std::vector<Variant> variants() const override {
     std::vector<Variant> list;
-    for (const SddmmVariant& v : variants_) list.push_back({to_string(v.algorithm), "", v.named});
+    for (const SddmmVariant& v : variants_) list.push_back({to_string(v.algorithm), v.name, v.named});
     return list;
   }
   System make_plan(std::size_t index) const override {
@@ -131,6 +154,7 @@ class SddmmProduct final : public Product {
     options.inner_hint = static_cast<int>(o_.inner);
     options.fallback = options.algorithm == SddmmAlgorithm::Auto;
     if (precision_ == Precision::TF32) options.compute = ComputeType::TF32;
+    ablate(variants_[index].name, options);
     switch (precision_) {
       case Precision::FP64:
         return sddmm_plan_fp64(o_, options);
@@ -263,7 +287,7 @@ Operation sddmm_operation() {
   op.summary = "P = alpha <X_i, Y_j> + beta P for the entries (i, j)";
   op.precisions = {Precision::FP64, Precision::FP32, Precision::TF32, Precision::FP16, Precision::BF16};
   for (const SddmmAlgorithm a :
-       {SddmmAlgorithm::Auto, SddmmAlgorithm::Panels, SddmmAlgorithm::Rows, SddmmAlgorithm::Csr}) {
+       {SddmmAlgorithm::Auto, SddmmAlgorithm::Panels, SddmmAlgorithm::Rows, SddmmAlgorithm::Bsmr, SddmmAlgorithm::Csr}) {
     op.algorithms.emplace_back(to_string(a));
   }
   op.baselines = {"csr-loop", "cusparse-alg-default"};

@@ -299,8 +299,13 @@ void PlanBody<Operation>::report() const {
                choice_.why.c_str());
 }
 
-/// For tests of formats: what is inside a plan.
+/// What is inside a plan: for those that write into its format, and for tests.
 struct PlanAccess {
+  /// The matrix that the plan was made of.
+  template <class Plan>
+  static const auto& matrix(const Plan& plan) {
+    return plan.body_->csr();
+  }
   /// The format of this kind that the plan has converted its matrix to, or null.
   template <class Format, class Plan>
   static const Format* format(const Plan& plan) {

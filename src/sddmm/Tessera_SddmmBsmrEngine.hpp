@@ -34,6 +34,7 @@ class SddmmBsmrEngine {
   using Memory = typename Csr::memory_space;
   using Pattern = PatternOf<Csr>;
   using Order = typename WindowFunctors<Pattern>::Order;
+  using F = DenseColumnFunctors<Pattern>;
 
   /// height: of windows, in instructions. least: entries of a column in a window from which it is dense.
   SddmmBsmrEngine(const Exec& space, const Csr& S, Precision precision, int height, int least,
@@ -115,18 +116,13 @@ class SddmmBsmrEngine {
   }
 
  private:
-  struct NameRows {
-    Order order;
-    typename Arena<Memory>::template View<std::int32_t> row_of;
-    KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const { row_of(i) = order(row_of(i)); }
-  };
   /// Groups count rows as they stand in the windows; kernels ask for those of X.
   void name_rows(const Exec& space) {
     if (rows_.order.extent(0) == 0 || groups_.row_of.extent(0) == 0) return;
     Kokkos::parallel_for("Tessera::sddmm[bsmr] rows",
                          Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(
                              space, 0, static_cast<std::int64_t>(groups_.row_of.extent(0))),
-                         NameRows{Order(rows_.order.data(), rows_.order.extent(0)), groups_.row_of});
+                         typename F::NameRows{Order(rows_.order.data(), rows_.order.extent(0)), groups_.row_of});
   }
 
   Csr csr_;

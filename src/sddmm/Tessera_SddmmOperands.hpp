@@ -39,6 +39,7 @@ template <class T>
 struct SddmmOutput {
   T* data = nullptr;
   std::int64_t nnz = 0, stride = 1, heads = 1, head_stride = 0;
+  SddmmSlots slots;  ///< places of their own: one head, stride 1
 
   /// A row per head.
   Dense<T> matrix() const { return {data, heads, nnz, head_stride, stride}; }
@@ -87,6 +88,18 @@ SddmmOutput<typename P::value_type> sddmm_output(const P& p) {
     out.head_stride = out.heads > 1 ? static_cast<std::int64_t>(p.stride_0()) : out.nnz;
   }
   return out;
+}
+
+template <class T>
+struct ClearSlots {
+  SddmmOutput<T> p;
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t entry) const { p.data[p.slots(entry)] = T(0.0f); }
+};
+/// The results of a product of nothing, at places of their own.
+template <class Exec, class T>
+void clear_slots(const Exec& space, const SddmmOutput<T>& p) {
+  Kokkos::parallel_for("Tessera::sddmm[clear]",
+                       Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, p.nnz), ClearSlots<T>{p});
 }
 
 template <class Csr, class X, class Y, class P>
@@ -212,6 +225,7 @@ void launch_sddmm(const Exec& space, const PlanScratch<Exec, Memory>& scratch, c
   place(in.y, pack_y, y, "Tessera::sddmm[pack Y]", dense.y, dense.ldy, dense.y_head);
   dense.words = sddmm_words<T>(in.x.matrix.columns);
   dense.heads = in.heads;
+  dense.slots = out.slots;
   dense.p = through_sums ? static_cast<void*>(sums.data) : static_cast<void*>(out.data);
   dense.p_head = through_sums ? out.nnz : out.head_stride;
   dense.p_type = through_sums ? ScalarTraits<Sum>::element : ScalarTraits<PT>::element;

@@ -110,12 +110,12 @@ int SddmmOperation<Csr>::window_height(const Exec& space, const Csr& S, const Op
   if (S.nnz() == 0 || static_cast<std::int64_t>(S.rows()) <= rows) return 1;
   if (features && rows <= 16) {
     const double one = rows == 8 ? features->g8 : features->g16, two = rows == 8 ? features->g16 : features->g32;
-    return sddmm_window_height(options.inner_hint, precision, one, two);
+    return sddmm_windows(options.inner_hint, precision, one, two).height;
   }
   const auto pattern = pattern_of(S);
   const double one = fetched_share(space, pattern, rows, {}, &table),
                two = fetched_share(space, pattern, 2 * rows, {}, &table);
-  return sddmm_window_height(options.inner_hint, precision, 1 / one, 1 / two);
+  return sddmm_windows(options.inner_hint, precision, 1 / one, 1 / two).height;
 }
 
 template <class Csr>
@@ -134,6 +134,7 @@ void SddmmOperation<Csr>::apply(const Plan& plan, const Exec& space, double alph
   }
   if (out.nnz == 0 || out.heads == 0) return;
   if (alpha == 0 || in.x.matrix.columns == 0) {
+    if (out.slots.of != nullptr) return clear_slots(space, out);
     return scale_dense<AccumulatorOf<T, T, PT>>(space, "Tessera::sddmm[scale]", beta, out.matrix());
   }
   if (other) return sddmm_rows(space, alpha, plan.csr(), plan.options().scale_by_values, in, beta, out);

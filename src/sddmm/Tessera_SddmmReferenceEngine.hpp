@@ -33,7 +33,7 @@ class SddmmReferenceEngine {
             scaled_ ? csr_.values().data() : nullptr, alpha,
             [&](std::int64_t i, std::int64_t k) -> const T& { return *x.at(i, k); },
             [&](std::int64_t j, std::int64_t k) -> const T& { return *y.at(j, k); }, beta,
-            [&](auto e) -> PT& { return p[static_cast<std::int64_t>(e) * out.stride]; });
+            [&](auto e) -> PT& { return p[out.slots(static_cast<std::int64_t>(e)) * out.stride]; });
       }
     }
   }

@@ -30,12 +30,13 @@ struct SddmmProduct {
   Dense<const T> x, y;
   PT* p;
   std::int64_t p_stride;
+  SddmmSlots slots;
   const typename Csr::value_type* scale;
   Sum alpha, beta;
 
   KOKKOS_INLINE_FUNCTION void store(std::int64_t entry, Sum sum) const {
     if (scale != nullptr) sum *= widen<Sum>(scale[entry]);
-    store_scaled(p + entry * p_stride, alpha, sum, beta);
+    store_scaled(p + slots(entry) * p_stride, alpha, sum, beta);
   }
   KOKKOS_INLINE_FUNCTION std::int64_t begin(std::int64_t row) const {
     return static_cast<std::int64_t>(A.row_map()(row));
@@ -159,6 +160,7 @@ void sddmm_rows(const Exec& space, double alpha, const Csr& S, bool scaled, cons
                           in.y.head(h),
                           out.data + h * out.head_stride,
                           out.stride,
+                          out.slots,
                           scaled ? S.values().data() : nullptr,
                           static_cast<Sum>(alpha),
                           static_cast<Sum>(beta)};

@@ -19,32 +19,44 @@
 namespace Tessera {
 namespace Impl {
 
-/// What decides: from so many entries per fetched row of Y in windows of 8 rows on, panels were the faster on an H200
-/// (perf_test/notes/sddmm.md), by the bytes of a row of X or Y. A block costs about the same however short its
-/// rows are, so short ones ask for denser windows; up to 256 bytes the rows of X stay in registers; Rows converts
-/// every 16-bit number, units none; FP32 costs three products.
+/// What decides: from so many entries per fetched row of Y on, panels were the faster on an H200
+/// (perf_test/notes/sddmm.md), by the bytes of a row of X or Y. A block costs about the same however short its rows are,
+/// so short ones ask for denser windows; Rows converts every 16-bit number, units none; FP32 costs three products; up
+/// to 512 bytes (FP64: 1024) the rows of X stay in registers.
 inline double least_sddmm_density(std::int64_t inner, Precision precision) {
   const std::int64_t bytes = inner * bytes_of(precision);
   switch (precision) {
     case Precision::FP16:
     case Precision::BF16:
-      return bytes <= 64 ? 1.85 : bytes <= 128 ? 1.25 : bytes <= 256 ? 1.05 : 1.2;
+      return bytes <= 64 ? 1.7 : bytes <= 128 ? 1.25 : bytes <= 256 ? 1.05 : 1.15;
     case Precision::TF32:
-      return bytes <= 128 ? 1.85 : bytes <= 256 ? 1.25 : 1.65;
+      return bytes <= 128 ? 1.7 : bytes <= 256 ? 1.25 : bytes <= 512 ? 1.2 : 1.65;
     case Precision::FP32:
-      return bytes <= 256 ? 1.85 : 1.65;
+      return bytes <= 128 ? 2.05 : bytes <= 256 ? 1.7 : 1.65;
     default:
-      return bytes <= 512 ? 1.85 : 1.65;
+      return bytes <= 256 ? 1.7 : bytes <= 512 ? 1.65 : bytes <= 1024 ? 1.45 : 1.15;
   }
 }
 
-/// Instructions that a window of Panels is high, by the entries per fetched row of Y in windows of one and of two: two
-/// halve the loads of Y and need twice the registers for X, which pays for rows of 128 bytes of 32-bit numbers, and
-/// elsewhere only where the windows share much more.
-inline int sddmm_window_height(std::int64_t inner, Precision precision, double one, double two) {
+/// How much more entries a fetched row of Y has to serve in windows of two instructions than in those of one for them
+/// to be the faster: they halve the loads of Y and need twice the registers for X.
+inline double least_gain_of_height(std::int64_t inner, Precision precision) {
   const std::int64_t bytes = inner * bytes_of(precision);
-  if (precision == Precision::TF32 && bytes == 128) return two >= 1.05 * one ? 2 : 1;
-  return bytes <= 256 && two >= 1.55 * one ? 2 : 1;
+  if (bytes <= 128 && precision == Precision::TF32) return 1.1;
+  if (bytes <= 128 && precision == Precision::FP32) return 1.25;
+  return precision == Precision::FP64 && bytes >= 1024 ? 1.7 : 1.45;
+}
+
+/// Windows of Panels.
+struct SddmmWindows {
+  int height;     ///< in instructions
+  double served;  ///< entries per fetched row of Y, as windows of one instruction would have to have them to be as fast
+};
+/// one, two: entries per fetched row of Y in windows of one and two instructions.
+inline SddmmWindows sddmm_windows(std::int64_t inner, Precision precision, double one, double two) {
+  const double gain = least_gain_of_height(inner, precision);
+  if (two < gain * one) return {1, one};
+  return {2, two / std::min(gain, 1.3)};
 }
 
 /// Entries of a column in a window of `height` instructions from which SddmmAlgorithm::Bsmr calls it dense.
@@ -55,22 +67,23 @@ inline int sddmm_dense_from(std::int64_t inner, Precision precision, int height)
 /// Fills choice.candidates, best first, and decides. Costs are in gathered rows of Y.
 inline void predict_sddmm(SddmmChoice& c, const SpmmFeatures& f, const SddmmOptions& options) {
   const double nnz = static_cast<double>(f.nnz), least = least_sddmm_density(options.inner_hint, c.precision);
+  const SddmmWindows windows = sddmm_windows(options.inner_hint, c.precision, f.g8, f.g16);
   c.candidates.clear();
   // Blocks count entries in 32 bits.
   if (f.nnz < std::numeric_limits<std::uint32_t>::max() && f.rows < 8 * SddmmBlock::most_windows) {
-    c.candidates.push_back({SddmmAlgorithm::Panels, least * nnz / (f.g8 > 0 ? f.g8 : 1)});
+    c.candidates.push_back({SddmmAlgorithm::Panels, least * nnz / (windows.served > 0 ? windows.served : 1)});
   }
   c.candidates.push_back({SddmmAlgorithm::Rows, nnz});
   std::stable_sort(c.candidates.begin(), c.candidates.end(),
                    [](const SddmmCandidate& a, const SddmmCandidate& b) { return a.cost < b.cost; });
   c.algorithm = c.candidates[0].algorithm;
-  char text[240];
+  char text[280];
   std::snprintf(
       text, sizeof(text),
       "%s for K = %d of %s: rows of %.1f (longest %lld); a fetched row of Y serves %.2f entries in windows of 8 "
-      "rows (Panels from %.2f)",
+      "rows, %.2f in windows of 16: worth %.2f (Panels from %.2f)",
       to_string(c.algorithm), options.inner_hint, to_string(c.precision), f.mean, static_cast<long long>(f.longest),
-      f.g8, least);
+      f.g8, f.g16, windows.served, least);
   c.why = text;
 }
 

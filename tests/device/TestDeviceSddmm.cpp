@@ -5,16 +5,19 @@
 
 #include <gtest/gtest.h>
 
+#include "sddmm/SddmmOperands.hpp"
 #include "support/Tessera_TestDevice.hpp"
 #include "support/Tessera_TestSddmm.hpp"
 
 namespace Tessera {
 namespace Testing {
 
-template <class Scalar_, SddmmAlgorithm algorithm_, ComputeType compute_ = ComputeType::Auto, class P_ = Scalar_>
+template <class Scalar_, SddmmAlgorithm algorithm_, ComputeType compute_ = ComputeType::Auto, class P_ = Scalar_,
+          int window_height_ = 1>
 struct SddmmOnDevice {
   using Scalar = Scalar_;
   using P = P_;
+  static constexpr int window_height = window_height_;
   static constexpr SddmmAlgorithm algorithm = algorithm_;
   static constexpr ComputeType compute = compute_;
 };
@@ -26,19 +29,26 @@ class DeviceSddmm : public ::testing::Test {
   void SetUp() override {
     const std::string reason = why_no_matrix_unit();
     if (!reason.empty()) GTEST_SKIP() << reason;
+    suite.options.window_height = U::window_height;
+    suite.options.bsmr = {RowReordering::Clusters, 2};
   }
   Suite suite{Backend::Auto, U::algorithm, U::compute};
   Pattern mixed = generate("every_length:longest=70:cols=90");
 };
 
-constexpr SddmmAlgorithm panels = SddmmAlgorithm::Panels, rows = SddmmAlgorithm::Rows, automatic = SddmmAlgorithm::Auto;
+constexpr SddmmAlgorithm panels = SddmmAlgorithm::Panels, rows = SddmmAlgorithm::Rows, bsmr = SddmmAlgorithm::Bsmr,
+                         automatic = SddmmAlgorithm::Auto;
+constexpr ComputeType natural = ComputeType::Auto, tf32 = ComputeType::TF32;
 using SddmmCases =
-    ::testing::Types<SddmmOnDevice<double, panels>, SddmmOnDevice<float, panels>,
-                     SddmmOnDevice<float, panels, ComputeType::TF32>, SddmmOnDevice<half_t, panels>,
-                     SddmmOnDevice<half_t, panels, ComputeType::Auto, float>, SddmmOnDevice<bhalf_t, panels>,
+    ::testing::Types<SddmmOnDevice<double, panels>, SddmmOnDevice<float, panels>, SddmmOnDevice<float, panels, tf32>,
+                     SddmmOnDevice<half_t, panels>, SddmmOnDevice<half_t, panels, natural, float>,
+                     SddmmOnDevice<bhalf_t, panels>, SddmmOnDevice<double, panels, natural, double, 2>,
+                     SddmmOnDevice<float, panels, natural, float, 2>, SddmmOnDevice<float, panels, tf32, float, 2>,
+                     SddmmOnDevice<half_t, panels, natural, half_t, 2>, SddmmOnDevice<double, bsmr>,
+                     SddmmOnDevice<float, bsmr, tf32, float, 2>, SddmmOnDevice<half_t, bsmr, natural, float, 2>,
                      SddmmOnDevice<double, rows>, SddmmOnDevice<float, rows>, SddmmOnDevice<half_t, rows>,
-                     SddmmOnDevice<float, rows, ComputeType::TF32>, SddmmOnDevice<bhalf_t, rows>,
-                     SddmmOnDevice<half_t, automatic>, SddmmOnDevice<float, automatic>>;
+                     SddmmOnDevice<float, rows, tf32>, SddmmOnDevice<bhalf_t, rows>, SddmmOnDevice<half_t, automatic>,
+                     SddmmOnDevice<float, automatic>>;
 TYPED_TEST_SUITE(DeviceSddmm, SddmmCases);
 
 TYPED_TEST(DeviceSddmm, EveryShape) { this->suite.every_shape({5, 32, 128}); }
@@ -52,6 +62,17 @@ TYPED_TEST(DeviceSddmm, BadRows) { this->suite.bad_rows(this->mixed, 32); }
 TYPED_TEST(DeviceSddmm, Heads) {
   this->suite.heads(this->mixed, 16, 3);
   this->suite.heads(this->mixed, 7, 2);
+}
+TYPED_TEST(DeviceSddmm, OneFactor) { this->suite.one_factor(generate("stencil2d:nx=23:ny=31:points=9"), 16); }
+TYPED_TEST(DeviceSddmm, UnsortedColumns) { this->suite.every_inner(with_unsorted_columns(this->mixed), {1, 32, 50}); }
+TYPED_TEST(DeviceSddmm, OperandsLieInAnyWay) { every_layout(this->suite, this->mixed, {13, 64}); }
+TYPED_TEST(DeviceSddmm, HeadsLieInAnyWay) {
+  every_batch_layout(this->suite, this->mixed, 16, 3);
+  every_batch_layout(this->suite, this->mixed, 5, 2);
+}
+TYPED_TEST(DeviceSddmm, BadNumbersStayWithTheirRows) {
+  bad_numbers(this->suite, this->mixed, 32);
+  bad_numbers(this->suite, this->mixed, 13);
 }
 TYPED_TEST(DeviceSddmm, LongRow) {
   const auto A = this->suite.matrix(generate("dense:rows=2:cols=100000"), Data::Integers);

@@ -185,15 +185,19 @@ class SddmmRowsKernel {
     const int own = lane & (lanes - 1);
     if (own % sharing != 0) return;
     const std::int64_t entry = begin + own / sharing * kept;
+    std::int64_t at[kept];
+    TESSERA_UNROLL
+    for (int i = 0; i < kept; ++i) {
+      at[i] = entry + i;
+      if (args.entry_at != nullptr && at[i] < args.nnz) at[i] = args.entry_at[at[i]];
+    }
     TESSERA_UNROLL
     for (int i = 0; i < kept; ++i) {
       if (entry + i >= args.nnz) continue;
-      if (args.entry_at != nullptr) {
-        head.store(args.entry_at[entry + i], sums.s[i]);
-      } else if (head.plain()) {
-        head.store_plain(entry + i, sums.s[i]);
+      if (head.plain()) {
+        head.store_plain(at[i], sums.s[i]);
       } else {
-        head.store(entry + i, sums.s[i]);
+        head.store(at[i], sums.s[i]);
       }
     }
   }

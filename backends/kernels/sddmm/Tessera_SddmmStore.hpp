@@ -27,13 +27,12 @@ class SddmmHead {
       : x_(reinterpret_cast<const char*>(static_cast<const Value*>(dense.x) + head * dense.x_head)),
         y_(reinterpret_cast<const char*>(static_cast<const Value*>(dense.y) + head * dense.y_head)),
         scale_(dense.scale),
-        slot_(dense.slot),
+        slots_(dense.slots),
         x_bytes_(static_cast<std::int32_t>(dense.ldx * static_cast<std::int64_t>(sizeof(Value)))),
         y_bytes_(static_cast<std::int32_t>(dense.ldy * static_cast<std::int64_t>(sizeof(Value)))),
         alpha_(static_cast<Sum>(dense.alpha)),
         beta_(static_cast<Sum>(dense.beta)),
         scale_type_(dense.scale_type),
-        wide_slots_(dense.wide_slots),
         wide_(sizeof(Value) != 2 || dense.p_type == ElementType::Float) {
     const std::int64_t size = wide_ ? static_cast<std::int64_t>(sizeof(Sum)) : 2;
     p_ = static_cast<char*>(dense.p) + head * dense.p_head * size;
@@ -44,12 +43,12 @@ class SddmmHead {
 
   /// Whether P := alpha sum, in the type of the sums and in CSR order: a case of its own, since for short K the end is a
   /// good part of all instructions.
-  TESSERA_FUNCTION bool plain() const { return scale_ == nullptr && slot_ == nullptr && beta_ == Sum(0) && wide_; }
+  TESSERA_FUNCTION bool plain() const { return scale_ == nullptr && slots_.of == nullptr && beta_ == Sum(0) && wide_; }
   TESSERA_FUNCTION void store_plain(std::int64_t entry, Sum sum) const { reinterpret_cast<Sum*>(p_)[entry] = alpha_ * sum; }
   /// P of an entry := alpha sum [* S] + beta P.
   TESSERA_FUNCTION void store(std::int64_t entry, Sum sum) const {
     if (scale_ != nullptr) sum *= scale(entry);
-    const std::int64_t at = slot(entry);
+    const std::int64_t at = slots_(entry);
     if constexpr (sizeof(Value) != 2) {
       store_scaled(reinterpret_cast<Sum*>(p_) + at, alpha_, sum, beta_);
     } else if (wide_) {
@@ -60,11 +59,6 @@ class SddmmHead {
   }
 
  private:
-  TESSERA_FUNCTION std::int64_t slot(std::int64_t entry) const {
-    if (slot_ == nullptr) return entry;
-    return wide_slots_ ? static_cast<std::int64_t>(static_cast<const std::uint64_t*>(slot_)[entry])
-                       : static_cast<std::int64_t>(static_cast<const std::uint32_t*>(slot_)[entry]);
-  }
   TESSERA_FUNCTION Sum scale(std::int64_t entry) const {
     switch (scale_type_) {
       case ElementType::Double:
@@ -81,12 +75,11 @@ class SddmmHead {
   const char* x_;
   const char* y_;
   const void* scale_;
-  const void* slot_;
+  SddmmSlots slots_;
   char* p_;
   std::int32_t x_bytes_, y_bytes_;
   Sum alpha_, beta_;
   ElementType scale_type_;
-  bool wide_slots_;
   bool wide_;  ///< P has the type of the sums
 };
 

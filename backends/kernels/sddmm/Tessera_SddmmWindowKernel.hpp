@@ -219,7 +219,13 @@ class SddmmWindowKernel {
       on[i] = (row.bits >> vector & 1) != 0;
       at[i] = row.begin + static_cast<std::uint32_t>(count_bits(row.bits & ((std::uint32_t{1} << vector) - 1)));
     }
-    if (head.plain() && args.entry_at == nullptr) {
+    if (args.entry_at != nullptr) {  // all of these under way before the first store, which could change them
+      TESSERA_UNROLL
+      for (int i = 0; i < Atom::c_registers; ++i) {
+        if (on[i]) at[i] = args.entry_at[at[i]];
+      }
+    }
+    if (head.plain()) {
       TESSERA_UNROLL
       for (int i = 0; i < Atom::c_registers; ++i) {
         if (on[i]) head.store_plain(at[i], sums.r[i]);
@@ -227,7 +233,7 @@ class SddmmWindowKernel {
     } else {
       TESSERA_UNROLL
       for (int i = 0; i < Atom::c_registers; ++i) {
-        if (on[i]) head.store(args.entry_at != nullptr ? args.entry_at[at[i]] : at[i], sums.r[i]);
+        if (on[i]) head.store(at[i], sums.r[i]);
       }
     }
   }

@@ -127,6 +127,12 @@ struct DenseColumnFunctors {
       }
     }
   };
+  /// Places of rows become the rows.
+  struct NameRows {
+    typename WindowFunctors<Pattern>::Order order;
+    View<std::int32_t> row_of;
+    KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const { row_of(i) = order(row_of(i)); }
+  };
 };
 
 /// Divides A, whose rows stand in `order` (empty: their own). A column with `least` entries or more in a window of

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_SDDMM_SDDMM_INTO_HPP
+#define TESSERA_SDDMM_SDDMM_INTO_HPP
+
+#include <string>
+#include <type_traits>
+
+#include "core/Tessera_Plan.hpp"
+#include "formats/windows/Tessera_MeBcrs.hpp"
+#include "formats/windows/Tessera_Panels.hpp"
+#include "sddmm/Tessera_SddmmOperands.hpp"
+
+/// \file
+/// Results straight into the numbers of a format that another plan multiplies with.
+
+namespace Tessera {
+namespace Impl {
+
+/// The numbers of a format, and where in them those of the entries are.
+struct SddmmTarget {
+  void* values = nullptr;
+  Precision precision = Precision::FP64;
+  SddmmSlots slots;
+
+  template <class Format>
+  static SddmmTarget of(const Format& f) {
+    require<NotSupported>(f.nnz == 0 || f.entry_slot.extent(0) > 0, [] {
+      return std::string("sddmm: the plan to write into was made with updatable = false, so that it does not know where "
+                         "its numbers are");
+    });
+    constexpr bool wide = sizeof(typename std::decay_t<decltype(f.entry_slot)>::value_type) == 8;
+    return {f.values.data(), f.precision, {f.entry_slot.data(), wide}};
+  }
+};
+
+template <class A, class B>
+bool same_place(const A& a, const B& b) {
+  return static_cast<const void*>(a.data()) == static_cast<const void*>(b.data());
+}
+
+/// SddmmPlan::apply_into.
+template <class Csr, class Body, class Exec, class X, class Y, class Plan>
+void sddmm_into(const Csr& S, const Body& body, const Exec& space, Op op_y, double alpha, const X& x, const Y& y,
+                const Plan& A) {
+  static_assert(Compat::view_rank<X> == 2 && Compat::view_rank<Y> == 2,
+                "Tessera::SddmmPlan::apply_into: X and Y must have rank 2");
+  using T = typename X::non_const_value_type;
+  using Memory = typename Csr::memory_space;
+  const auto& other = PlanAccess::matrix(A);
+  const bool same = static_cast<std::size_t>(other.rows()) == static_cast<std::size_t>(S.rows()) &&
+                    static_cast<std::size_t>(other.cols()) == static_cast<std::size_t>(S.cols()) &&
+                    other.nnz() == S.nnz() && same_place(other.row_map(), S.row_map()) &&
+                    same_place(other.entries(), S.entries());
+  require<StalePlan>(same, [] {
+    return std::string("sddmm: the plan to write into was made of other pattern arrays");
+  });
+  require<NotSupported>(!A.options().prepare_transpose, [] {
+    return std::string("sddmm: the plan to write into also holds the transposed matrix (prepare_transpose)");
+  });
+  SddmmTarget target;
+  if (const auto* flash = PlanAccess::format<Experimental::MeBcrs<Memory>>(A)) {
+    target = SddmmTarget::of(*flash);
+  } else if (const auto* panels = PlanAccess::format<Experimental::Panels<Memory>>(A)) {
+    target = SddmmTarget::of(*panels);
+  } else {
+    throw NotSupported("sddmm: the plan to write into keeps no numbers of its own; write P into its matrix");
+  }
+  const auto in = sddmm_input(x, y, op_y);
+  const auto run = [&](auto* values) {
+    using P = std::remove_pointer_t<decltype(values)>;
+    check_sddmm_views<Csr, X, Y, Kokkos::View<P*, Kokkos::LayoutLeft, Memory>>();
+    SddmmOutput<P> out;
+    out.data = values;
+    out.nnz = static_cast<std::int64_t>(S.nnz());
+    out.slots = target.slots;
+    check_sddmm_extents(S, in, out);
+    body.apply(space, Op::NoTrans, alpha, in, 0.0, out);
+  };
+  const Precision stored = target.precision == Precision::TF32 ? Precision::FP32 : target.precision;
+  if (stored == ScalarTraits<T>::precision) return run(static_cast<T*>(target.values));
+  if constexpr (sizeof(T) == 2) {
+    if (stored == Precision::FP32) return run(static_cast<float*>(target.values));
+  }
+  throw NotSupported(std::string("sddmm: X and Y of ") + to_string(ScalarTraits<T>::element) +
+                     " do not go into a plan of " + to_string(stored));
+}
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif
