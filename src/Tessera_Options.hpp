@@ -122,9 +122,9 @@ struct GeSpmmOptions {
 /// user sees nothing of it: C keeps its order, update_values and transposes work as ever. SpmmAlgorithm::Auto weighs
 /// the algorithms by the natural order.
 enum class RowReordering {
-  Auto,     ///< Nearest or Clusters where a sample of windows says that a tenth of the fetched rows of B is saved
-  None,     ///< rows stay in their order; costs nothing
-  Nearest,  ///< always by first column [GE-SpMM]: reorder::nearest_rows
+  Auto,      ///< Nearest or Clusters where a sample of windows says that a tenth of the fetched rows of B is saved
+  None,      ///< rows stay in their order; costs nothing
+  Nearest,   ///< always by first column [GE-SpMM]: reorder::nearest_rows
   Clusters,  ///< always by minhash signatures of the columns: reorder::clustered_rows
   Greedy     ///< always by exact greedy clustering on the host, O(rows^2): reorder::greedy_rows
 };

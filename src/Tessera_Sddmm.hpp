@@ -45,6 +45,9 @@ namespace Tessera {
 ///
 /// Panels: Shi et al., "FlashSparse", PPoPP'25, section 4 (swap and transpose), with other containers and loads
 /// (backends/kernels/sddmm/Tessera_SddmmWindowKernel.hpp says which).
+/// Bsmr: BSMR-SDDMM, with clusters by signatures and columns weighed one by one (sddmm/Tessera_SddmmBsmrEngine.hpp says
+/// what differs); two launches per apply, set-up O(nnz) work and the order of rows (reorder::clustered_rows), some
+/// waits.
 template <class Csr>
 class SddmmPlan {
   static_assert(Impl::IsCsrView<Csr>::value, "Tessera::SddmmPlan: the template argument must be a Tessera::CsrView");
@@ -72,11 +75,11 @@ class SddmmPlan {
   /// X(m, K), Y(n, K) and P(nnz), or a batch of heads X(h, m, K), Y(h, n, K), P(h, nnz) on the same pattern in one
   /// launch; each of any layout (sub-views). With op_y = Op::Trans, Y is (K, n), of heads (h, K, n), as the second
   /// factor of a product X Y has it. P overlaps neither X nor Y. alpha and beta are host scalars; beta == 0 overwrites
-  /// P, NaN included; alpha == 0 reads neither X nor Y. Asynchronous on `space`: one kernel launch, one more for X and
-  /// for Y (for each of their heads) if their rows are not contiguous words of sixteen bytes, and for P if it is not
-  /// contiguous; on the Kokkos backend one launch per head. An infinite or undefined number in a row of X or Y reaches
-  /// only the entries that use this row. No allocation and no wait once an apply of the same shapes and layouts was
-  /// made; can be captured in a graph then.
+  /// P, NaN included; alpha == 0 reads neither X nor Y. Asynchronous on `space`: one kernel launch (Bsmr: two), one
+  /// more for X and for Y (for each of their heads) if their rows are not contiguous words of sixteen bytes, and for P
+  /// if it is not contiguous; on the Kokkos backend one launch per head. An infinite or undefined number in a row of X
+  /// or Y reaches only the entries that use this row. No allocation and no wait once an apply of the same shapes and
+  /// layouts was made; can be captured in a graph then.
   /// @throw DimensionMismatch, NotSupported (types), InvalidArgument (overlap), WorkspaceTooSmall, DeviceError
   template <class X, class Y, class P>
   void apply(const execution_space& space, Op op_y, double alpha, const X& x, const Y& y, double beta,

@@ -30,10 +30,10 @@ struct SddmmSlots {
 /// sixteen bytes on; where the inner dimension K is no whole number of words, they are filled up with zeros. Heads are
 /// products on the same pattern, side by side in one launch.
 struct SddmmDense {
-  const void* x = nullptr;        ///< m x K
-  const void* y = nullptr;        ///< n x K
-  const void* scale = nullptr;    ///< S: a number per entry in CSR order; null: none
-  void* p = nullptr;              ///< a number per entry, where `slots` says
+  const void* x = nullptr;      ///< m x K
+  const void* y = nullptr;      ///< n x K
+  const void* scale = nullptr;  ///< S: a number per entry in CSR order; null: none
+  void* p = nullptr;            ///< a number per entry, where `slots` says
   SddmmSlots slots;
   std::int64_t ldx = 0, ldy = 0;  ///< elements from row to row
   std::int64_t words = 0;         ///< of a row of X and Y
@@ -56,9 +56,9 @@ struct SddmmRowsArgs {
   Precision precision = Precision::FP32;
   std::int64_t nnz = 0;
   const std::int32_t* columns = nullptr;
-  bool aligned = false;                  ///< columns begin at a multiple of sixteen bytes: set by the backend
-  const SddmmGroup* groups = nullptr;    ///< one for every 32 entries, the last one for fewer
-  const std::int32_t* row_of = nullptr;  ///< rows that have entries; null: all rows have
+  bool aligned = false;                     ///< columns begin at a multiple of sixteen bytes: set by the backend
+  const SddmmGroup* groups = nullptr;       ///< one for every 32 entries, the last one for fewer
+  const std::int32_t* row_of = nullptr;     ///< rows that have entries; null: all rows have
   const std::uint32_t* entry_at = nullptr;  ///< place in CSR of each entry; null: the same
   SddmmDense dense;
 };
@@ -78,7 +78,8 @@ struct alignas(8) SddmmBlock {
   TESSERA_FUNCTION int count() const { return static_cast<int>(window >> window_bits) + 1; }
 };
 
-/// A row of a block: bit k is set where the row has an entry in column vector k; these entries are begin, begin + 1, ...
+/// A row of a block: bit k is set where the row has an entry in column vector k; these entries are begin, begin + 1,
+/// ...
 struct alignas(8) SddmmBlockRow {
   std::uint32_t begin, bits;
 };

@@ -286,8 +286,8 @@ Operation sddmm_operation() {
   op.name = "sddmm";
   op.summary = "P = alpha <X_i, Y_j> + beta P for the entries (i, j)";
   op.precisions = {Precision::FP64, Precision::FP32, Precision::TF32, Precision::FP16, Precision::BF16};
-  for (const SddmmAlgorithm a :
-       {SddmmAlgorithm::Auto, SddmmAlgorithm::Panels, SddmmAlgorithm::Rows, SddmmAlgorithm::Bsmr, SddmmAlgorithm::Csr}) {
+  for (const SddmmAlgorithm a : {SddmmAlgorithm::Auto, SddmmAlgorithm::Panels, SddmmAlgorithm::Rows,
+                                 SddmmAlgorithm::Bsmr, SddmmAlgorithm::Csr}) {
     op.algorithms.emplace_back(to_string(a));
   }
   op.baselines = {"csr-loop", "cusparse-alg-default"};

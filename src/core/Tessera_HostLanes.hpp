@@ -76,14 +76,31 @@ struct HostLanes {
     for (int j = 0; j < count; ++j) sum.e[j] += a.e[j] * b.e[j];
   }
 #endif
-  /// Sum of all lanes, in a fixed order.
+  /// Sum of all lanes, in a fixed order: halves are added until one lane is left.
   static KOKKOS_FORCEINLINE_FUNCTION Sum total(const type& v) {
+#ifdef TESSERA_HOST_VECTORS
+    // Halves as vectors of their own: through an array of lanes compilers add one by one, which for short products
+    // takes longer than the products.
+    if constexpr (Bytes > 16) {
+      using Half = HostLanes<Sum, Bytes / 2>;
+      typename Half::type low, high;
+      std::memcpy(&low, &v, sizeof(low));
+      std::memcpy(&high, reinterpret_cast<const char*>(&v) + sizeof(low), sizeof(high));
+      low += high;
+      return Half::total(low);
+    } else if constexpr (count == 4) {
+      return (v[0] + v[2]) + (v[1] + v[3]);
+    } else {
+      return v[0] + v[1];
+    }
+#else
     Sum e[count];
     std::memcpy(e, &v, sizeof(e));
     for (int n = count / 2; n > 0; n /= 2) {
       for (int j = 0; j < n; ++j) e[j] += e[j + n];
     }
     return e[0];
+#endif
   }
 };
 

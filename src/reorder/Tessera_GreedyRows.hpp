@@ -19,7 +19,7 @@ namespace reorder {
 
 /// Parameters of greedy_rows.
 struct GreedyRowsOptions {
-  int block = 16;               ///< columns of a column block
+  int block = 16;                 ///< columns of a column block
   double least_similarity = 0.3;  ///< with which a row joins a cluster: 0 ... 1
 };
 
@@ -98,9 +98,8 @@ class Representative {
     double sum = 0, squares = 0, least = 0;
     each(counts, row, [&](std::int32_t, double n) { sum += n, squares += n * n; });
     const double own = 1 / std::sqrt(squares), other = 1 / std::sqrt(squares_);
-    each(counts, row, [&](std::int32_t b, double n) {
-      least += std::min(n * own, count_[static_cast<std::size_t>(b)] * other);
-    });
+    each(counts, row,
+         [&](std::int32_t b, double n) { least += std::min(n * own, count_[static_cast<std::size_t>(b)] * other); });
     return least / (sum * own + sum_ * other - least);
   }
 
@@ -121,8 +120,8 @@ class Representative {
 
 /// The greedy clustering of BSMR-SDDMM, exactly: rows are looked at by ascending dispersion (BlockCounts), ties by
 /// number. The first row that no cluster has becomes the representative of one; each later free row whose weighted
-/// Jaccard similarity to the representative, by counts of entries per column block, is above least_similarity joins, and
-/// its counts are added to the representative's. Clusters stand one after the other, rows without entries last.
+/// Jaccard similarity to the representative, by counts of entries per column block, is above least_similarity joins,
+/// and its counts are added to the representative's. Clusters stand one after the other, rows without entries last.
 ///
 /// The reference for the quality of clustered_rows, on small matrices: one thread of the host, O(clusters entries)
 /// work, which is rows^2 where rows are not alike. A may lie anywhere; waits. Deterministic.

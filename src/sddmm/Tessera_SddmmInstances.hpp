@@ -9,13 +9,13 @@
 /// \file
 /// What of SDDMM is compiled once (core/Tessera_Compiled.hpp).
 
-#define TESSERA_SDDMM_PATTERN(Extern, Offset)                                                                         \
-  Extern template Experimental::WindowBlocks<Compiled::Memory> window_blocks(                                           \
+#define TESSERA_SDDMM_PATTERN(Extern, Offset)                                                                          \
+  Extern template Experimental::WindowBlocks<Compiled::Memory> window_blocks(                                          \
       const Compiled::Exec&, const Compiled::Pattern<Offset>&, const SddmmShape&, int, Precision, const KernelTable*); \
-  Extern template DenseColumns<Compiled::Pattern<Offset>> divide_by_columns(                                          \
-      const Compiled::Exec&, const Compiled::Pattern<Offset>&, int, int,                                              \
-      const WindowFunctors<Compiled::Pattern<Offset>>::Order&, const KernelTable*);                                   \
-  Extern template SddmmGroups<Compiled::Memory> sddmm_groups(const Compiled::Exec&, const Compiled::Pattern<Offset>&, \
+  Extern template DenseColumns<Compiled::Pattern<Offset>> divide_by_columns(                                           \
+      const Compiled::Exec&, const Compiled::Pattern<Offset>&, int, int,                                               \
+      const WindowFunctors<Compiled::Pattern<Offset>>::Order&, const KernelTable*);                                    \
+  Extern template SddmmGroups<Compiled::Memory> sddmm_groups(const Compiled::Exec&, const Compiled::Pattern<Offset>&,  \
                                                              const KernelTable*);
 
 #define TESSERA_SDDMM_BODY(Scalar, Offset) PlanBody<SddmmOperation<Compiled::Matrix<Scalar, Offset>>>

@@ -26,8 +26,9 @@ struct SddmmTarget {
   template <class Format>
   static SddmmTarget of(const Format& f) {
     require<NotSupported>(f.nnz == 0 || f.entry_slot.extent(0) > 0, [] {
-      return std::string("sddmm: the plan to write into was made with updatable = false, so that it does not know where "
-                         "its numbers are");
+      return std::string(
+          "sddmm: the plan to write into was made with updatable = false, so that it does not know where "
+          "its numbers are");
     });
     constexpr bool wide = sizeof(typename std::decay_t<decltype(f.entry_slot)>::value_type) == 8;
     return {f.values.data(), f.precision, {f.entry_slot.data(), wide}};
@@ -52,9 +53,8 @@ void sddmm_into(const Csr& S, const Body& body, const Exec& space, Op op_y, doub
                     static_cast<std::size_t>(other.cols()) == static_cast<std::size_t>(S.cols()) &&
                     other.nnz() == S.nnz() && same_place(other.row_map(), S.row_map()) &&
                     same_place(other.entries(), S.entries());
-  require<StalePlan>(same, [] {
-    return std::string("sddmm: the plan to write into was made of other pattern arrays");
-  });
+  require<StalePlan>(same,
+                     [] { return std::string("sddmm: the plan to write into was made of other pattern arrays"); });
   require<NotSupported>(!A.options().prepare_transpose, [] {
     return std::string("sddmm: the plan to write into also holds the transposed matrix (prepare_transpose)");
   });

@@ -20,9 +20,9 @@ namespace Tessera {
 namespace Impl {
 
 /// What decides: from so many entries per fetched row of Y on, panels were the faster on an H200
-/// (perf_test/notes/sddmm.md), by the bytes of a row of X or Y. A block costs about the same however short its rows are,
-/// so short ones ask for denser windows; Rows converts every 16-bit number, units none; FP32 costs three products; up
-/// to 512 bytes (FP64: 1024) the rows of X stay in registers.
+/// (perf_test/notes/sddmm.md), by the bytes of a row of X or Y. A block costs about the same however short its rows
+/// are, so short ones ask for denser windows; Rows converts every 16-bit number, units none; FP32 costs three products;
+/// up to 512 bytes (FP64: 1024) the rows of X stay in registers.
 inline double least_sddmm_density(std::int64_t inner, Precision precision) {
   const std::int64_t bytes = inner * bytes_of(precision);
   switch (precision) {

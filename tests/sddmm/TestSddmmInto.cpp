@@ -98,8 +98,10 @@ TYPED_TEST(SddmmInto, EveryPair) {
       if (spmm == SpmmAlgorithm::FlashSparse && sizeof(TypeParam) != 2) continue;  // nor FP32 nor FP64
       for (const RowReordering order : {RowReordering::None, RowReordering::Clusters}) {
         const typename Case::Spmm product(Exec(), t.device.view(), Case::spmm(spmm, unit, order));
-        for (const auto& how : {std::pair{SddmmAlgorithm::Panels, unit}, {SddmmAlgorithm::Rows, unit},
-                                {SddmmAlgorithm::Bsmr, Backend::EmulatedAmd}, {SddmmAlgorithm::Csr, Backend::Auto},
+        for (const auto& how : {std::pair{SddmmAlgorithm::Panels, unit},
+                                {SddmmAlgorithm::Rows, unit},
+                                {SddmmAlgorithm::Bsmr, Backend::EmulatedAmd},
+                                {SddmmAlgorithm::Csr, Backend::Auto},
                                 {SddmmAlgorithm::Csr, Backend::Reference}}) {
           SCOPED_TRACE(std::string(to_string(spmm)) + " after " + to_string(how.first));
           for (const bool scaled : {false, true}) {

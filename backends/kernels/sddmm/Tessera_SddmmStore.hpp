@@ -41,10 +41,12 @@ class SddmmHead {
   TESSERA_FUNCTION const char* x(std::int32_t row) const { return x_ + std::int64_t{row} * x_bytes_; }
   TESSERA_FUNCTION const char* y(std::int32_t row) const { return y_ + std::int64_t{row} * y_bytes_; }
 
-  /// Whether P := alpha sum, in the type of the sums and in CSR order: a case of its own, since for short K the end is a
-  /// good part of all instructions.
+  /// Whether P := alpha sum, in the type of the sums and in CSR order: a case of its own, since for short K the end is
+  /// a good part of all instructions.
   TESSERA_FUNCTION bool plain() const { return scale_ == nullptr && slots_.of == nullptr && beta_ == Sum(0) && wide_; }
-  TESSERA_FUNCTION void store_plain(std::int64_t entry, Sum sum) const { reinterpret_cast<Sum*>(p_)[entry] = alpha_ * sum; }
+  TESSERA_FUNCTION void store_plain(std::int64_t entry, Sum sum) const {
+    reinterpret_cast<Sum*>(p_)[entry] = alpha_ * sum;
+  }
   /// P of an entry := alpha sum [* S] + beta P.
   TESSERA_FUNCTION void store(std::int64_t entry, Sum sum) const {
     if (scale_ != nullptr) sum *= scale(entry);

@@ -136,8 +136,8 @@ struct DenseColumnFunctors {
 };
 
 /// Divides A, whose rows stand in `order` (empty: their own). A column with `least` entries or more in a window of
-/// `height` rows is dense there; copies of a column that rows repeat are columns of their own. At least one entry, fewer
-/// than 2^32 - 1.
+/// `height` rows is dense there; copies of a column that rows repeat are columns of their own. At least one entry,
+/// fewer than 2^32 - 1.
 ///
 /// Work O(nnz height log(longest row)), one thread per entry; 8 bytes per entry of temporary memory and that of
 /// WindowUnion, whose waits and one more. Deterministic.
@@ -154,11 +154,10 @@ DenseColumns<Pattern> divide_by_columns(const Exec& space, const Pattern& A, int
   const auto nnz = static_cast<std::size_t>(u.base.nnz);
   const auto limit = static_cast<std::uint32_t>(least);
   typename F::template View<std::uint32_t> count, before;
-  const auto temporary =
-      Arena::make(space, backend, "Tessera::dense columns", Lifetime::Temporary, [&](Arena& arena) {
-        count = arena.template take<std::uint32_t>(nnz);
-        before = arena.template take<std::uint32_t>(nnz + 1);
-      });
+  const auto temporary = Arena::make(space, backend, "Tessera::dense columns", Lifetime::Temporary, [&](Arena& arena) {
+    count = arena.template take<std::uint32_t>(nnz);
+    before = arena.template take<std::uint32_t>(nnz + 1);
+  });
   Kokkos::deep_copy(space, count, 0u);
   Kokkos::parallel_for("Tessera::dense columns count", Union::range(space, u.base.nnz),
                        typename F::Count(u.base, count));

@@ -19,8 +19,8 @@ namespace Tessera {
 namespace Experimental {
 
 /// Windows of height * shape.rows rows. The distinct columns of a window, ascending, fill blocks of shape.vectors, the
-/// last one with fewer. Of each row of a block a word of bits says in which column vectors it has an entry, and a number
-/// where its first one stands in CSR. A row that repeats a column makes the window repeat it.
+/// last one with fewer. Of each row of a block a word of bits says in which column vectors it has an entry, and a
+/// number where its first one stands in CSR. A row that repeats a column makes the window repeat it.
 ///
 /// Bytes: blocks (8 + 4 vectors + 8 window rows); where rows are unsorted 4 nnz more.
 ///
