@@ -55,6 +55,7 @@ class SddmmBsmrEngine {
     groups_ = sddmm_groups(space, columns_.other.pattern(), &backend);
     name_rows(space);
     columns_.dense.map_storage.reset();
+    columns_.dense.column_storage.reset();
     columns_.other.map_storage.reset();
   }
 

@@ -23,12 +23,25 @@ struct PatternShare {
   using Offset = typename Pattern::size_type;
   using Ordinal = typename Pattern::ordinal_type;
 
-  std::shared_ptr<void> map_storage, entry_storage;
+  std::shared_ptr<void> map_storage, column_storage, place_storage;
   Ordinal rows = 0, cols = 0;
   View<Offset> row_map;
   View<Ordinal> columns;
   View<std::uint32_t> entry_at;  ///< of each entry: place in CSR
 
+  template <class Exec>
+  void allocate(const Exec& space, const Pattern& A, std::size_t entries, const KernelTable* backend) {
+    using Arena = Impl::Arena<typename Pattern::memory_space>;
+    rows = A.rows();
+    cols = A.cols();
+    map_storage = Arena::make(space, backend, "Tessera::dense columns::row_map", Lifetime::Plan, [&](Arena& arena) {
+      row_map = arena.template take<Offset>(static_cast<std::size_t>(rows) + 1);
+    });
+    column_storage = Arena::make(space, backend, "Tessera::dense columns::columns", Lifetime::Plan,
+                                 [&](Arena& arena) { columns = arena.template take<Ordinal>(entries); });
+    place_storage = Arena::make(space, backend, "Tessera::dense columns::entry_at", Lifetime::Plan,
+                                [&](Arena& arena) { entry_at = arena.template take<std::uint32_t>(entries); });
+  }
   std::int64_t nnz() const { return static_cast<std::int64_t>(columns.extent(0)); }
   Pattern pattern() const {
     return Pattern(rows, cols, typename Pattern::row_map_type(row_map.data(), row_map.extent(0)),
@@ -135,12 +148,25 @@ struct DenseColumnFunctors {
   };
 };
 
+/// Of rows that are neighbours in a window of u: columns that both have / columns that either has, pooled.
+template <class Pattern, class Exec>
+double row_similarity(const Exec& space, const WindowUnion<Pattern>& u) {
+  using F = DenseColumnFunctors<Pattern>;
+  using Union = WindowUnion<Pattern>;
+  std::uint64_t shared = 0, both = 0;
+  Kokkos::parallel_reduce("Tessera::dense columns similarity", Union::range(space, u.base.nnz),
+                          typename F::Similarity(u.base), shared);
+  Kokkos::parallel_reduce("Tessera::dense columns rows", Union::range(space, u.base.rows), typename F::RowPairs(u.base),
+                          both);
+  return both > shared ? static_cast<double>(shared) / static_cast<double>(both - shared) : 1;
+}
+
 /// Divides A, whose rows stand in `order` (empty: their own). A column with `least` entries or more in a window of
 /// `height` rows is dense there; copies of a column that rows repeat are columns of their own. At least one entry,
 /// fewer than 2^32 - 1.
 ///
 /// Work O(nnz height log(longest row)), one thread per entry; 8 bytes per entry of temporary memory and that of
-/// WindowUnion, whose waits and one more. Deterministic.
+/// WindowUnion, whose waits and four more. Deterministic.
 /// @throw DeviceError
 template <class Pattern, class Exec>
 DenseColumns<Pattern> divide_by_columns(const Exec& space, const Pattern& A, int height, int least,
@@ -163,33 +189,18 @@ DenseColumns<Pattern> divide_by_columns(const Exec& space, const Pattern& A, int
                        typename F::Count(u.base, count));
   Kokkos::parallel_scan("Tessera::dense columns before", Union::range(space, u.base.nnz + 1),
                         typename F::Before(u.base, count, before, limit));
-  std::uint64_t columns = 0, shared = 0, both = 0;
+  std::uint64_t columns = 0;
   Kokkos::parallel_reduce("Tessera::dense columns number", Union::range(space, u.base.nnz),
                           typename F::DenseLeaders(u.base, count, limit), columns);
-  Kokkos::parallel_reduce("Tessera::dense columns similarity", Union::range(space, u.base.nnz),
-                          typename F::Similarity(u.base), shared);
-  Kokkos::parallel_reduce("Tessera::dense columns rows", Union::range(space, u.base.rows), typename F::RowPairs(u.base),
-                          both);
   std::uint32_t dense = 0;
   fetch(space, backend, "Tessera::dense columns", dense,
         typename F::template View<std::uint32_t>(before.data() + nnz, 1));
 
   DenseColumns<Pattern> result;
   result.dense_columns = static_cast<std::int64_t>(columns);
-  result.similarity = both > shared ? static_cast<double>(shared) / static_cast<double>(both - shared) : 1;
-  const auto take = [&](PatternShare<Pattern>& share, std::size_t entries) {
-    share.rows = A.rows();
-    share.cols = A.cols();
-    share.map_storage = Arena::make(space, backend, "Tessera::dense columns::row_map", Lifetime::Plan, [&](Arena& a) {
-      share.row_map = a.template take<typename F::Offset>(static_cast<std::size_t>(u.base.rows) + 1);
-    });
-    share.entry_storage = Arena::make(space, backend, "Tessera::dense columns::entries", Lifetime::Plan, [&](Arena& a) {
-      share.columns = a.template take<typename F::Ordinal>(entries);
-      share.entry_at = a.template take<std::uint32_t>(entries);
-    });
-  };
-  take(result.dense, dense);
-  take(result.other, nnz - dense);
+  result.similarity = row_similarity(space, u);
+  result.dense.allocate(space, A, dense, backend);
+  result.other.allocate(space, A, nnz - dense, backend);
   typename F::Maps maps(u.base);
   maps.before = before;
   maps.dense = result.dense.row_map;
