@@ -3,6 +3,7 @@
 #ifndef TESSERA_CORE_HOST_LANES_HPP
 #define TESSERA_CORE_HOST_LANES_HPP
 
+#include <cstdint>
 #include <cstring>
 
 #include "core/Tessera_Accumulator.hpp"
@@ -36,6 +37,42 @@ inline int host_vector_bytes() {
   return 16;
 }
 
+#ifdef TESSERA_HOST_VECTORS
+/// A vector of the bits of floats, made of 16-bit numbers, exactly, all lanes at once. (A macro, since GCC 12 converts
+/// no vectors whose size depends on a template's argument.)
+///
+/// The exponents of half_t and float differ by 112 in their bias, which a multiplication corrects, of subnormal numbers
+/// too; infinite and undefined numbers keep their mantissa.
+template <int Bytes>
+struct HostBits;
+#define TESSERA_HOST_BITS(Bytes)                                                                      \
+  template <>                                                                                         \
+  struct HostBits<Bytes> {                                                                            \
+    typedef std::uint16_t Narrow __attribute__((vector_size(Bytes / 2)));                             \
+    typedef std::uint32_t Wide __attribute__((vector_size(Bytes)));                                   \
+    typedef float Floats __attribute__((vector_size(Bytes)));                                         \
+    static KOKKOS_FORCEINLINE_FUNCTION void load(Wide& bits, const void* x) {                         \
+      Narrow narrow;                                                                                  \
+      std::memcpy(&narrow, x, sizeof(narrow));                                                        \
+      bits = __builtin_convertvector(narrow, Wide);                                                   \
+    }                                                                                                 \
+    static KOKKOS_FORCEINLINE_FUNCTION void load_bhalf(Wide& bits, const void* x) {                   \
+      load(bits, x);                                                                                  \
+      bits <<= 16;                                                                                    \
+    }                                                                                                 \
+    static KOKKOS_FORCEINLINE_FUNCTION void load_half(Wide& bits, const void* x) {                    \
+      load(bits, x);                                                                                  \
+      const Wide sign = (bits & 0x8000u) << 16, magnitude = (bits & 0x7fffu) << 13;                   \
+      const Wide special = reinterpret_cast<Wide>(magnitude >= 0x0f800000u) & 0x7f800000u;            \
+      bits = reinterpret_cast<Wide>(reinterpret_cast<Floats>(magnitude) * 0x1p112f) | special | sign; \
+    }                                                                                                 \
+  };
+TESSERA_HOST_BITS(16)
+TESSERA_HOST_BITS(32)
+TESSERA_HOST_BITS(64)
+#undef TESSERA_HOST_BITS
+#endif
+
 /// As many sums as fit a vector of so many bytes.
 template <class Sum, int Bytes>
 struct HostLanes {
@@ -53,6 +90,14 @@ struct HostLanes {
   static KOKKOS_FORCEINLINE_FUNCTION void load(type& v, const BT* x) {
     if constexpr (std::is_same_v<BT, Sum>) {
       std::memcpy(&v, x, sizeof(v));
+    } else if constexpr (sizeof(BT) == 2 && std::is_same_v<Sum, float>) {
+      typename HostBits<Bytes>::Wide bits;
+      if constexpr (std::is_same_v<BT, half_t>) {
+        HostBits<Bytes>::load_half(bits, x);
+      } else {
+        HostBits<Bytes>::load_bhalf(bits, x);
+      }
+      std::memcpy(&v, &bits, sizeof(v));
     } else {
       Sum numbers[count];
       for (int j = 0; j < count; ++j) numbers[j] = widen<Sum>(x[j]);
