@@ -43,11 +43,10 @@ namespace Tessera {
 /// Scratch (copies of X and Y whose rows are not contiguous words of sixteen bytes) grows at the first apply that needs
 /// more, and is kept; thread safety as SpmmPlan.
 ///
-/// Panels: Shi et al., "FlashSparse", PPoPP'25, section 4 (swap and transpose), with other containers and loads
-/// (backends/kernels/sddmm/Tessera_SddmmWindowKernel.hpp says which).
-/// Bsmr: BSMR-SDDMM, with clusters by signatures and columns weighed one by one (sddmm/Tessera_SddmmBsmrEngine.hpp says
-/// what differs); two launches per apply, set-up O(nnz) work and the order of rows (reorder::clustered_rows), some
-/// waits.
+/// Panels, FlashSparse: Shi et al., "FlashSparse", PPoPP'25, section 4 (swap and transpose), with other loads
+/// (backends/kernels/sddmm/Tessera_SddmmWindowKernel.hpp says which). Bsmr: BSMR-SDDMM, with clusters by signatures and
+/// columns weighed one by one (sddmm/Tessera_SddmmBsmrEngine.hpp says what differs); two launches per apply, set-up
+/// O(nnz) work and the order of rows (reorder::clustered_rows), some waits.
 template <class Csr>
 class SddmmPlan {
   static_assert(Impl::IsCsrView<Csr>::value, "Tessera::SddmmPlan: the template argument must be a Tessera::CsrView");
@@ -64,7 +63,18 @@ class SddmmPlan {
   /// @throw NotCompiled, NotSupported, InvalidArgument  before any kernel is launched
   /// @throw DeviceError  out of device memory
   SddmmPlan(const execution_space& space, const Csr& S, const SddmmOptions& options = {})
-      : csr_(S), body_(std::make_unique<Body>(space, Impl::plan_matrix(S), options)) {}
+      : csr_(S), body_(std::make_unique<Body>(space, Impl::plan_matrix(S), BodyOptions{options})) {}
+  /// FlashSparse on the windows of an SpmmPlan by FlashSparse of the same pattern, in A's backend: columns and order of
+  /// rows stay where A has them, and live as long as either plan. Adds 8 bytes per block and 8 per row of a block;
+  /// O(nnz log windows) work and one wait instead of a conversion.
+  /// @param options  algorithm Auto or FlashSparse; backend and window_height are A's
+  /// @throw StalePlan  A has other pattern arrays
+  /// @throw NotSupported  A is not by FlashSparse, padded, of rows whose columns do not ascend, was made with updatable
+  ///        = false, or has windows that an SDDMM instruction of this precision does not fit
+  /// @throw InvalidArgument, DeviceError
+  template <class SpmmPlanType>
+  SddmmPlan(const execution_space& space, const Csr& S, const SpmmPlanType& A, const SddmmOptions& options)
+      : csr_(S), body_(std::make_unique<Body>(space, Impl::plan_matrix(S), Impl::with_windows_of(csr_, A, options))) {}
   /// Plans can be moved and not copied.
   SddmmPlan(SddmmPlan&&) noexcept = default;
   /// See SddmmPlan(SddmmPlan&&).
@@ -137,6 +147,7 @@ class SddmmPlan {
  private:
   friend struct Impl::PlanAccess;
   using Body = Impl::PlanBody<Impl::SddmmOperation<Impl::PlanMatrixOf<Csr>>>;
+  using BodyOptions = Impl::SddmmBodyOptions<memory_space>;
 
   Csr csr_;  ///< keeps the caller's arrays alive
   std::unique_ptr<Body> body_;

@@ -112,6 +112,7 @@ class Case {
     r.bytes = r.format_bytes + product_.dense_bytes();
     r.csr_bytes = product_.matrix_bytes() + product_.dense_bytes();
     r.gflops = 1e-9 * product_.flops() / r.seconds_median;
+    if (product_.row_bytes() > 0) r.gather_bytes = product_.row_bytes() * fetched_rows(r);
   }
 
   /// Sets the system up, several times, and keeps the last. @return seconds
@@ -175,6 +176,15 @@ class Case {
     r.matrix_unit_share = s.matrix_unit_share;
     r.launches = s.launches;
     r.classes = s.classes;
+  }
+
+  /// One per entry, or per column vector of a window.
+  static double fetched_rows(const Record& r) {
+    double rows = static_cast<double>(r.nnz);
+    for (const ClassShare& c : r.classes) {
+      if (c.name == "vectors" || c.name == "dense columns") rows += static_cast<double>(c.rows - c.nnz);
+    }
+    return rows;
   }
 
   static std::string kernel_name(const Statistics& s) {

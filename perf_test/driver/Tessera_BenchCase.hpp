@@ -50,6 +50,8 @@ class Product {
   /// Of vectors or dense operands: each read or written once.
   virtual double dense_bytes() const = 0;
   virtual double flops() const = 0;
+  /// Of a row of the dense operand that every entry names one of; 0: there is none.
+  virtual double row_bytes() const { return 0; }
   /// The baselines of this build that know these types.
   virtual std::vector<std::string> baselines() const = 0;
   /// @throw NotSupported

@@ -113,6 +113,8 @@ void Report::print_header() {
   std::printf(" %-22s %10s", "kernel", "time");
   if (options_.cold) std::printf(" %10s", "cold");
   std::printf(" %8s %8s %8s %8s", "speedup", "GB/s", "CSR GB/s", "GFLOP/s");
+  // The rows of B or Y that are fetched, to be compared with what `tessera_probe --only gather` gives.
+  if (columns_) std::printf(" %8s", "gathered");
   // The compulsory bytes (A in CSR, B and C once) at the streaming read, over the time.
   if (context_.stream_gbytes_per_second > 0) std::printf(" %7s", "of roof");
   std::printf(" %7s %10s", "padding", "set-up");
@@ -147,6 +149,7 @@ void Report::print_row(const Record& r) {
   text(format_number("%.1f", r.gbytes_per_second()), 8);
   text(format_number("%.1f", r.csr_gbytes_per_second()), 8);
   text(format_number("%.2f", r.gflops), 8);
+  if (columns_) text(format_number("%.1f", r.gather_gbytes_per_second()), 8);
   if (context_.stream_gbytes_per_second > 0) {
     // No share where the operands came from caches, or where the format holds less than CSR, which the share is of.
     const bool above = r.roof_share > 1, cached = above && r.gbytes_per_second() > context_.stream_gbytes_per_second;

@@ -38,6 +38,7 @@ struct Record {
   int samples = 0, runs_per_sample = 1;
   double gflops = unknown;
   double bytes = 0, csr_bytes = 0;  ///< an apply must move at least, in this format and in CSR; vectors included
+  double gather_bytes = unknown;    ///< of the rows of B or Y that an apply fetches, from whatever cache
   double setup_seconds = unknown, update_seconds = unknown;
   double format_bytes = unknown, map_bytes = unknown, workspace_bytes = unknown;
   double padding_ratio = unknown, matrix_unit_share = unknown;
@@ -53,6 +54,7 @@ struct Record {
 
   double gbytes_per_second() const { return 1e-9 * bytes / seconds_median; }
   double csr_gbytes_per_second() const { return 1e-9 * csr_bytes / seconds_median; }
+  double gather_gbytes_per_second() const { return 1e-9 * gather_bytes / seconds_median; }
   bool chosen_by_auto() const { return asked == "auto"; }
   /// The first product's cost in products that follow.
   double setup_applies() const { return setup_seconds / seconds_median; }

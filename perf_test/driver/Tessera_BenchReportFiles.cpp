@@ -56,6 +56,8 @@ Json to_json(const Record& r) {
   j["csr_gbytes_per_second"] = number(r.csr_gbytes_per_second());
   j["apply_bytes"] = count(r.bytes);
   j["compulsory_bytes"] = count(r.csr_bytes);
+  j["gather_bytes"] = count(r.gather_bytes);
+  j["gather_gbytes_per_second"] = number(r.gather_gbytes_per_second());
   j["roof_share"] = number(r.roof_share);
   j["setup_seconds"] = number(r.setup_seconds);
   j["setup_applies"] = number(r.setup_applies());

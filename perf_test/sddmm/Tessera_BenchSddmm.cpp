@@ -34,6 +34,7 @@ struct SddmmVariant {
 /// --ablation: each against the row of the algorithm's own choices.
 std::vector<std::string> ablations_of(SddmmAlgorithm algorithm) {
   if (algorithm == SddmmAlgorithm::Panels) return {"low", "high"};
+  if (algorithm == SddmmAlgorithm::FlashSparse) return {"shared"};
   if (algorithm == SddmmAlgorithm::Bsmr) return {"low", "from3", "from4", "unordered"};
   return {};
 }
@@ -70,6 +71,7 @@ std::vector<SddmmVariant> variants_of(const BenchOptions& options, Precision pre
     if (!tf32 && ((host && portable) || b == Backend::Reference)) add(SddmmAlgorithm::Csr, false);
     if (b != Backend::Reference && (unit || !tf32)) add(SddmmAlgorithm::Rows, false);
     if (unit) add(SddmmAlgorithm::Panels, false);
+    if (unit) add(SddmmAlgorithm::FlashSparse, false);
     if (unit) add(SddmmAlgorithm::Bsmr, false);
     if (b == Backend::Auto) add(SddmmAlgorithm::Auto, false);
   }
@@ -135,6 +137,9 @@ class SddmmProduct final : public Product {
   }
   double dense_bytes() const override { return dense_bytes(o_.inner); }
   double flops() const override { return 2 * static_cast<double>(o_.S.nnz()) * static_cast<double>(o_.inner); }
+  double row_bytes() const override {
+    return static_cast<double>(o_.inner) * static_cast<double>(bytes_of(o_.S.element));
+  }
   std::vector<std::string> baselines() const override { return sddmm_baselines(o_); }
   System make_baseline(const std::string& name) const override {
     System system = make_sddmm_baseline(o_, name);
@@ -155,15 +160,16 @@ class SddmmProduct final : public Product {
     options.fallback = options.algorithm == SddmmAlgorithm::Auto;
     if (precision_ == Precision::TF32) options.compute = ComputeType::TF32;
     ablate(variants_[index].name, options);
+    SharedWindows* const windows = variants_[index].name == "shared" ? &windows_ : nullptr;
     switch (precision_) {
       case Precision::FP64:
-        return sddmm_plan_fp64(o_, options);
+        return sddmm_plan_fp64(o_, options, windows);
       case Precision::FP16:
-        return sddmm_plan_fp16(o_, options);
+        return sddmm_plan_fp16(o_, options, windows);
       case Precision::BF16:
-        return sddmm_plan_bf16(o_, options);
+        return sddmm_plan_bf16(o_, options, windows);
       default:  // TF32 is FP32's data with another plan
-        return sddmm_plan_fp32(o_, options);
+        return sddmm_plan_fp32(o_, options, windows);
     }
   }
 
@@ -200,6 +206,7 @@ class SddmmProduct final : public Product {
   Precision precision_;
   std::vector<SddmmVariant> variants_;
   SddmmOperands o_;
+  mutable SharedWindows windows_;
 };
 
 /// Of --x and --y; their columns are the K that is measured. @throw BenchError
@@ -287,7 +294,7 @@ Operation sddmm_operation() {
   op.summary = "P = alpha <X_i, Y_j> + beta P for the entries (i, j)";
   op.precisions = {Precision::FP64, Precision::FP32, Precision::TF32, Precision::FP16, Precision::BF16};
   for (const SddmmAlgorithm a : {SddmmAlgorithm::Auto, SddmmAlgorithm::Panels, SddmmAlgorithm::Rows,
-                                 SddmmAlgorithm::Bsmr, SddmmAlgorithm::Csr}) {
+                                 SddmmAlgorithm::FlashSparse, SddmmAlgorithm::Bsmr, SddmmAlgorithm::Csr}) {
     op.algorithms.emplace_back(to_string(a));
   }
   op.baselines = {"csr-loop", "cusparse-alg-default"};

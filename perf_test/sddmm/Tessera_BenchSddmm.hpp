@@ -3,6 +3,7 @@
 #ifndef TESSERA_BENCH_SDDMM_HPP
 #define TESSERA_BENCH_SDDMM_HPP
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,11 +27,18 @@ struct SddmmOperands {
   DenseElements p_elements(const DeviceArray& p) const { return {p.data<void>(), p_type, 1, S.nnz(), S.nnz(), 1}; }
 };
 
+/// An SpMM plan whose windows SDDMM takes: made by the first plan that asks for it, so that the median of several
+/// set-ups is that of SDDMM alone.
+struct SharedWindows {
+  std::shared_ptr<const void> plan;
+};
+
 /// Plans by the type of the pattern, compiled in files of their own; P is of the same type or of float.
-System sddmm_plan_fp64(const SddmmOperands& operands, const SddmmOptions& options);
-System sddmm_plan_fp32(const SddmmOperands& operands, const SddmmOptions& options);
-System sddmm_plan_fp16(const SddmmOperands& operands, const SddmmOptions& options);
-System sddmm_plan_bf16(const SddmmOperands& operands, const SddmmOptions& options);
+/// @param windows  null: of the plan's own
+System sddmm_plan_fp64(const SddmmOperands& operands, const SddmmOptions& options, SharedWindows* windows);
+System sddmm_plan_fp32(const SddmmOperands& operands, const SddmmOptions& options, SharedWindows* windows);
+System sddmm_plan_fp16(const SddmmOperands& operands, const SddmmOptions& options, SharedWindows* windows);
+System sddmm_plan_bf16(const SddmmOperands& operands, const SddmmOptions& options, SharedWindows* windows);
 
 /// See spmv_baselines().
 std::vector<std::string> sddmm_baselines(const SddmmOperands& operands);

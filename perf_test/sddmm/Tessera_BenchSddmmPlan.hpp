@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "Tessera_Sddmm.hpp"
+#include "Tessera_Spmm.hpp"
 #include "sddmm/Tessera_BenchSddmm.hpp"
 
 /// \file
@@ -15,7 +16,7 @@ namespace Tessera {
 namespace Bench {
 
 template <class S, class P, class Plan>
-std::function<void()> sddmm_apply(const std::shared_ptr<const Plan>& plan, const SddmmOperands& o) {
+std::function<void()> sddmm_apply(const std::shared_ptr<Plan>& plan, const SddmmOperands& o) {
   using Dense = Kokkos::View<S**, Kokkos::LayoutRight, Device>;
   const auto inner = static_cast<std::size_t>(o.inner);
   return [plan, space = o.S.space, alpha = o.alpha, X = Dense(o.X.data<S>(), static_cast<std::size_t>(o.S.rows), inner),
@@ -23,10 +24,33 @@ std::function<void()> sddmm_apply(const std::shared_ptr<const Plan>& plan, const
           to = o.P.view<P>()] { plan->apply(space, Op::NoTrans, alpha, X, Y, beta, to); };
 }
 
+/// @throw NotSupported  FlashSparse has no SpMM of these types
 template <class S, class Offset>
-System sddmm_plan(const SddmmOperands& o, const SddmmOptions& options) {
-  using Plan = SddmmPlan<CsrView<S, int, Offset, Device>>;
-  const auto plan = std::make_shared<const Plan>(o.S.space, o.S.view<S, Offset>(), options);
+auto make_sddmm_plan(const SddmmOperands& o, const SddmmOptions& options, SharedWindows* windows) {
+  using Csr = CsrView<S, int, Offset, Device>;
+  using Plan = SddmmPlan<Csr>;
+  const Csr csr = o.S.view<S, Offset>();
+  if constexpr (sizeof(S) <= 4) {
+    if (windows != nullptr) {
+      using Spmm = SpmmPlan<Csr>;
+      if (!windows->plan) {
+        SpmmOptions spmm;
+        spmm.algorithm = SpmmAlgorithm::FlashSparse;
+        spmm.backend = options.backend;
+        spmm.compute = options.compute;
+        spmm.fallback = false;
+        windows->plan = std::make_shared<const Spmm>(o.S.space, csr, spmm);
+      }
+      return std::make_shared<const Plan>(o.S.space, csr, *static_cast<const Spmm*>(windows->plan.get()), options);
+    }
+  }
+  if (windows != nullptr) throw NotSupported("FlashSparse has no SpMM of doubles to share windows with");
+  return std::make_shared<const Plan>(o.S.space, csr, options);
+}
+
+template <class S, class Offset>
+System sddmm_plan(const SddmmOperands& o, const SddmmOptions& options, SharedWindows* windows) {
+  const auto plan = make_sddmm_plan<S, Offset>(o, options, windows);
   System system;
   if constexpr (sizeof(S) == 2) {
     system.apply = o.p_type == ElementType::Float ? sddmm_apply<S, float>(plan, o) : sddmm_apply<S, S>(plan, o);
@@ -39,12 +63,12 @@ System sddmm_plan(const SddmmOperands& o, const SddmmOptions& options) {
 
 /// 64-bit offsets as far as the library holds such plans compiled: nobody measures others.
 template <class S>
-System sddmm_plan_of(const SddmmOperands& o, const SddmmOptions& options) {
-  if (o.S.offset_bits == 32) return sddmm_plan<S, int>(o, options);
+System sddmm_plan_of(const SddmmOperands& o, const SddmmOptions& options, SharedWindows* windows) {
+  if (o.S.offset_bits == 32) return sddmm_plan<S, int>(o, options, windows);
   if constexpr (sizeof(S) == 2) {
     throw NotSupported("the benchmark multiplies patterns of 16-bit numbers with 32-bit offsets only");
   } else {
-    return sddmm_plan<S, WideOffset>(o, options);
+    return sddmm_plan<S, WideOffset>(o, options, windows);
   }
 }
 

@@ -4,8 +4,8 @@
 
 namespace Tessera {
 namespace Bench {
-System sddmm_plan_fp16(const SddmmOperands& o, const SddmmOptions& options) {
-  return sddmm_plan_of<half_t>(o, options);
+System sddmm_plan_fp16(const SddmmOperands& o, const SddmmOptions& options, SharedWindows* windows) {
+  return sddmm_plan_of<half_t>(o, options, windows);
 }
 }  // namespace Bench
 }  // namespace Tessera

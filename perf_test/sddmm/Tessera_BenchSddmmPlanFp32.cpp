@@ -4,6 +4,8 @@
 
 namespace Tessera {
 namespace Bench {
-System sddmm_plan_fp32(const SddmmOperands& o, const SddmmOptions& options) { return sddmm_plan_of<float>(o, options); }
+System sddmm_plan_fp32(const SddmmOperands& o, const SddmmOptions& options, SharedWindows* windows) {
+  return sddmm_plan_of<float>(o, options, windows);
+}
 }  // namespace Bench
 }  // namespace Tessera

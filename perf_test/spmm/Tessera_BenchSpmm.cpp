@@ -77,6 +77,9 @@ class SpmmProduct final : public Product {
   double matrix_bytes() const override { return o_.A.bytes(); }
   double dense_bytes() const override { return dense_bytes(o_.columns, o_.beta != 0); }
   double flops() const override { return 2 * static_cast<double>(o_.A.nnz()) * static_cast<double>(o_.columns); }
+  double row_bytes() const override {
+    return static_cast<double>(o_.columns) * static_cast<double>(bytes_of(o_.A.element));
+  }
   std::vector<std::string> baselines() const override { return spmm_baselines(o_); }
   System make_baseline(const std::string& name) const override {
     System system = make_spmm_baseline(o_, name);

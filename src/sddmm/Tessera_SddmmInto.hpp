@@ -9,10 +9,10 @@
 #include "core/Tessera_Plan.hpp"
 #include "formats/windows/Tessera_MeBcrs.hpp"
 #include "formats/windows/Tessera_Panels.hpp"
-#include "sddmm/Tessera_SddmmOperands.hpp"
+#include "sddmm/Tessera_SddmmOperation.hpp"
 
 /// \file
-/// Results straight into the numbers of a format that another plan multiplies with.
+/// Beside an SpMM plan of the same pattern: with its windows, results straight into its numbers.
 
 namespace Tessera {
 namespace Impl {
@@ -40,6 +40,44 @@ bool same_place(const A& a, const B& b) {
   return static_cast<const void*>(a.data()) == static_cast<const void*>(b.data());
 }
 
+/// @param what  "to write into", "to take windows from"  @throw StalePlan
+template <class Csr, class Plan>
+void require_same_pattern(const Csr& S, const Plan& A, const char* what) {
+  const auto& other = PlanAccess::matrix(A);
+  const bool same = static_cast<std::size_t>(other.rows()) == static_cast<std::size_t>(S.rows()) &&
+                    static_cast<std::size_t>(other.cols()) == static_cast<std::size_t>(S.cols()) &&
+                    other.nnz() == S.nnz() && same_place(other.row_map(), S.row_map()) &&
+                    same_place(other.entries(), S.entries());
+  require<StalePlan>(same,
+                     [&] { return std::string("sddmm: the plan ") + what + " was made of other pattern arrays"; });
+}
+
+/// Options of a plan with A's windows. @throw StalePlan, NotSupported, InvalidArgument
+template <class Csr, class Plan>
+SddmmBodyOptions<typename Csr::memory_space> with_windows_of(const Csr& S, const Plan& A, const SddmmOptions& given) {
+  require_same_pattern(S, A, "to take windows from");
+  require<InvalidArgument>(given.algorithm == SddmmAlgorithm::Auto || given.algorithm == SddmmAlgorithm::FlashSparse,
+                           [&] {
+                             return std::string("sddmm: a plan with the windows of an SpMM plan is FlashSparse, not ") +
+                                    to_string(given.algorithm);
+                           });
+  const auto* const format = PlanAccess::format<Experimental::MeBcrs<typename Csr::memory_space>>(A);
+  require<NotSupported>(format != nullptr, [&] {
+    return std::string("sddmm: the plan to take windows from is by ") + to_string(A.options().algorithm) +
+           ", not by FlashSparse";
+  });
+  SddmmBodyOptions<typename Csr::memory_space> options;
+  static_cast<SddmmOptions&>(options) = given;
+  options.algorithm = SddmmAlgorithm::FlashSparse;
+  options.backend = A.options().backend;
+  options.window_height = 0;
+  options.fallback = false;
+  options.windows = *format;
+  options.windows->values = {};
+  options.windows->value_storage.reset();
+  return options;
+}
+
 /// SddmmPlan::apply_into.
 template <class Csr, class Body, class Exec, class X, class Y, class Plan>
 void sddmm_into(const Csr& S, const Body& body, const Exec& space, Op op_y, double alpha, const X& x, const Y& y,
@@ -48,13 +86,7 @@ void sddmm_into(const Csr& S, const Body& body, const Exec& space, Op op_y, doub
                 "Tessera::SddmmPlan::apply_into: X and Y must have rank 2");
   using T = typename X::non_const_value_type;
   using Memory = typename Csr::memory_space;
-  const auto& other = PlanAccess::matrix(A);
-  const bool same = static_cast<std::size_t>(other.rows()) == static_cast<std::size_t>(S.rows()) &&
-                    static_cast<std::size_t>(other.cols()) == static_cast<std::size_t>(S.cols()) &&
-                    other.nnz() == S.nnz() && same_place(other.row_map(), S.row_map()) &&
-                    same_place(other.entries(), S.entries());
-  require<StalePlan>(same,
-                     [] { return std::string("sddmm: the plan to write into was made of other pattern arrays"); });
+  require_same_pattern(S, A, "to write into");
   require<NotSupported>(!A.options().prepare_transpose, [] {
     return std::string("sddmm: the plan to write into also holds the transposed matrix (prepare_transpose)");
   });

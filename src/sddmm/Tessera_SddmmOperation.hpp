@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "core/Tessera_Plan.hpp"
+#include "formats/windows/Tessera_MeBcrsBlocks.hpp"
 #include "sddmm/Tessera_SddmmBsmrEngine.hpp"
 #include "sddmm/Tessera_SddmmPanelEngine.hpp"
 #include "sddmm/Tessera_SddmmReferenceEngine.hpp"
@@ -16,6 +17,12 @@
 namespace Tessera {
 namespace Impl {
 
+/// What the body of a plan is made from.
+template <class Memory>
+struct SddmmBodyOptions : SddmmOptions {
+  std::optional<Experimental::MeBcrs<Memory>> windows = std::nullopt;  ///< to be used instead of own ones
+};
+
 /// What SDDMM is to PlanBody.
 template <class Matrix>
 struct SddmmOperation {
@@ -23,7 +30,7 @@ struct SddmmOperation {
   using Exec = typename Csr::execution_space;
   using Memory = typename Csr::memory_space;
   using Value = typename Csr::value_type;
-  using Options = SddmmOptions;
+  using Options = SddmmBodyOptions<Memory>;
   using Algorithm = SddmmAlgorithm;
   using Choice = SddmmChoice;
   using Features = SpmmFeatures;
@@ -52,6 +59,9 @@ struct SddmmOperation {
   }
   static void make(Engine& engine, const Exec& space, const Csr& S, const Options& options, Choice& choice,
                    Backend format_backend, const std::optional<Features>& features);
+  static Experimental::WindowBlocks<Memory> windows(const Exec& space, const Csr& S, const Options& options,
+                                                    const Choice& choice, const KernelTable& table,
+                                                    const std::optional<Features>& features);
   static int window_height(const Exec& space, const Csr& S, const Options& options, Precision precision,
                            const KernelTable& table, const std::optional<Features>& features);
   template <class T, class PT>
@@ -89,9 +99,9 @@ void SddmmOperation<Csr>::make(Engine& engine, const Exec& space, const Csr& S, 
   }
   const KernelTable* table = format_backend == Backend::Kokkos ? nullptr : &kernel_table(format_backend);
   choice.backend = format_backend;
-  if (choice.algorithm == Algorithm::Panels) {
-    const int height = window_height(space, S, options, choice.precision, *table, features);
-    engine.template emplace<SddmmPanelEngine<Csr>>(space, S, choice.precision, height, options, *table);
+  if (choice.algorithm == Algorithm::Panels || choice.algorithm == Algorithm::FlashSparse) {
+    engine.template emplace<SddmmPanelEngine<Csr>>(S, windows(space, S, options, choice, *table, features), options,
+                                                   *table);
   } else if (choice.algorithm == Algorithm::Bsmr) {
     const int height = options.window_height > 0 ? options.window_height : 2, given = options.bsmr.dense_from;
     const int least = given > 0 ? given : sddmm_dense_from(options.inner_hint, choice.precision, height);
@@ -99,6 +109,22 @@ void SddmmOperation<Csr>::make(Engine& engine, const Exec& space, const Csr& S, 
   } else {
     engine.template emplace<SddmmRowsEngine<Csr>>(space, S, choice.precision, options, table);
   }
+}
+
+/// Those of the caller's ME-BCRS, or own ones.
+template <class Csr>
+auto SddmmOperation<Csr>::windows(const Exec& space, const Csr& S, const Options& options, const Choice& choice,
+                                  const KernelTable& table, const std::optional<Features>& features)
+    -> Experimental::WindowBlocks<Memory> {
+  const SddmmShape shape = table.sddmm.shape(choice.precision);
+  if (options.windows) {
+    const std::string why_not = why_no_blocks(*options.windows, shape);
+    require<NotSupported>(why_not.empty(), [&] { return "sddmm: windows of the SpMM plan: " + why_not; });
+    return window_blocks_of(space, *options.windows, shape, choice.precision, &table);
+  }
+  const bool low = choice.algorithm == Algorithm::FlashSparse && options.window_height == 0;
+  const int height = low ? 1 : window_height(space, S, options, choice.precision, table, features);
+  return window_blocks(space, pattern_of(S), shape, height, choice.precision, &table);
 }
 
 /// As the caller wants it, or by what the pattern shares: from the features, or a sample of windows.
@@ -125,7 +151,7 @@ void SddmmOperation<Csr>::apply(const Plan& plan, const Exec& space, double alph
   // Whether some precision's kernels of a backend take these elements, so that others are not compiled for them.
   constexpr bool possible = std::is_same_v<T, PT> || (sizeof(T) == 2 && std::is_same_v<PT, float>);
   const Choice& choice = plan.choice();
-  const bool panels = choice.algorithm == Algorithm::Panels || choice.algorithm == Algorithm::Bsmr;
+  const bool panels = has_windows(choice.algorithm);
   // Auto takes every combination of types: those that no unit multiplies go entry by entry.
   const bool other = panels && plan.automatic() && plan.natural() && !sddmm_fits_backend<T, PT>(choice.precision);
   // Also where no kernel of a backend will run: what is accepted must not depend on alpha.

@@ -9,11 +9,13 @@
 
 namespace Tessera {
 
-/// Rows: entry by entry on CUDA cores or CPUs, equal numbers of entries per wave. Panels: windows of rows on matrix
-/// units, rows of Y read once per window, swapped and transposed as in FlashSparse [Shi et al., PPoPP'25]. Bsmr: rows
-/// of similar columns put together, columns that are dense in a window of them as Panels, the other entries as Rows
-/// [BSMR-SDDMM]. Csr: Rows without any set-up. Auto takes Panels, Rows or Csr.
-enum class SddmmAlgorithm { Auto, Panels, Rows, Bsmr, Csr };
+/// Rows: entry by entry on CUDA cores or CPUs, equal numbers of entries per wave. FlashSparse: windows of rows on
+/// matrix units, rows of Y read once per window, swapped and transposed [Shi et al., PPoPP'25, section 4]; one
+/// instruction high (NVIDIA: 8 rows), or the windows of the SpmmPlan that the plan is made with. Panels: FlashSparse,
+/// with windows as high as the pattern wants them. Bsmr: rows of similar columns put together, columns that are dense
+/// in a window of them as Panels, the other entries as Rows [BSMR-SDDMM]. Csr: Rows without any set-up. Auto takes
+/// Panels, Rows or Csr.
+enum class SddmmAlgorithm { Auto, Panels, Rows, FlashSparse, Bsmr, Csr };
 
 /// Parameters of SddmmAlgorithm::Bsmr.
 struct BsmrOptions {
@@ -30,7 +32,7 @@ struct SddmmOptions {
   Reuse reuse = Reuse::Many;                        ///< Once: no set-up
   bool scale_by_values = false;                     ///< multiply by S, the numbers of the matrix
   int inner_hint = 64;                              ///< K that applies will mostly have
-  int window_height = 0;                            ///< of Panels and Bsmr, in instructions: 1 or 2; 0: by the pattern
+  int window_height = 0;                            ///< in instructions: 1 or 2; 0: by algorithm and pattern
   bool updatable = true;                            ///< update_values may be called
   bool fallback = true;                             ///< false: NotSupported instead of another algorithm
   Workspace workspace{};                            ///< instead of scratch of the plan's own
@@ -46,6 +48,8 @@ inline const char* to_string(SddmmAlgorithm a) {
       return "panels";
     case SddmmAlgorithm::Rows:
       return "rows";
+    case SddmmAlgorithm::FlashSparse:
+      return "flash";
     case SddmmAlgorithm::Bsmr:
       return "bsmr";
     case SddmmAlgorithm::Csr:
@@ -55,8 +59,8 @@ inline const char* to_string(SddmmAlgorithm a) {
 }
 /// See parse_spmv_algorithm.
 inline SddmmAlgorithm parse_sddmm_algorithm(const std::string& name) {
-  constexpr SddmmAlgorithm all[] = {SddmmAlgorithm::Auto, SddmmAlgorithm::Panels, SddmmAlgorithm::Rows,
-                                    SddmmAlgorithm::Bsmr, SddmmAlgorithm::Csr};
+  constexpr SddmmAlgorithm all[] = {SddmmAlgorithm::Auto,        SddmmAlgorithm::Panels, SddmmAlgorithm::Rows,
+                                    SddmmAlgorithm::FlashSparse, SddmmAlgorithm::Bsmr,   SddmmAlgorithm::Csr};
   return Impl::parse_enum(name, all, "SDDMM algorithm");
 }
 

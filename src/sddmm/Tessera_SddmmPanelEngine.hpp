@@ -3,6 +3,8 @@
 #ifndef TESSERA_SDDMM_SDDMM_PANEL_ENGINE_HPP
 #define TESSERA_SDDMM_SDDMM_PANEL_ENGINE_HPP
 
+#include <utility>
+
 #include "Tessera_Statistics.hpp"
 #include "formats/windows/Tessera_WindowBlocks.hpp"
 #include "sddmm/Tessera_SddmmOperands.hpp"
@@ -18,13 +20,9 @@ class SddmmPanelEngine {
   using Exec = typename Csr::execution_space;
   using Memory = typename Csr::memory_space;
 
-  /// height: of windows, in instructions.
-  SddmmPanelEngine(const Exec& space, const Csr& S, Precision precision, int height, const SddmmOptions& options,
+  SddmmPanelEngine(const Csr& S, Experimental::WindowBlocks<Memory> format, const SddmmOptions& options,
                    const KernelTable& backend)
-      : csr_(S),
-        scaled_(options.scale_by_values),
-        backend_(&backend),
-        format_(window_blocks(space, pattern_of(S), backend.sddmm.shape(precision), height, precision, &backend)) {
+      : csr_(S), scaled_(options.scale_by_values), backend_(&backend), format_(std::move(format)) {
     scratch_.set_up(&backend, options.workspace);
   }
 
@@ -57,6 +55,7 @@ class SddmmPanelEngine {
     s.classes = {{"windows", format_.windows, s.nnz},
                  {"vectors", format_.column_vectors, s.nnz},
                  {"blocks", format_.blocks, s.nnz}};
+    if (format_.shared) s.why += "; windows shared with the SpMM plan";
   }
 
  private:

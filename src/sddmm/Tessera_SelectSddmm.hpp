@@ -23,6 +23,11 @@ inline SddmmAlgorithm forced_sddmm_algorithm() {
   return name == nullptr || *name == 0 ? SddmmAlgorithm::Auto : parse_sddmm_algorithm(name);
 }
 
+/// Whether an algorithm multiplies windows of rows on matrix units.
+inline bool has_windows(SddmmAlgorithm a) {
+  return a == SddmmAlgorithm::Panels || a == SddmmAlgorithm::FlashSparse || a == SddmmAlgorithm::Bsmr;
+}
+
 /// Which algorithm and backend an SddmmPlan takes before it has looked at the pattern, and the sentence that says why.
 template <class Csr>
 class SddmmSelection {
@@ -51,12 +56,11 @@ class SddmmSelection {
   SddmmChoice choose() {
     place_.check_place();
     if (place_.forced() == Backend::Reference) {
-      const bool other = asked_ == SddmmAlgorithm::Panels || asked_ == SddmmAlgorithm::Bsmr;
-      return straight(SddmmAlgorithm::Csr, "plain loops were asked for", other);
+      return straight(SddmmAlgorithm::Csr, "plain loops were asked for", has_windows(asked_));
     }
     if (asked_ == SddmmAlgorithm::Csr) return straight(asked_, "the CSR kernel was asked for", false);
     if (asked_ == SddmmAlgorithm::Rows) return rows("Rows was asked for", false);
-    if (asked_ == SddmmAlgorithm::Panels || asked_ == SddmmAlgorithm::Bsmr) return windows();
+    if (has_windows(asked_)) return windows();
     return automatic();
   }
 
@@ -91,9 +95,11 @@ class SddmmSelection {
     choice_.fallback = fallback;
     return choice_;
   }
-  /// Panels or Bsmr.
+  /// Where has_windows(asked_).
   SddmmChoice windows() {
-    const std::string name = asked_ == SddmmAlgorithm::Panels ? "Panels" : "Bsmr";
+    const std::string name = asked_ == SddmmAlgorithm::Panels        ? "Panels"
+                             : asked_ == SddmmAlgorithm::FlashSparse ? "FlashSparse"
+                                                                     : "Bsmr";
     if (place_.forced() == Backend::Kokkos) {
       return rows(name + " needs a matrix-unit backend, Kokkos was asked for; Rows instead", true);
     }

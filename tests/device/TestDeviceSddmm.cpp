@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "Tessera_Spmm.hpp"
 #include "sddmm/SddmmOperands.hpp"
 #include "support/Tessera_TestDevice.hpp"
 #include "support/Tessera_TestSddmm.hpp"
@@ -89,6 +90,38 @@ TYPED_TEST(DeviceSddmm, ManyRows) {  // several passes of a wave
     this->suite.expect(plan, A, 128, Data::Integers);
   }
 }
+
+/// On the windows of an SpMM plan, and straight into its numbers.
+template <class T>
+class DeviceSddmmShared : public ::testing::Test {};
+using SharedTypes = ::testing::Types<float, half_t, bhalf_t>;
+TYPED_TEST_SUITE(DeviceSddmmShared, SharedTypes);
+
+TYPED_TEST(DeviceSddmmShared, WindowsOfSpmm) {
+  using Exec = Kokkos::DefaultExecutionSpace;
+  using Suite = SddmmSuite<Exec, TypeParam>;
+  const std::string reason = why_no_matrix_unit();
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  const Suite suite(Backend::Auto, SddmmAlgorithm::FlashSparse, sizeof(TypeParam) == 4 ? tf32 : natural);
+  for (const char* spec : {"every_length:longest=70:cols=90", "stencil2d:nx=330:ny=330", "rmat:scale=14"}) {
+    for (const RowReordering order : {RowReordering::None, RowReordering::Clusters}) {
+      for (const int length : {8, 16}) {
+        SCOPED_TRACE(std::string(spec) + ", windows of " + std::to_string(length));
+        const auto A = suite.matrix(generate(spec), Data::Integers);
+        const typename Suite::Device device(A);
+        SpmmOptions spmm;
+        spmm.algorithm = SpmmAlgorithm::FlashSparse;
+        spmm.compute = suite.options.compute;
+        spmm.flash.vector_length = length;
+        spmm.reordering = order;
+        const SpmmPlan<typename Suite::Csr> product(Exec(), device.view(), spmm);
+        const typename Suite::Plan plan(Exec(), device.view(), product, suite.options);
+        for (const int k : {13, 32, 128}) suite.expect(plan, A, k, Data::Integers, {2.5, -1});
+      }
+    }
+  }
+}
+
 TYPED_TEST(DeviceSddmm, NewValues) { this->suite.new_values(this->mixed, 21); }
 TYPED_TEST(DeviceSddmm, Deterministic) { this->suite.deterministic(this->mixed, 12); }
 TYPED_TEST(DeviceSddmm, NoAllocation) { this->suite.no_allocation(this->mixed, 12); }

@@ -329,7 +329,7 @@ class SddmmSuite {
   }
   bool panels() const {
     const bool automatic = options.algorithm == SddmmAlgorithm::Auto && options.backend != Backend::Kokkos;
-    return options.algorithm == SddmmAlgorithm::Panels || automatic;
+    return Impl::has_windows(options.algorithm) || automatic;
   }
   bool matrix_unit() const { return panels() && !Compat::is_host_v<Exec>; }
   /// Panels multiply floats in three parts (SplitUnit) and err by 5 2^-22 = 20 u of a product, which 2 u more cover in

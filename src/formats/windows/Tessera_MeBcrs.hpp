@@ -31,6 +31,7 @@ struct MeBcrs {
   Precision precision = Precision::FP16;
   int vector_length = 8, depth = 8;
   bool padded = false;
+  bool sorted = true;  ///< in CSR the columns of every row ascend
   std::int64_t rows = 0, cols = 0, nnz = 0, windows = 0;
   std::int64_t column_vectors = 0;  ///< stored, padding of SR-BCRS included
   std::int64_t blocks = 0;          ///< one matrix instruction each, for 16 columns of B

@@ -74,6 +74,7 @@ MeBcrsPattern<Pattern> me_bcrs_pattern(const Exec& space, const Pattern& A,
     return {f, std::nullopt};
   }
   const Union u(space, A, f.vector_length, f.depth, f.padded, max_blocks, row_order, backend);
+  f.sorted = u.sorted;
   f.blocks = u.blocks();
   f.column_vectors = f.padded ? f.blocks * f.depth : u.column_vectors();
   f.partial_count = u.sizes.split.parts();

@@ -39,13 +39,16 @@ struct WindowBlocks {
   std::int64_t column_vectors = 0;  ///< distinct columns of the windows, summed: rows of Y fetched an apply
   View<SddmmBlock> block;           ///< neighbouring windows in turns
   View<SddmmBlockRow> block_rows;   ///< [block][row of the window]
-  View<std::int32_t> columns;       ///< window after window, of whole blocks
+  View<std::int32_t> columns;       ///< window after window, of whole blocks; shared ones without gaps
   View<std::uint32_t> entry_at;     ///< entry in ascending columns -> entry in CSR; empty: the same
+  View<std::int32_t> row_order;     ///< row at each place in the windows; empty: the same
+  bool shared = false;              ///< columns and row_order are those of another format
 
   int window_rows() const { return height * shape.rows; }
   std::size_t format_bytes() const {
+    const std::size_t own = shared ? 0 : columns.extent(0) + row_order.extent(0);
     return sizeof(SddmmBlock) * block.extent(0) + sizeof(SddmmBlockRow) * block_rows.extent(0) +
-           4 * (columns.extent(0) + entry_at.extent(0));
+           4 * (own + entry_at.extent(0));
   }
 
   /// The kernel's arguments; dense operands left open.
@@ -58,6 +61,7 @@ struct WindowBlocks {
     a.block = block.data();
     a.block_rows = block_rows.data();
     a.columns = columns.data();
+    a.row_order = row_order.extent(0) > 0 ? row_order.data() : nullptr;
     a.entry_at = entry_at.extent(0) > 0 ? entry_at.data() : nullptr;
     return a;
   }
@@ -67,40 +71,56 @@ struct WindowBlocks {
 
 namespace Impl {
 
+/// Over the windows: their blocks at their places in the list. Windows has windows, depth (of a block), first_block(w)
+/// over windows + 1, vectors(w) and first_column_vector(w), the place of its columns.
+template <class Windows, class Memory>
+struct ListWindowBlocks {
+  template <class T>
+  using View = typename Arena<Memory>::template View<T>;
+  Windows of;
+  View<SddmmBlock> block;
+  View<std::uint32_t> place;  ///< in the list, of blocks window after window
+
+  KOKKOS_INLINE_FUNCTION std::uint32_t blocks_of(std::int64_t w) const {
+    return w < of.windows ? of.first_block(w + 1) - of.first_block(w) : 0;
+  }
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t w) const {
+    constexpr int turns = SddmmBlock::side_by_side;
+    const std::int64_t first = w / turns * turns;
+    std::uint32_t left = of.vectors(w);
+    for (std::uint32_t u = 0; left > 0; ++u) {
+      std::uint32_t at = of.first_block(first);
+      for (int j = 0; j < turns; ++j) {
+        const std::uint32_t other = blocks_of(first + j);
+        at += other < u ? other : u;
+        if (first + j < w && other > u) ++at;
+      }
+      const std::uint32_t count = left < of.depth ? left : of.depth;
+      block(at) = {static_cast<std::uint32_t>(w) | (count - 1) << SddmmBlock::window_bits,
+                   of.first_column_vector(w) + u * of.depth};
+      place(of.first_block(w) + u) = at;
+      left -= count;
+    }
+  }
+};
+
+template <class Memory>
+struct ClearBlockRows {
+  typename Arena<Memory>::template View<SddmmBlockRow> rows;
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const { rows(i) = {0, 0}; }
+};
+
 template <class Pattern>
 struct WindowBlockFunctors {
   using Base = typename WindowFunctors<Pattern>::Base;
   template <class T>
   using View = typename WindowFunctors<Pattern>::template View<T>;
 
-  /// Over the windows: blocks at their places in the list.
-  struct List : Base {
-    template <class T>
-    using View = typename WindowFunctors<Pattern>::template View<T>;
-    View<SddmmBlock> block;
-    View<std::uint32_t> place;  ///< in the list, of blocks window after window
-    explicit List(const Base& b) : Base(b) {}
-    KOKKOS_INLINE_FUNCTION std::uint32_t blocks_of(std::int64_t w) const {
-      return w < this->windows ? this->first_block(w + 1) - this->first_block(w) : 0;
-    }
-    KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t w) const {
-      constexpr int turns = SddmmBlock::side_by_side;
-      const std::int64_t first = w / turns * turns;
-      std::uint32_t left =
-          this->leaders(this->begin(this->first_row(w + 1))) - this->leaders(this->begin(this->first_row(w)));
-      for (std::uint32_t u = 0; left > 0; ++u) {
-        std::uint32_t at = this->first_block(first);
-        for (int j = 0; j < turns; ++j) {
-          const std::uint32_t other = blocks_of(first + j);
-          at += other < u ? other : u;
-          if (first + j < w && other > u) ++at;
-        }
-        const std::uint32_t count = left < this->depth ? left : this->depth;
-        const std::uint32_t own = this->first_block(w) + u;
-        block(at) = {static_cast<std::uint32_t>(w) | (count - 1) << SddmmBlock::window_bits, own * this->depth};
-        place(own) = at;
-        left -= count;
-      }
+  /// Windows of the union of rows.
+  struct Windows : Base {
+    explicit Windows(const Base& b) : Base(b) {}
+    KOKKOS_INLINE_FUNCTION std::uint32_t vectors(std::int64_t w) const {
+      return this->leaders(this->begin(this->first_row(w + 1))) - this->leaders(this->begin(this->first_row(w)));
     }
   };
 
@@ -120,10 +140,6 @@ struct WindowBlockFunctors {
       Kokkos::atomic_fetch_or(&to.bits, std::uint32_t{1} << (v - u * this->depth));
       if (p == this->begin(r) || vector(p - 1) / this->depth != u) to.begin = p;
     }
-  };
-  struct Clear {
-    View<SddmmBlockRow> rows;
-    KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const { rows(i) = {0, 0}; }
   };
   template <class Origin>
   struct CopyOrigin {
@@ -187,12 +203,11 @@ Experimental::WindowBlocks<typename Pattern::memory_space> window_blocks(const E
       Arena<Memory>::make(space, backend, "Tessera::window blocks::place", Lifetime::Temporary,
                           [&](Arena<Memory>& arena) { place = arena.template take<std::uint32_t>(blocks); });
   u.write_columns(space, f.columns);
-  typename F::List list(u.base);
-  list.block = f.block;
-  list.place = place;
-  Kokkos::parallel_for("Tessera::sddmm[panels] list", Union::range(space, f.windows), list);
+  using Windows = typename F::Windows;
+  Kokkos::parallel_for("Tessera::sddmm[panels] list", Union::range(space, f.windows),
+                       ListWindowBlocks<Windows, Memory>{Windows(u.base), f.block, place});
   Kokkos::parallel_for("Tessera::sddmm[panels] clear", Union::range(space, static_cast<std::int64_t>(rows)),
-                       typename F::Clear{f.block_rows});
+                       ClearBlockRows<Memory>{f.block_rows});
   typename F::Bits bits(u.base);
   bits.rows = f.block_rows;
   bits.place = place;
