@@ -22,7 +22,7 @@ namespace Impl {
 /// What decides: from so many entries per fetched row of Y on, panels were the faster on an H200
 /// (perf_test/notes/sddmm.md), by the bytes of a row of X or Y. A block costs about the same however short its rows
 /// are, so short ones ask for denser windows; Rows converts every 16-bit number, units none; FP32 costs three products;
-/// up to 512 bytes (FP64: 1024) the rows of X stay in registers.
+/// up to 512 bytes (FP64: 1024) the rows of X stay in registers in Panels, up to 2048 in Rows.
 inline double least_sddmm_density(std::int64_t inner, Precision precision) {
   const std::int64_t bytes = inner * bytes_of(precision);
   switch (precision) {
@@ -34,7 +34,7 @@ inline double least_sddmm_density(std::int64_t inner, Precision precision) {
     case Precision::FP32:
       return bytes <= 128 ? 2.05 : bytes <= 256 ? 1.7 : 1.65;
     default:
-      return bytes <= 256 ? 1.7 : bytes <= 512 ? 1.65 : bytes <= 1024 ? 1.45 : 1.15;
+      return bytes <= 256 ? 1.7 : bytes <= 512 ? 1.65 : bytes <= 1024 ? 1.45 : 2.3;
   }
 }
 

@@ -204,16 +204,19 @@ class SddmmRowsKernel {
 };
 
 /// Calls run(kernel) with the kernel for rows of so many words: lanes with several words each need fewer shuffles per
-/// entry (perf_test/notes/sddmm.md).
+/// entry, and a team takes all of a row at once while it can, so that X stays (perf_test/notes/sddmm.md).
 template <class Head, class Wave, class Run>
 auto sddmm_rows_dispatch(std::int64_t words, const Run& run) {
+  if (words == 4) return run(SddmmRowsKernel<Head, Wave, 2, 1, true>{});
   if (words == 8) return run(SddmmRowsKernel<Head, Wave, 3, 1, true>{});
   if (words == 16) return run(SddmmRowsKernel<Head, Wave, 3, 2, true>{});
+  if (words == 32) return run(SddmmRowsKernel<Head, Wave, 3, 4, true>{});
   if (words == 64) return run(SddmmRowsKernel<Head, Wave, 4, 4, true>{});
-  if (words % 32 == 0) return run(SddmmRowsKernel<Head, Wave, 3, 4, true>{});
-  if (words == 4) return run(SddmmRowsKernel<Head, Wave, 2, 1, true>{});
+  if (words % 128 == 0) return run(SddmmRowsKernel<Head, Wave, 5, 4, true>{});
   if (words <= 2) return run(SddmmRowsKernel<Head, Wave, 1, 1, false>{});
-  return run(SddmmRowsKernel<Head, Wave, 3, 2, false>{});
+  if (words <= 16) return run(SddmmRowsKernel<Head, Wave, 3, 2, false>{});
+  if (words <= 64) return run(SddmmRowsKernel<Head, Wave, 4, 4, false>{});
+  return run(SddmmRowsKernel<Head, Wave, 5, 4, false>{});
 }
 
 }  // namespace Tessera
