@@ -12,6 +12,7 @@
 #include "Tessera_Error.hpp"
 #include "Tessera_Options.hpp"
 #include "Tessera_Sddmm.hpp"
+#include "Tessera_Spgemm.hpp"
 #include "Tessera_Spmm.hpp"
 #include "Tessera_Spmv.hpp"
 #include "Tessera_Statistics.hpp"

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_SPGEMM_HPP
+#define TESSERA_SPGEMM_HPP
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "Tessera_CsrView.hpp"
+#include "Tessera_Statistics.hpp"
+#include "spgemm/Tessera_SpgemmInstances.hpp"
+
+namespace Tessera {
+
+/// Sparse matrix product C := A B with A m x k, B k x n, in two phases, as Kokkos Kernels and cuSPARSE have it:
+///
+///     SpgemmPlan<Csr> plan(space, A, B);
+///     View<Offset*> row_map("row_map", A.rows() + 1);
+///     const std::int64_t nnz = plan.symbolic(space, row_map);
+///     View<Ordinal*> entries("entries", nnz);  View<Scalar*> values("values", nnz);
+///     plan.numeric(space, row_map, entries, values);
+///     plan.update_values(space, A, B, row_map, entries, values);   // later, with other numbers
+///
+/// or in one call: C = spgemm(space, A, B). FP64 and FP32, sums in the same precision; offsets of 32 and 64 bits.
+/// Columns of C ascend in every row, without copies; an entry whose products cancel stays. Those of A and B may be
+/// unsorted and may repeat. Host execution spaces only: on others the constructor throws NotSupported.
+///
+/// Deterministic: the products of an entry are added in the order of A's row and then of B's, whatever the algorithm
+/// and the number of threads. An infinite or undefined number reaches only entries with a product of it.
+///
+/// Time O(products + rows) for each phase (Hash: and nnz(C) log(longest row of C); Heap, Coo: products log(longest
+/// row)). Memory: 8 bytes per row, and scratch per thread: Spa n (s + 1/8) bytes with s of a number; Hash 2 (8 + s)
+/// bytes per product of the row with most (but not more than n of them), up to twice as much; Coo 8 + s per product of
+/// that row; Heap 32 bytes per entry of the longest row of A. workspace_bytes() has the sum;
+/// SpgemmOptions::max_workspace_bytes keeps it lower by fewer threads. Scratch is allocated by the first phase and
+/// kept.
+///
+/// Phases of one plan must not run at the same time; they return when they are done.
+///
+/// Rows by Gustavson, TOMS 1978; methods: Xie et al., "IA-SpGEMM", PPoPP'19, section 2.
+template <class Csr>
+class SpgemmPlan {
+  static_assert(Impl::IsCsrView<Csr>::value, "Tessera::SpgemmPlan: the template argument must be a Tessera::CsrView");
+  static_assert(std::is_floating_point_v<typename Csr::value_type>,
+                "Tessera::SpgemmPlan: matrices of double or float are multiplied");
+
+ public:
+  using csr_type = Csr;                                   ///< of A, B and C
+  using execution_space = typename Csr::execution_space;  ///< where the phases run
+  using memory_space = typename Csr::memory_space;        ///< where the arrays lie
+  using value_type = typename Csr::value_type;            ///< of the entries
+  using ordinal_type = typename Csr::ordinal_type;        ///< of columns
+  using size_type = typename Csr::size_type;              ///< of offsets
+
+  /// Counts products and chooses. The matrices are trusted: run validate() on those from outside first. Arrays of
+  /// managed Views stay alive with the plan; those of unmanaged ones must outlive it. Work O(nnz(A) + nnz(B) + m).
+  /// @throw DimensionMismatch  A has not as many columns as B has rows
+  /// @throw NotSupported  another place than a host, unsorted B (Heap), more scratch than max_workspace_bytes
+  SpgemmPlan(const execution_space& space, const Csr& A, const Csr& B, const SpgemmOptions& options = {})
+      : A_(A),
+        B_(B),
+        options_(options),
+        body_(std::make_unique<Body>(space, Impl::plan_matrix(A), Impl::plan_matrix(B), options)) {
+    options_.algorithm = body_->algorithm();
+  }
+  /// Plans can be moved and not copied.
+  SpgemmPlan(SpgemmPlan&&) noexcept = default;
+  /// See SpgemmPlan(SpgemmPlan&&).
+  SpgemmPlan& operator=(SpgemmPlan&&) noexcept = default;
+  SpgemmPlan(const SpgemmPlan&) = delete;
+  SpgemmPlan& operator=(const SpgemmPlan&) = delete;
+
+  /// Sizes of C.
+  ordinal_type rows() const noexcept { return A_.rows(); }
+  /// See rows().
+  ordinal_type cols() const noexcept { return B_.cols(); }
+  /// Entries of C; -1 before symbolic().
+  std::int64_t nnz() const noexcept { return body_->nnz(); }
+  /// Multiplications of a phase.
+  std::int64_t products() const noexcept { return body_->products(); }
+
+  /// Writes the m + 1 offsets of C's rows. @return nnz(C)
+  /// @throw DimensionMismatch  another extent
+  /// @throw NotSupported  nnz(C) does not fit offsets of this type; row_map is as it was
+  template <class RowMap>
+  std::int64_t symbolic(const execution_space& space, const RowMap& row_map) {
+    check<RowMap, size_type>("row_map", row_map, static_cast<std::size_t>(rows()) + 1);
+    return body_->symbolic(space, reinterpret_cast<Offset*>(row_map.data()));
+  }
+  /// Writes the columns and numbers of C. @param row_map  as symbolic() wrote it
+  /// @throw StalePlan  before symbolic()  @throw DimensionMismatch  other extents than m + 1, nnz(C), nnz(C)
+  template <class RowMap, class Entries, class Values>
+  void numeric(const execution_space& space, const RowMap& row_map, const Entries& entries,
+               const Values& values) const {
+    check_arrays(row_map, entries, values);
+    body_->numeric(space, reinterpret_cast<const Offset*>(row_map.data()), entries.data(), values.data());
+  }
+  /// The numbers of C for matrices of the same pattern; its columns stay. A and B take the place of the plan's.
+  /// @param entries  as numeric() wrote them
+  /// @throw StalePlan  before symbolic(); other pattern arrays  @throw DimensionMismatch
+  template <class RowMap, class Entries, class Values>
+  void update_values(const execution_space& space, const Csr& A, const Csr& B, const RowMap& row_map,
+                     const Entries& entries, const Values& values) {
+    check_arrays(row_map, entries, values);
+    body_->update(space, Impl::plan_matrix(A), Impl::plan_matrix(B), reinterpret_cast<const Offset*>(row_map.data()),
+                  entries.data(), values.data());
+    A_ = A;
+    B_ = B;
+  }
+
+  /// Scratch of a phase.
+  std::size_t workspace_bytes() const { return body_->workspace_bytes(); }
+  /// With the algorithm as decided.
+  const SpgemmOptions& options() const noexcept { return options_; }
+  /// What was chosen, why, and what it costs; nnz is that of C, 0 before symbolic(). Host work only.
+  Statistics statistics() const { return body_->statistics(); }
+
+ private:
+  using Body = Impl::SpgemmBody<Impl::PlanMatrixOf<Csr>>;
+  using Offset = typename Impl::PlanMatrixOf<Csr>::size_type;
+
+  template <class View, class Element>
+  static void check(const char* name, const View& view, std::size_t extent) {
+    static_assert(Compat::is_view_v<View> && Compat::view_rank<View> == 1 &&
+                      std::is_same_v<typename View::non_const_value_type, Element> &&
+                      std::is_same_v<typename View::memory_space, memory_space>,
+                  "Tessera::SpgemmPlan: row_map, entries and values are Views of rank 1 with the types of A's");
+    Impl::require<DimensionMismatch>(view.extent(0) == extent, [&] {
+      return "spgemm: " + std::string(name) + " has " + std::to_string(view.extent(0)) + " elements, C needs " +
+             std::to_string(extent);
+    });
+    Impl::require<InvalidArgument>(view.extent(0) <= 1 || view.stride(0) == 1,
+                                   [&] { return "spgemm: " + std::string(name) + " must have unit stride"; });
+  }
+  template <class RowMap, class Entries, class Values>
+  void check_arrays(const RowMap& row_map, const Entries& entries, const Values& values) const {
+    Impl::require<StalePlan>(nnz() >= 0, [] { return std::string("spgemm: symbolic() has to come first"); });
+    check<RowMap, size_type>("row_map", row_map, static_cast<std::size_t>(rows()) + 1);
+    check<Entries, ordinal_type>("entries", entries, static_cast<std::size_t>(nnz()));
+    check<Values, value_type>("values", values, static_cast<std::size_t>(nnz()));
+  }
+
+  Csr A_, B_;  ///< keep the caller's arrays alive
+  SpgemmOptions options_;
+  std::unique_ptr<Body> body_;
+};
+
+/// One-shot C = A B. A and B are CsrViews of one type, or anything csr_view() accepts; C owns its arrays.
+/// @throw DimensionMismatch, NotSupported
+template <class Exec, class MatrixA, class MatrixB>
+auto spgemm(const Exec& space, const MatrixA& A, const MatrixB& B, const SpgemmOptions& options = {}) {
+  if constexpr (!Impl::IsCsrView<MatrixA>::value || !Impl::IsCsrView<MatrixB>::value) {
+    const auto view = [](const auto& M) {
+      if constexpr (Impl::IsCsrView<std::decay_t<decltype(M)>>::value) {
+        return M;
+      } else {
+        return csr_view(M);
+      }
+    };
+    return spgemm(space, view(A), view(B), options);
+  } else {
+    static_assert(std::is_same_v<MatrixA, MatrixB>, "Tessera::spgemm: A and B must have the same types");
+    using Device = typename MatrixA::device_type;
+    const auto make = [](const char* name, auto element, std::size_t n) {
+      return Kokkos::View<decltype(element)*, Kokkos::LayoutLeft, Device>(
+          Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string(name)), n);
+    };
+    SpgemmPlan<MatrixA> plan(space, A, B, options);
+    const auto row_map = make("C row_map", typename MatrixA::size_type(), static_cast<std::size_t>(A.rows()) + 1);
+    const auto nnz = static_cast<std::size_t>(plan.symbolic(space, row_map));
+    const auto entries = make("C entries", typename MatrixA::ordinal_type(), nnz);
+    const auto values = make("C values", typename MatrixA::value_type(), nnz);
+    plan.numeric(space, row_map, entries, values);
+    return MatrixA(A.rows(), B.cols(), row_map, entries, values);
+  }
+}
+
+}  // namespace Tessera
+
+#endif

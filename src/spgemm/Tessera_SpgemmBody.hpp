@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_SPGEMM_SPGEMM_BODY_HPP
+#define TESSERA_SPGEMM_SPGEMM_BODY_HPP
+
+#include <chrono>
+#include <limits>
+#include <string>
+#include <type_traits>
+
+#include "Tessera_Device.hpp"
+#include "Tessera_Statistics.hpp"
+#include "core/Tessera_Plan.hpp"
+#include "spgemm/Tessera_SpgemmHash.hpp"
+#include "spgemm/Tessera_SpgemmHost.hpp"
+#include "spgemm/Tessera_SpgemmMerge.hpp"
+#include "spgemm/Tessera_SpgemmRules.hpp"
+#include "spgemm/Tessera_SpgemmSpa.hpp"
+
+namespace Tessera {
+namespace Impl {
+
+/// A first look at both matrices.
+template <class Csr>
+struct SpgemmLook {
+  CsrArrays<Csr> A, B;
+  std::int64_t* before;  ///< products of all rows of C before each
+
+  static std::int64_t begin(const CsrArrays<Csr>& m, std::int64_t row) {
+    return static_cast<std::int64_t>(m.row_map()(row));
+  }
+};
+/// Over the rows and one more.
+template <class Csr>
+struct SpgemmProducts : SpgemmLook<Csr> {
+  using value_type = std::int64_t;
+  explicit SpgemmProducts(const SpgemmLook<Csr>& look) : SpgemmLook<Csr>(look) {}
+  void operator()(const std::int64_t row, std::int64_t& sum, const bool final) const {
+    if (final) this->before[row] = sum;
+    if (row >= static_cast<std::int64_t>(this->A.rows())) return;
+    for (std::int64_t e = this->begin(this->A, row); e < this->begin(this->A, row + 1); ++e) {
+      const auto k = static_cast<std::int64_t>(this->A.entries()(e));
+      sum += this->begin(this->B, k + 1) - this->begin(this->B, k);
+    }
+  }
+};
+template <class Csr>
+struct SpgemmLongest : SpgemmLook<Csr> {
+  explicit SpgemmLongest(const SpgemmLook<Csr>& look) : SpgemmLook<Csr>(look) {}
+  void operator()(const std::int64_t row, std::int64_t& products, std::int64_t& entries) const {
+    const std::int64_t n = this->before[row + 1] - this->before[row];
+    products = std::max(products, n);
+    entries = std::max(entries, this->begin(this->A, row + 1) - this->begin(this->A, row));
+  }
+};
+/// Entries of B that descend, and words of 64 columns that its rows go through.
+template <class Csr>
+struct SpgemmOrder : SpgemmLook<Csr> {
+  explicit SpgemmOrder(const SpgemmLook<Csr>& look) : SpgemmLook<Csr>(look) {}
+  void operator()(const std::int64_t row, std::int64_t& descents, std::int64_t& words) const {
+    const std::int64_t first = this->begin(this->B, row), last = this->begin(this->B, row + 1);
+    words += first < last;
+    for (std::int64_t t = first + 1; t < last; ++t) {
+      const auto before = this->B.entries()(t - 1), column = this->B.entries()(t);
+      descents += column < before;
+      words += column / 64 != before / 64;
+    }
+  }
+};
+/// Where each row's words begin, over the rows of B and one more; in the last pass also the words.
+template <class Csr>
+struct SpgemmMakeWords : SpgemmLook<Csr> {
+  using value_type = std::int64_t;
+  std::int64_t* first_word;
+  std::uint32_t* word;
+  std::uint64_t* bits;
+  explicit SpgemmMakeWords(const SpgemmLook<Csr>& look) : SpgemmLook<Csr>(look) {}
+  void operator()(const std::int64_t row, std::int64_t& sum, const bool final) const {
+    if (final) first_word[row] = sum;
+    if (row >= static_cast<std::int64_t>(this->B.rows())) return;
+    const std::int64_t first = this->begin(this->B, row), last = this->begin(this->B, row + 1);
+    for (std::int64_t t = first; t < last; ++t) {
+      const auto column = static_cast<std::uint32_t>(this->B.entries()(t));
+      const bool next = t == first || column / 64 != static_cast<std::uint32_t>(this->B.entries()(t - 1)) / 64;
+      sum += next;
+      if (!final) continue;
+      if (next) {
+        word[sum - 1] = column / 64;
+        bits[sum - 1] = 0;
+      }
+      bits[sum - 1] |= std::uint64_t{1} << column % 64;
+    }
+  }
+};
+
+/// The work of SpgemmPlan, for the matrix types that plans are compiled for.
+template <class Csr>
+class SpgemmBody {
+ public:
+  using Exec = typename Csr::execution_space;
+  using Scalar = typename Csr::value_type;
+  using Ordinal = typename Csr::ordinal_type;
+  using Offset = typename Csr::size_type;
+
+  SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const SpgemmOptions& options);
+
+  std::int64_t symbolic(const Exec& space, Offset* row_map);
+  void numeric(const Exec& space, const Offset* row_map, Ordinal* columns, Scalar* values);
+  void update(const Exec& space, const Csr& A, const Csr& B, const Offset* row_map, const Ordinal* columns,
+              Scalar* values);
+
+  std::int64_t rows() const { return static_cast<std::int64_t>(A_.rows()); }
+  std::int64_t cols() const { return sizes_.cols; }
+  /// -1: not known yet.
+  std::int64_t nnz() const { return nnz_; }
+  std::int64_t products() const { return products_; }
+  std::size_t workspace_bytes() const { return threads_.bytes(); }
+  SpgemmAlgorithm algorithm() const { return algorithm_; }
+  Statistics statistics() const;
+
+ private:
+  void look(const Exec& space);
+  void choose(const Exec& space, const SpgemmOptions& options);
+  void make_words(const Exec& space);
+  /// Bytes of a thread.
+  template <class Method>
+  std::size_t scratch_of() const {
+    SpgemmScratch scratch(nullptr);
+    const Method counted(scratch, sizes_);
+    return scratch.bytes();
+  }
+  std::size_t csr_bytes() const {
+    const auto bytes = [](const Csr& M) {
+      return M.row_map().extent(0) * sizeof(Offset) + M.nnz() * (sizeof(Ordinal) + sizeof(Scalar));
+    };
+    return bytes(A_) + bytes(B_);
+  }
+  SpgemmMatrices<Csr> matrices() const {
+    return {A_, B_, sorted_, before_.data(), {first_word_.data(), word_.data(), word_bits_.data()}};
+  }
+  template <class Row>
+  void run(const char* label, const Exec& space, const Row& row);
+  template <class F>
+  void with_method(const F& f) const;
+
+  Csr A_, B_;
+  template <class T>
+  using View = Kokkos::View<T*, Kokkos::LayoutLeft, typename Csr::memory_space>;
+  View<std::int64_t> before_, first_word_;
+  View<std::uint32_t> word_;
+  View<std::uint64_t> word_bits_;
+  std::int64_t words_ = 0;  ///< of B
+  SpgemmSizes sizes_;
+  std::int64_t products_ = 0;
+  bool sorted_ = true;
+  SpgemmAlgorithm algorithm_ = SpgemmAlgorithm::Auto;
+  std::string why_;
+  Shares shares_;
+  SpgemmThreads<Exec> threads_;
+  std::int64_t nnz_ = -1;
+  double setup_seconds_ = 0;
+};
+
+template <class Csr>
+SpgemmBody<Csr>::SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const SpgemmOptions& options)
+    : A_(A), B_(B) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Compat::ScopedRegion region("Tessera::spgemm setup");
+  require<DimensionMismatch>(static_cast<std::int64_t>(A.cols()) == static_cast<std::int64_t>(B.rows()), [&] {
+    return "spgemm: A is " + std::to_string(A.rows()) + " x " + std::to_string(A.cols()) + ", B is " +
+           std::to_string(B.rows()) + " x " + std::to_string(B.cols());
+  });
+  require<NotSupported>(Compat::is_host_v<Exec>, [] {
+    return std::string("spgemm runs on host execution spaces, these matrices live on ") + Exec::name();
+  });
+  look(space);
+  choose(space, options);
+  setup_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (verbose()) {
+    std::fprintf(stderr, "Tessera: spgemm, %lld products: %s\n", static_cast<long long>(products()), why_.c_str());
+  }
+}
+
+template <class Csr>
+void SpgemmBody<Csr>::look(const Exec& space) {
+  if constexpr (Compat::is_host_v<Exec>) {
+    const auto range = [&](std::int64_t n) {
+      return Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, n);
+    };
+    before_ = decltype(before_)(Kokkos::view_alloc(Kokkos::WithoutInitializing, "Tessera::spgemm products"),
+                                static_cast<std::size_t>(rows()) + 1);
+    const SpgemmLook<Csr> base{CsrArrays<Csr>(A_), CsrArrays<Csr>(B_), before_.data()};
+    sizes_.cols = static_cast<std::int64_t>(B_.cols());
+    Kokkos::parallel_scan("Tessera::spgemm products", range(rows() + 1), SpgemmProducts<Csr>(base));
+    std::int64_t descents = 0;
+    Kokkos::parallel_reduce("Tessera::spgemm longest", range(rows()), SpgemmLongest<Csr>(base),
+                            Kokkos::Max<std::int64_t>(sizes_.products), Kokkos::Max<std::int64_t>(sizes_.entries));
+    Kokkos::parallel_reduce("Tessera::spgemm order", range(static_cast<std::int64_t>(B_.rows())),
+                            SpgemmOrder<Csr>(base), descents, words_);
+    Compat::fence(space, "Tessera::spgemm");
+    // Of no rows the most is no number.
+    sizes_.products = std::max<std::int64_t>(sizes_.products, 0);
+    sizes_.entries = std::max<std::int64_t>(sizes_.entries, 0);
+    sorted_ = descents == 0;
+    products_ = before_(static_cast<std::size_t>(rows()));
+  }
+}
+
+template <class Csr>
+void SpgemmBody<Csr>::make_words(const Exec& space) {
+  if constexpr (Compat::is_host_v<Exec>) {
+    const auto array = Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string("Tessera::spgemm words"));
+    const auto rows_of_b = static_cast<std::size_t>(B_.rows()), n = static_cast<std::size_t>(words_);
+    first_word_ = View<std::int64_t>(array, rows_of_b + 1);
+    word_ = View<std::uint32_t>(array, n);
+    word_bits_ = View<std::uint64_t>(array, n);
+    SpgemmMakeWords<Csr> make(SpgemmLook<Csr>{CsrArrays<Csr>(A_), CsrArrays<Csr>(B_), nullptr});
+    make.first_word = first_word_.data();
+    make.word = word_.data();
+    make.bits = word_bits_.data();
+    Kokkos::parallel_scan(
+        "Tessera::spgemm words",
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, static_cast<std::int64_t>(rows_of_b) + 1),
+        make);
+  }
+}
+
+template <class Csr>
+void SpgemmBody<Csr>::choose(const Exec& space, const SpgemmOptions& options) {
+  if constexpr (Compat::is_host_v<Exec>) {
+    algorithm_ = options.algorithm != SpgemmAlgorithm::Auto ? options.algorithm : forced_spgemm_algorithm();
+    why_ = std::string(to_string(algorithm_)) + " was asked for";
+    shares_ = Shares::of(space, rows(), products_ + rows(), 5000, 200000);
+    const auto threads = static_cast<std::size_t>(std::min<std::int64_t>(shares_.count, space.concurrency()));
+    if (algorithm_ == SpgemmAlgorithm::Auto) {
+      const SpgemmScratchBytes all{threads * scratch_of<SpgemmSpa<Csr>>(), threads * scratch_of<SpgemmHash<Csr>>()};
+      algorithm_ = predict_spgemm(all, csr_bytes(), options.max_workspace_bytes, why_);
+    }
+    require<NotSupported>(sorted_ || algorithm_ != SpgemmAlgorithm::Heap, [] {
+      return std::string(
+          "spgemm: Heap merges rows of B whose columns ascend, and some descend: sort B, or use Spa, Hash "
+          "or Coo");
+    });
+    const auto limit = static_cast<std::int64_t>(std::numeric_limits<std::uint32_t>::max());
+    require<NotSupported>(algorithm_ != SpgemmAlgorithm::Coo || sizes_.products < limit, [&] {
+      return "spgemm: Coo counts the products of a row in 32 bits, one has " + std::to_string(sizes_.products) +
+             ": use Spa or Hash";
+    });
+    if (algorithm_ == SpgemmAlgorithm::Spa && sorted_ && 2 * words_ <= static_cast<std::int64_t>(B_.nnz())) {
+      make_words(space);
+    }
+    std::size_t each = 0;
+    with_method([&](auto method) { each = scratch_of<typename decltype(method)::type>(); });
+    threads_.set_up(space, each, options.max_workspace_bytes, shares_.count);
+  }
+}
+
+/// f(a type that has the method as `type`).
+template <class T>
+struct SpgemmMethod {
+  using type = T;
+};
+template <class Csr>
+template <class F>
+void SpgemmBody<Csr>::with_method(const F& f) const {
+  switch (algorithm_) {
+    case SpgemmAlgorithm::Hash:
+      return f(SpgemmMethod<SpgemmHash<Csr>>{});
+    case SpgemmAlgorithm::Heap:
+      return f(SpgemmMethod<SpgemmHeap<Csr>>{});
+    case SpgemmAlgorithm::Coo:
+      return f(SpgemmMethod<SpgemmCoo<Csr>>{});
+    default:
+      return f(SpgemmMethod<SpgemmSpa<Csr>>{});
+  }
+}
+
+template <class Csr>
+template <class Row>
+void SpgemmBody<Csr>::run(const char* label, const Exec& space, const Row& row) {
+  if (products_ == 0 && rows() == 0) return;
+  with_method([&](auto method) {
+    threads_.template run<typename decltype(method)::type>(label, space, matrices(), sizes_, shares_, row);
+  });
+}
+
+template <class Csr>
+std::int64_t SpgemmBody<Csr>::symbolic(const Exec& space, Offset* row_map) {
+  if constexpr (Compat::is_host_v<Exec>) {
+    const auto n = static_cast<std::size_t>(rows());
+    const Kokkos::View<std::int32_t*, Kokkos::LayoutLeft, typename Csr::memory_space> count(
+        Kokkos::view_alloc(Kokkos::WithoutInitializing, "Tessera::spgemm entries"), n);
+    run("Tessera::spgemm symbolic", space, SpgemmCountRow<Csr>{count.data()});
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < n; ++i) sum += count(i);
+    require<NotSupported>(
+        static_cast<std::uint64_t>(sum) <= static_cast<std::uint64_t>(std::numeric_limits<Offset>::max()), [&] {
+          return "spgemm: C has " + std::to_string(sum) +
+                 " entries, more than offsets of this type count: use 64-bit offsets";
+        });
+    nnz_ = sum;
+    row_map[0] = 0;
+    for (std::size_t i = 0; i < n; ++i) row_map[i + 1] = row_map[i] + static_cast<Offset>(count(i));
+  }
+  return nnz_;
+}
+
+template <class Csr>
+void SpgemmBody<Csr>::numeric(const Exec& space, const Offset* row_map, Ordinal* columns, Scalar* values) {
+  if constexpr (Compat::is_host_v<Exec>) {
+    run("Tessera::spgemm numeric", space, SpgemmFillRow<Csr>{row_map, columns, values});
+  }
+}
+
+template <class Csr>
+void SpgemmBody<Csr>::update(const Exec& space, const Csr& A, const Csr& B, const Offset* row_map,
+                             const Ordinal* columns, Scalar* values) {
+  const auto same = [](const Csr& a, const Csr& b) {
+    return a.rows() == b.rows() && a.cols() == b.cols() && a.nnz() == b.nnz() &&
+           a.row_map().data() == b.row_map().data() && a.entries().data() == b.entries().data();
+  };
+  require<StalePlan>(same(A, A_) && same(B, B_), [] {
+    return std::string("spgemm: the matrices have other sizes or other pattern arrays than the plan was made for");
+  });
+  A_ = A;
+  B_ = B;
+  if constexpr (Compat::is_host_v<Exec>) {
+    run("Tessera::spgemm update", space, SpgemmUpdateRow<Csr>{row_map, columns, values});
+  }
+}
+
+template <class Csr>
+Statistics SpgemmBody<Csr>::statistics() const {
+  Statistics s;
+  s.operation = "spgemm";
+  s.algorithm = to_string(algorithm_);
+  s.backend = to_string(Backend::Kokkos);
+  s.compute = to_string(ScalarTraits<Scalar>::precision);
+  s.device = Exec::name();
+  s.why = why_;
+  s.rows = rows();
+  s.cols = cols();
+  s.nnz = s.stored = std::max<std::int64_t>(nnz_, 0);
+  s.row_mean = s.rows > 0 ? static_cast<double>(s.nnz) / static_cast<double>(s.rows) : 0;
+  s.csr_bytes = csr_bytes();
+  s.format_bytes =
+      s.csr_bytes + 8 * (before_.extent(0) + first_word_.extent(0) + word_bits_.extent(0)) + 4 * word_.extent(0);
+  s.workspace_bytes = workspace_bytes();
+  s.setup_seconds = setup_seconds_;
+  s.launches = 1;
+  s.classes = {{"products", s.rows, products_}};
+  return s;
+}
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

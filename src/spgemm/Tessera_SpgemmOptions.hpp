@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_SPGEMM_SPGEMM_OPTIONS_HPP
+#define TESSERA_SPGEMM_SPGEMM_OPTIONS_HPP
+
+#include <cstddef>
+#include <string>
+
+#include "Tessera_Types.hpp"
+
+namespace Tessera {
+
+/// How a row of C = A B is summed [the methods of IA-SpGEMM: Xie et al., PPoPP'19, section 2]. Spa: a dense array of
+/// C's columns. Hash: a table of the row's columns. Heap: a merge of the rows of B, which must be sorted. Coo: all
+/// products of the row, sorted by column. Auto takes Spa or Hash.
+enum class SpgemmAlgorithm { Auto, Spa, Hash, Heap, Coo };
+
+/// What a caller may choose of an SpgemmPlan.
+struct SpgemmOptions {
+  SpgemmAlgorithm algorithm = SpgemmAlgorithm::Auto;  ///< stronger than TESSERA_FORCE_SPGEMM_ALGORITHM
+  /// Scratch, at most: with less, fewer threads work; 0: as much as all threads need.
+  std::size_t max_workspace_bytes = 0;
+};
+
+/// See to_string(SpmvAlgorithm).
+inline const char* to_string(SpgemmAlgorithm a) {
+  switch (a) {
+    case SpgemmAlgorithm::Auto:
+      return "auto";
+    case SpgemmAlgorithm::Spa:
+      return "spa";
+    case SpgemmAlgorithm::Hash:
+      return "hash";
+    case SpgemmAlgorithm::Heap:
+      return "heap";
+    case SpgemmAlgorithm::Coo:
+      return "coo";
+  }
+  return "?";
+}
+/// See parse_spmv_algorithm.
+inline SpgemmAlgorithm parse_spgemm_algorithm(const std::string& name) {
+  constexpr SpgemmAlgorithm all[] = {SpgemmAlgorithm::Auto, SpgemmAlgorithm::Spa, SpgemmAlgorithm::Hash,
+                                     SpgemmAlgorithm::Heap, SpgemmAlgorithm::Coo};
+  return Impl::parse_enum(name, all, "SpGEMM algorithm");
+}
+
+}  // namespace Tessera
+
+#endif

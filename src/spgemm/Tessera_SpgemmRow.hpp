@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_SPGEMM_SPGEMM_ROW_HPP
+#define TESSERA_SPGEMM_SPGEMM_ROW_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/Tessera_Pattern.hpp"
+
+/// \file
+/// A row of C = A B as all methods see it [Gustavson, TOMS 1978]: for every entry (i, k) of A's row the row k of B,
+/// times a_ik. Methods sum the products of a column in this order, from 0 on, so that all of them give the same bits.
+
+namespace Tessera {
+namespace Impl {
+
+/// What scratch depends on.
+struct SpgemmSizes {
+  std::int64_t cols = 0;      ///< of C
+  std::int64_t products = 0;  ///< of the row with the most
+  std::int64_t entries = 0;   ///< of the longest row of A
+};
+
+/// The columns of B as words of 64 bits: of each row its words with an entry, ascending.
+struct SpgemmWords {
+  const std::int64_t* begin = nullptr;  ///< of each row; null: there are none
+  const std::uint32_t* word = nullptr;
+  const std::uint64_t* bits = nullptr;
+};
+
+template <class Csr>
+struct SpgemmMatrices {
+  using Scalar = typename Csr::value_type;
+  using Ordinal = typename Csr::ordinal_type;
+  using Offset = typename Csr::size_type;
+  CsrArrays<Csr> A, B;
+  bool sorted;                 ///< columns of B's rows ascend (copies of a column allowed)
+  const std::int64_t* before;  ///< products of all rows before each; rows + 1
+  SpgemmWords words;
+
+  SpgemmMatrices(const Csr& a, const Csr& b, bool ascending, const std::int64_t* products_before, const SpgemmWords& w)
+      : A(a), B(b), sorted(ascending), before(products_before), words(w) {}
+
+  static std::int64_t begin(const CsrArrays<Csr>& m, std::int64_t row) {
+    return static_cast<std::int64_t>(m.row_map()(row));
+  }
+  std::int64_t products(std::int64_t row) const { return before[row + 1] - before[row]; }
+  /// f(first, end, e): the entries of B that A's entry e is multiplied with; not where there are none.
+  template <class F>
+  void each_row_of_b(std::int64_t row, const F& f) const {
+    const std::int64_t end = begin(A, row + 1);
+    for (std::int64_t e = begin(A, row); e < end; ++e) {
+      const auto k = static_cast<std::int64_t>(A.entries()(e));
+      const std::int64_t first = begin(B, k), last = begin(B, k + 1);
+      if (first < last) f(first, last, e);
+    }
+  }
+  /// f(word, bits) for the words of the rows of B that A's row names.
+  template <class F>
+  void each_word_of_b(std::int64_t row, const F& f) const {
+    const std::int64_t end = begin(A, row + 1);
+    for (std::int64_t e = begin(A, row); e < end; ++e) {
+      const auto k = static_cast<std::int64_t>(A.entries()(e));
+      for (std::int64_t t = words.begin[k]; t < words.begin[k + 1]; ++t) f(words.word[t], words.bits[t]);
+    }
+  }
+  /// f(column) for all products.
+  template <class F>
+  void each_column(std::int64_t row, const F& f) const {
+    each_row_of_b(row, [&](std::int64_t first, std::int64_t last, std::int64_t) {
+      for (std::int64_t t = first; t < last; ++t) f(B.entries()(t));
+    });
+  }
+  /// f(column, product) for all of them.
+  template <class F>
+  void each_product(std::int64_t row, const F& f) const {
+    each_row_of_b(row, [&](std::int64_t first, std::int64_t last, std::int64_t e) {
+      const Scalar a = A.values()(e);
+      for (std::int64_t t = first; t < last; ++t) f(B.entries()(t), a * B.values()(t));
+    });
+  }
+};
+
+/// Cuts arrays out of the scratch of a thread; without memory it counts.
+class SpgemmScratch {
+ public:
+  explicit SpgemmScratch(char* memory) : memory_(memory) {}
+  template <class T>
+  T* take(std::int64_t n) {
+    const std::size_t at = bytes_;
+    bytes_ += (static_cast<std::size_t>(n) * sizeof(T) + 63) / 64 * 64;
+    return memory_ == nullptr ? nullptr : reinterpret_cast<T*>(memory_ + at);
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  char* memory_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif
