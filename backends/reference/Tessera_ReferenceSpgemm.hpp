@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 
 /// \file
@@ -19,6 +20,15 @@ struct SpgemmEntry {
   double magnitude = 0;       ///< of its products, added
   std::int64_t products = 0;  ///< that it is the sum of
 };
+
+/// How far a number may be from an entry: k products in a precision of unit roundoff u, each rounded and added in any
+/// order, err by k u / (1 - k u) times their magnitudes [Higham, Accuracy and Stability of Numerical Algorithms,
+/// section 3.1]; those of the entry itself in long double likewise. tiny: the least number above 0.
+inline double spgemm_bound(const SpgemmEntry& entry, double u, double tiny) {
+  const auto k = static_cast<double>(entry.products),
+             v = static_cast<double>(std::numeric_limits<long double>::epsilon()) / 2;
+  return (k * u / (1 - k * u) + k * v / (1 - k * v)) * entry.magnitude + k * tiny;
+}
 
 /// Row i of C = A B, by columns; an entry for every column that has a product.
 template <class RowMap, class Entries, class Values>

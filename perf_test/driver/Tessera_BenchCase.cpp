@@ -82,6 +82,7 @@ class Case {
   void verify(Record& r, const System& system) {
     product_.reset();
     system.apply();
+    if (system.finish) system.finish();
     const Verdict v = product_.check(r.kernel);
     if (std::isnan(r.error_over_bound) || v.error_over_bound > r.error_over_bound) {
       r.error_over_bound = v.error_over_bound;

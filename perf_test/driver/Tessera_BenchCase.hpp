@@ -25,6 +25,7 @@ namespace Bench {
 struct System {
   std::function<void()> apply;
   std::function<void()> update;            ///< of the values; empty: there is none
+  std::function<void()> finish;            ///< brings what apply left where it is checked; empty: it is there
   std::function<Statistics()> statistics;  ///< of a plan; empty for baselines, which the members below describe
   std::function<double()> matrix_instructions;
   std::string backend, kernel, why;

@@ -10,6 +10,7 @@ const std::vector<Operation>& operations() {
       spmv_operation(),
       spmm_operation(),
       sddmm_operation(),
+      spgemm_operation(),
       read_operation(),
   };
   return table;

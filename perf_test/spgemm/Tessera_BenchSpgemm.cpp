@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#include "spgemm/Tessera_BenchSpgemm.hpp"
+
+#include <algorithm>
+
+#include "Tessera_Compat.hpp"
+#include "Tessera_Error.hpp"
+
+namespace Tessera {
+namespace Bench {
+namespace {
+
+/// A^T by plain loops.
+BenchMatrix transposed(const BenchMatrix& matrix) {
+  const auto& A = matrix.csr;
+  BenchMatrix t;
+  t.csr.rows = A.cols;
+  t.csr.cols = A.rows;
+  t.csr.row_map.assign(static_cast<std::size_t>(A.cols) + 1, 0);
+  for (const int column : A.entries) ++t.csr.row_map[static_cast<std::size_t>(column) + 1];
+  for (std::size_t i = 1; i < t.csr.row_map.size(); ++i) t.csr.row_map[i] += t.csr.row_map[i - 1];
+  std::vector<std::int64_t> next(t.csr.row_map.begin(), t.csr.row_map.end() - 1);
+  t.csr.entries.resize(A.entries.size());
+  t.csr.values.resize(A.entries.size());
+  for (int i = 0; i < A.rows; ++i) {
+    for (auto e = static_cast<std::size_t>(A.row_map[static_cast<std::size_t>(i)]);
+         e < static_cast<std::size_t>(A.row_map[static_cast<std::size_t>(i) + 1]); ++e) {
+      const auto to = static_cast<std::size_t>(next[static_cast<std::size_t>(A.entries[e])]++);
+      t.csr.entries[to] = i;
+      t.csr.values[to] = A.values[e];
+    }
+  }
+  return t;
+}
+
+std::vector<SpgemmAlgorithm> algorithms_of(const BenchOptions& options) {
+  std::vector<SpgemmAlgorithm> list;
+  const auto add = [&](SpgemmAlgorithm a) {
+    if (std::find(list.begin(), list.end(), a) == list.end()) list.push_back(a);
+  };
+  for (const std::string& name : options.algorithms) {
+    if (name != "all") {
+      add(parse_spgemm_algorithm(name));
+      continue;
+    }
+    for (const SpgemmAlgorithm a : {SpgemmAlgorithm::Auto, SpgemmAlgorithm::Spa, SpgemmAlgorithm::Hash,
+                                    SpgemmAlgorithm::Heap, SpgemmAlgorithm::Coo}) {
+      add(a);
+    }
+  }
+  if (options.regret) add(SpgemmAlgorithm::Auto);
+  return list;
+}
+
+/// A A, of rectangular matrices A A^T.
+class SpgemmProduct final : public Product {
+ public:
+  SpgemmProduct(const Job& job, Precision precision) : algorithms_(algorithms_of(job.options)), precision_(precision) {
+    double scale = 1;
+    o_.A = o_.B = make_csr(job, precision, scale, false);
+    if (o_.A.rows != o_.A.cols) {
+      const BenchMatrix other = transposed(job.matrix);
+      o_.B = make_csr(Job{job.options, other, job.report}, precision, scale, false);
+    }
+    SpgemmOptions options;
+    const System plan = make(options);
+    plan.apply();  // to know how large C is
+    products_ = plan.statistics().classes.at(0).nnz;
+    c_entries_ = static_cast<std::int64_t>(o_.C->entries.size());
+  }
+
+  void describe(Record& r) const override {
+    r.op = "spgemm";
+    r.y_type = Impl::to_string(o_.A.element);
+    r.rows = o_.A.rows;
+    r.cols = o_.A.cols;
+    r.offset_bits = o_.A.offset_bits;
+  }
+  double matrix_bytes() const override { return o_.A.bytes() + o_.B.bytes(); }
+  /// Of C.
+  double dense_bytes() const override {
+    return static_cast<double>(c_entries_) * static_cast<double>(bytes_of(o_.A.element) + sizeof(int)) +
+           o_.A.offset_bits / 8 * (o_.A.rows + 1.0);
+  }
+  double flops() const override { return 2 * static_cast<double>(products_); }
+  std::vector<std::string> baselines() const override {
+#if defined(TESSERA_HAVE_KOKKOSKERNELS)
+    if (kokkos_kernels_has_spgemm(o_)) return {"kokkos-kernels"};
+#endif
+    return {};
+  }
+  System make_baseline(const std::string& name) const override {
+#if defined(TESSERA_HAVE_KOKKOSKERNELS)
+    if (name == "kokkos-kernels" && kokkos_kernels_has_spgemm(o_)) {
+      checked_sorted_ = false;
+      return kokkos_kernels_spgemm(o_);
+    }
+#endif
+    throw NotSupported("baseline '" + name + "' is not in this build or does not know this precision");
+  }
+  std::vector<Variant> variants() const override {
+    std::vector<Variant> list;
+    for (const SpgemmAlgorithm a : algorithms_) list.push_back({to_string(a), ""});
+    return list;
+  }
+  System make_plan(std::size_t index) const override {
+    checked_sorted_ = true;
+    SpgemmOptions options;
+    options.algorithm = algorithms_[index];
+    return make(options);
+  }
+
+  void reset() override { *o_.C = {}; }
+  Verdict check(const std::string&) override { return check_spgemm(o_, checked_sorted_); }
+  void write_result(const std::string& file) const override {
+    io::HostCsr<double, int, std::int64_t> C{o_.A.rows, o_.B.cols, {}, {}, {}};
+    const auto rows = static_cast<std::size_t>(o_.A.rows) + 1;
+    for (std::size_t i = 0; i < rows; ++i) {
+      C.row_map.push_back(o_.A.offset_bits == 64 ? static_cast<std::int64_t>(o_.C->row_map.data<WideOffset>()[i])
+                                                 : o_.C->row_map.data<int>()[i]);
+    }
+    C.entries.assign(o_.C->entries.data<int>(), o_.C->entries.data<int>() + c_entries_);
+    C.values = download(o_.A.space, o_.C->values, o_.A.element);
+    io::write_matrix_market(file, C);
+  }
+
+ private:
+  System make(const SpgemmOptions& options) const {
+    return precision_ == Precision::FP64 ? spgemm_plan_fp64(o_, options) : spgemm_plan_fp32(o_, options);
+  }
+
+  std::vector<SpgemmAlgorithm> algorithms_;
+  Precision precision_;
+  SpgemmOperands o_;
+  std::int64_t products_ = 0, c_entries_ = 0;
+  mutable bool checked_sorted_ = true;
+};
+
+void bench_spgemm(const Job& job) {
+  if (job.options.alpha != 1 || job.options.beta != 0) throw BenchError(ExitUsage, "spgemm has no --alpha and --beta");
+  for (const Precision p : job.options.precisions) {
+    guarded(job, case_name(p) + " operands", ExitNotSupported, [&] {
+      SpgemmProduct product(job, p);
+      run_case(job, p, product);
+    });
+  }
+}
+
+}  // namespace
+
+Operation spgemm_operation() {
+  Operation op;
+  op.name = "spgemm";
+  op.summary = "C = A A, of rectangular matrices A A^T; hosts";
+  op.precisions = {Precision::FP64, Precision::FP32};
+  for (const SpgemmAlgorithm a : {SpgemmAlgorithm::Auto, SpgemmAlgorithm::Spa, SpgemmAlgorithm::Hash,
+                                  SpgemmAlgorithm::Heap, SpgemmAlgorithm::Coo}) {
+    op.algorithms.emplace_back(to_string(a));
+  }
+  op.baselines = {"kokkos-kernels"};
+  op.uniform_values = true;
+  op.run = bench_spgemm;
+  return op;
+}
+
+}  // namespace Bench
+}  // namespace Tessera
