@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Statistics.hpp"

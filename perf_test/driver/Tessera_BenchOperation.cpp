@@ -7,11 +7,7 @@ namespace Bench {
 
 const std::vector<Operation>& operations() {
   static const std::vector<Operation> table = {
-      spmv_operation(),
-      spmm_operation(),
-      sddmm_operation(),
-      spgemm_operation(),
-      read_operation(),
+      spmv_operation(), spmm_operation(), sddmm_operation(), spgemm_operation(), read_operation(),
   };
   return table;
 }

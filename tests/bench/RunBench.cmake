@@ -294,6 +294,24 @@ foreach(file p_N2_fp64.mtx p_N3_fp64.mtx p_N2_fp16.mtx p_N3_fp16.mtx)
   endif()
 endforeach()
 
+# SpGEMM: A A with both offsets, A A^T of what is not square, C written.
+set(spgemm --op spgemm ${fast})
+if(host)
+  expect(0 ${spgemm} ${data} --precision fp64,fp32 --json m.json --csv m.csv)
+  expect_records(m ${keys})
+  expect(0 ${spgemm} --matrix gen:uniform:rows=90:cols=400:per_row=8 --offset-bits 64 --algorithm spa,coo --baseline none
+         --regret)
+  expect(0 ${spgemm} --matrix gen:uniform:rows=40:cols=9:per_row=3 --algorithm hash --write-result c.mtx)
+  file(STRINGS "${BINARY}/c.mtx" header REGEX "^40 40 ")
+  if(NOT header)
+    message(SEND_ERROR "c.mtx is not A A^T of a matrix of 40 rows")
+  endif()
+  expect(5 ${spgemm} --matrix ${small} --precision fp32 --baseline kokkos-kernels)
+endif()
+expect(2 --op spgemm --matrix ${small} --alpha 2)
+expect(2 --op spgemm --matrix ${small} --algorithm rows)
+expect(5 --op spgemm --matrix ${small} --precision fp16)
+
 # Named algorithms and baselines that do not exist here are a shortcoming of the run; those of "all" are not.
 if(host)
   expect(5 ${sddmm} --matrix ${small} --algorithm csr --baseline cusparse)
