@@ -46,11 +46,20 @@ struct SpgemmMatrices {
     return static_cast<std::int64_t>(m.row_map()(row));
   }
   std::int64_t products(std::int64_t row) const { return before[row + 1] - before[row]; }
-  /// f(first, end, e): the entries of B that A's entry e is multiplied with; not where there are none.
-  template <class F>
+  /// f(first, end, e): the entries of B that A's entry e is multiplied with; not where there are none. Rows of B that
+  /// come later, of this row and the next ones, are asked for ahead: where they are short and far apart, they are what
+  /// takes the time.
+  template <bool Numbers = true, class F>
   void each_row_of_b(std::int64_t row, const F& f) const {
-    const std::int64_t end = begin(A, row + 1);
+    constexpr std::int64_t ahead = 8;
+    const std::int64_t end = begin(A, row + 1), all = A.entries().size();
     for (std::int64_t e = begin(A, row); e < end; ++e) {
+      if (e + 2 * ahead < all) __builtin_prefetch(B.row_map().data() + A.entries()(e + 2 * ahead));
+      if (e + ahead < all) {
+        const std::int64_t later = begin(B, static_cast<std::int64_t>(A.entries()(e + ahead)));
+        __builtin_prefetch(B.entries().data() + later);
+        if (Numbers) __builtin_prefetch(B.values().data() + later);
+      }
       const auto k = static_cast<std::int64_t>(A.entries()(e));
       const std::int64_t first = begin(B, k), last = begin(B, k + 1);
       if (first < last) f(first, last, e);
@@ -68,7 +77,7 @@ struct SpgemmMatrices {
   /// f(column) for all products.
   template <class F>
   void each_column(std::int64_t row, const F& f) const {
-    each_row_of_b(row, [&](std::int64_t first, std::int64_t last, std::int64_t) {
+    each_row_of_b<false>(row, [&](std::int64_t first, std::int64_t last, std::int64_t) {
       for (std::int64_t t = first; t < last; ++t) f(B.entries()(t));
     });
   }

@@ -57,17 +57,12 @@ class SpgemmSpa {
         range.first = std::min<std::int64_t>(range.first, m.B.entries()(first) / 4096);
         range.last = std::max<std::int64_t>(range.last, m.B.entries()(last - 1) / 4096);
       }
-      if (m.words.begin == nullptr) {
-        const Ordinal* const columns_of_b = m.B.entries().data();
-        for (std::int64_t t = first; t < last; ++t) {
-          const auto column = static_cast<std::uint32_t>(columns_of_b[t]);
-          mark(column / 64, std::uint64_t{1} << column % 64);
-        }
-      }
-      add(m, first, last, e);
+      if (m.words.begin != nullptr) return add<false>(m, first, last, e);
+      add<true>(m, first, last, e);
     });
-    if (m.words.begin != nullptr)
+    if (m.words.begin != nullptr) {
       m.each_word_of_b(row, [&](std::uint32_t word, std::uint64_t bits) { mark(word, bits); });
+    }
     for (std::int64_t u = range.first; u <= range.last; ++u) {
       for (std::uint64_t words = std::exchange(upper_[u], 0); words != 0; words &= words - 1) {
         const std::int64_t word = 64 * u + __builtin_ctzll(words);
@@ -80,10 +75,9 @@ class SpgemmSpa {
     }
   }
   void update(const Matrices& m, std::int64_t row, const Ordinal* columns, std::int64_t n, Scalar* values) {
-    if (m.products(row) <= few)
-      return fill_few(
-          m, row, [](Ordinal) {}, values);
-    m.each_row_of_b(row, [&](std::int64_t first, std::int64_t last, std::int64_t e) { add(m, first, last, e); });
+    const auto no_columns = [](Ordinal) {};
+    if (m.products(row) <= few) return fill_few(m, row, no_columns, values);
+    m.each_row_of_b(row, [&](std::int64_t first, std::int64_t last, std::int64_t e) { add<false>(m, first, last, e); });
     for (std::int64_t i = 0; i < n; ++i) values[i] = std::exchange(sums_[columns[i]], Scalar(0));
   }
 
@@ -93,11 +87,16 @@ class SpgemmSpa {
     std::int64_t first, last;  ///< of upper_
   };
 
+  template <bool Mark>
   void add(const Matrices& m, std::int64_t first, std::int64_t last, std::int64_t e) {
     const Scalar a = m.A.values()(e);
     const Ordinal* const columns = m.B.entries().data();
     const Scalar* const values = m.B.values().data();
-    for (std::int64_t t = first; t < last; ++t) sums_[columns[t]] += a * values[t];
+    for (std::int64_t t = first; t < last; ++t) {
+      const auto column = static_cast<std::uint32_t>(columns[t]);
+      if (Mark) mark(column / 64, std::uint64_t{1} << column % 64);
+      sums_[column] += a * values[t];
+    }
   }
   void mark(std::uint32_t word, std::uint64_t bits) {
     const std::uint64_t old = words_[word];
