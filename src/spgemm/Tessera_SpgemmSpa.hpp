@@ -29,7 +29,7 @@ class SpgemmSpa {
       : sums_(scratch.take<Scalar>(sizes.cols)),
         words_(scratch.take<std::uint64_t>(sizes.cols / 64 + 1)),
         upper_(scratch.take<std::uint64_t>(sizes.cols / 4096 + 1)),
-        touched_(scratch.take<std::uint32_t>(sizes.cols / 64 + 1)),
+        touched_(scratch.take<std::uint32_t>(sizes.cols / 64 + 2)),
         cols_(sizes.cols) {}
 
   void prepare_count() {
@@ -154,7 +154,7 @@ class SpgemmSpa {
 
   Scalar* sums_;
   std::uint64_t *words_, *upper_;
-  std::uint32_t* touched_;
+  std::uint32_t* touched_;  ///< words of a row, and room for one that is none
   std::int64_t cols_;
 };
 

@@ -70,6 +70,9 @@ TYPED_TEST(SpgemmMethods, Rectangular) {
   this->check("uniform:rows=70:cols=300:per_row=7", "uniform:rows=300:cols=11:per_row=3");
   this->check("uniform:rows=3:cols=40:per_row=7", "uniform:rows=40:cols=20011:per_row=90");
   this->check("dense:rows=30:cols=4", "dense:rows=4:cols=50");
+  for (const char* cols : {"959", "960", "961", "1000", "1024"}) {  // as many words of 64 as there are
+    this->check("dense:rows=3:cols=4", "dense:rows=4:cols=" + std::string(cols));
+  }
   this->check("empty:rows=5:cols=8", "uniform:rows=8:cols=6:per_row=2");
   this->check("empty:rows=5:cols=0", "empty:rows=0:cols=7");
   this->check("empty:rows=0:cols=5", "uniform:rows=5:cols=6:per_row=2");
