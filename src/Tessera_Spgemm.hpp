@@ -32,9 +32,9 @@ namespace Tessera {
 ///
 /// Time O(products + rows) for each phase (Hash: and nnz(C) log(longest row of C); Heap, Coo: products log(longest
 /// row)). Memory: 8 bytes per row of C, and 8 per row of B and 12 per word of 64 columns of it where Spa sums and B has
-/// two columns or more per word; scratch per thread: Spa n (s + 3/16) bytes with s of a number; Hash 2 (8 + s) bytes per
-/// product of the row with most (but not more than n of them), up to twice as much; Coo 8 + s per product of that row;
-/// Heap 32 bytes per entry of the longest row of A. workspace_bytes() has the sum of the threads';
+/// two columns or more per word; scratch per thread: Spa n (s + 3/16) bytes with s of a number; Hash 2 (8 + s) bytes
+/// per product of the row with most (but not more than n of them), up to twice as much; Coo 8 + s per product of that
+/// row; Heap 32 bytes per entry of the longest row of A. workspace_bytes() has the sum of the threads';
 /// SpgemmOptions::max_workspace_bytes keeps it lower by fewer threads. Scratch is allocated by the first phase and
 /// kept.
 ///
