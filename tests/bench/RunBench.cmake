@@ -297,7 +297,7 @@ endforeach()
 # SpGEMM: A A with both offsets, A A^T of what is not square, C written.
 set(spgemm --op spgemm ${fast})
 if(host)
-  expect(0 ${spgemm} ${data} --precision fp64,fp32 --json m.json --csv m.csv)
+  expect(0 ${spgemm} ${data} --algorithm auto --precision fp64,fp32 --json m.json --csv m.csv)
   expect_records(m ${keys})
   expect(0 ${spgemm} --matrix gen:uniform:rows=90:cols=400:per_row=8 --offset-bits 64 --algorithm spa,coo --baseline none
          --regret)
