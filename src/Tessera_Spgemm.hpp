@@ -25,16 +25,19 @@ namespace Tessera {
 ///
 /// or in one call: C = spgemm(space, A, B). FP64 and FP32, sums in the same precision; offsets of 32 and 64 bits.
 /// Columns of C ascend in every row, without copies; an entry whose products cancel stays. Those of A and B may be
-/// unsorted and may repeat. Host execution spaces only: on others the constructor throws NotSupported.
+/// unsorted and may repeat. On hosts every algorithm; on other spaces Binned, which has to be asked for
+/// (SpgemmAlgorithm).
 ///
-/// Deterministic: the products of an entry are added in the order of A's row and then of B's, whatever the algorithm
-/// and the number of threads. An infinite or undefined number reaches only entries with a product of it.
+/// Deterministic: the products of an entry are added in the order of A's row and then of B's, so that the number of
+/// threads does not show; nor does the algorithm where the compiler does not fuse multiplications with additions. An
+/// infinite or undefined number reaches only entries with a product of it.
 ///
 /// Time O(products + rows) for each phase (Hash: and nnz(C) log(longest row of C); Heap, Coo: products log(longest
 /// row)). Memory: 8 bytes per row of C, and 8 per row of B and 12 per word of 64 columns of it where Spa sums and B has
 /// two columns or more per word; scratch per thread: Spa n (s + 3/16) bytes with s of a number; Hash 2 (8 + s) bytes
 /// per product of the row with most (but not more than n of them), up to twice as much; Coo 8 + s per product of that
-/// row; Heap 32 bytes per entry of the longest row of A. workspace_bytes() has the sum of the threads';
+/// row; Heap 32 bytes per entry of the longest row of A; Binned none, but 4 bytes per row and 8 per 2048 entries of
+/// large rows of C in lists. workspace_bytes() has the sum of the threads';
 /// SpgemmOptions::max_workspace_bytes keeps it lower by fewer threads. Scratch is allocated by the first phase and
 /// kept.
 ///
@@ -58,7 +61,8 @@ class SpgemmPlan {
   /// Counts products and chooses. The matrices are trusted: run validate() on those from outside first. Arrays of
   /// managed Views stay alive with the plan; those of unmanaged ones must outlive it. Work O(nnz(A) + nnz(B) + m).
   /// @throw DimensionMismatch  A has not as many columns as B has rows
-  /// @throw NotSupported  another place than a host, unsorted B (Heap), more scratch than max_workspace_bytes
+  /// @throw NotSupported  another algorithm than Binned where no host is, unsorted B (Heap), more scratch than
+  ///        max_workspace_bytes
   SpgemmPlan(const execution_space& space, const Csr& A, const Csr& B, const SpgemmOptions& options = {})
       : A_(A),
         B_(B),

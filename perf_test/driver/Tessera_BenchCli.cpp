@@ -157,6 +157,8 @@ void add_problem(CLI::App& app, BenchOptions& o, Texts& t) {
   app.add_option("--op", o.op, summary)->check(CLI::IsMember(names));
   app.add_option("--matrix", o.matrices, "FILE.mtx[.gz] or gen:NAME[:key=value...]; several are allowed (--list)")
       ->default_str("");
+  app.add_option("--matrix-b", o.matrix_b,
+                 "B of C = A B (spgemm), as --matrix; otherwise A, or A^T of a rectangular one");
   app.add_option("--precision", t.precisions, "fp64, fp32, tf32 (spmm, sddmm), fp16, bf16; several with commas")
       ->delimiter(',')
       ->default_str("fp64");

@@ -56,7 +56,8 @@ struct BenchOptions {
   bool ablation = false;
   bool value_classes = false;  ///< PackedOptions::value_classes; off here: generated values would all fit narrow types
   Selection selection = Selection::Predict;
-  bool regret = false;  ///< time auto against each algorithm that is measured
+  bool regret = false;   ///< time auto against each algorithm that is measured
+  std::string matrix_b;  ///< of C = A B; none: A's own, or A^T
   std::string x, y, write_result, write_operands, json, csv;
   bool ceiling = false;
   bool quiet = false, verbose = false;

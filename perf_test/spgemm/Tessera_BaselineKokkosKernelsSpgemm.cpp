@@ -49,6 +49,7 @@ struct Spgemm {
     copy_array(output->row_map, "C row_map", C.graph.row_map);
     copy_array(output->entries, "C entries", C.graph.entries);
     copy_array(output->values, "C values", C.values);
+    output->sorted = false;
   }
 };
 

@@ -17,6 +17,7 @@ namespace Bench {
 /// C as the last product left it.
 struct SpgemmOutput {
   DeviceArray row_map, entries, values;
+  bool sorted = true;  ///< columns ascend in every row
 };
 
 /// C := A B. All of a product is timed: looking at the matrices, both phases, the allocation of C.
@@ -35,9 +36,10 @@ bool kokkos_kernels_has_spgemm(const SpgemmOperands& operands);
 System kokkos_kernels_spgemm(const SpgemmOperands& operands);
 #endif
 
-/// Rows of C against plain sums in long double, every row or, of large products, some of them; each number within the
-/// bound of its products, and no column missing, too many or, where `sorted`, out of order.
-Verdict check_spgemm(const SpgemmOperands& operands, bool sorted);
+/// Rows of C against plain sums in long double: every row or, of more than two million products, rows at equal
+/// distances; each number within the bound of its products, and no column missing, too many or, where C says that it is
+/// sorted, out of order.
+Verdict check_spgemm(const SpgemmOperands& operands);
 
 }  // namespace Bench
 }  // namespace Tessera

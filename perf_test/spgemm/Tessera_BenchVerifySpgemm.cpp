@@ -85,7 +85,7 @@ double check_row(const Arrays& A, const Arrays& B, const Arrays& C, std::int64_t
 
 }  // namespace
 
-Verdict check_spgemm(const SpgemmOperands& o, bool sorted) {
+Verdict check_spgemm(const SpgemmOperands& o) {
   const bool wide = o.A.element == ElementType::Double;
   const double u = wide ? std::numeric_limits<double>::epsilon() / 2 : std::numeric_limits<float>::epsilon() / 2;
   const double tiny = wide ? std::numeric_limits<double>::denorm_min() : std::numeric_limits<float>::denorm_min();
@@ -103,7 +103,7 @@ Verdict check_spgemm(const SpgemmOperands& o, bool sorted) {
   Verdict verdict;
   for (std::int64_t row = 0; row < o.A.rows; row += step) {
     std::string fault;
-    verdict.error_over_bound = std::max(verdict.error_over_bound, check_row(A, B, C, row, sorted, u, tiny, fault));
+    verdict.error_over_bound = std::max(verdict.error_over_bound, check_row(A, B, C, row, o.C->sorted, u, tiny, fault));
     if (verdict.fault.empty()) verdict.fault = fault;
   }
   return verdict;

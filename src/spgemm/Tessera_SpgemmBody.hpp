@@ -3,7 +3,9 @@
 #ifndef TESSERA_SPGEMM_SPGEMM_BODY_HPP
 #define TESSERA_SPGEMM_SPGEMM_BODY_HPP
 
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <limits>
 #include <string>
 #include <type_traits>
@@ -11,6 +13,7 @@
 #include "Tessera_Device.hpp"
 #include "Tessera_Statistics.hpp"
 #include "core/Tessera_Plan.hpp"
+#include "spgemm/Tessera_SpgemmBinned.hpp"
 #include "spgemm/Tessera_SpgemmHash.hpp"
 #include "spgemm/Tessera_SpgemmHost.hpp"
 #include "spgemm/Tessera_SpgemmMerge.hpp"
@@ -25,44 +28,43 @@ template <class Csr>
 struct SpgemmLook {
   CsrArrays<Csr> A, B;
   std::int64_t* before;  ///< products of all rows of C before each
-
-  static std::int64_t begin(const CsrArrays<Csr>& m, std::int64_t row) {
-    return static_cast<std::int64_t>(m.row_map()(row));
-  }
 };
 /// Over the rows and one more.
 template <class Csr>
 struct SpgemmProducts : SpgemmLook<Csr> {
   using value_type = std::int64_t;
   explicit SpgemmProducts(const SpgemmLook<Csr>& look) : SpgemmLook<Csr>(look) {}
-  void operator()(const std::int64_t row, std::int64_t& sum, const bool final) const {
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row, std::int64_t& sum, const bool final) const {
     if (final) this->before[row] = sum;
     if (row >= static_cast<std::int64_t>(this->A.rows())) return;
-    for (std::int64_t e = this->begin(this->A, row); e < this->begin(this->A, row + 1); ++e) {
+    for (std::int64_t e = row_begin(this->A, row); e < row_begin(this->A, row + 1); ++e) {
       const auto k = static_cast<std::int64_t>(this->A.entries()(e));
-      sum += this->begin(this->B, k + 1) - this->begin(this->B, k);
+      sum += row_begin(this->B, k + 1) - row_begin(this->B, k);
     }
   }
 };
 template <class Csr>
 struct SpgemmLongest : SpgemmLook<Csr> {
   explicit SpgemmLongest(const SpgemmLook<Csr>& look) : SpgemmLook<Csr>(look) {}
-  void operator()(const std::int64_t row, std::int64_t& products, std::int64_t& entries) const {
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row, std::int64_t& products, std::int64_t& entries) const {
     const std::int64_t n = this->before[row + 1] - this->before[row];
-    products = std::max(products, n);
-    entries = std::max(entries, this->begin(this->A, row + 1) - this->begin(this->A, row));
+    const std::int64_t m = row_begin(this->A, row + 1) - row_begin(this->A, row);
+    if (n > products) products = n;
+    if (m > entries) entries = m;
   }
 };
-/// Entries of B that descend, and words of 64 columns that its rows go through.
+/// Entries of B that descend or repeat the one before, and words of 64 columns that its rows go through.
 template <class Csr>
 struct SpgemmOrder : SpgemmLook<Csr> {
   explicit SpgemmOrder(const SpgemmLook<Csr>& look) : SpgemmLook<Csr>(look) {}
-  void operator()(const std::int64_t row, std::int64_t& descents, std::int64_t& words) const {
-    const std::int64_t first = this->begin(this->B, row), last = this->begin(this->B, row + 1);
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row, std::int64_t& descents, std::int64_t& copies,
+                                         std::int64_t& words) const {
+    const std::int64_t first = row_begin(this->B, row), last = row_begin(this->B, row + 1);
     words += first < last;
     for (std::int64_t t = first + 1; t < last; ++t) {
       const auto before = this->B.entries()(t - 1), column = this->B.entries()(t);
       descents += column < before;
+      copies += column == before;
       words += column / 64 != before / 64;
     }
   }
@@ -78,7 +80,7 @@ struct SpgemmMakeWords : SpgemmLook<Csr> {
   void operator()(const std::int64_t row, std::int64_t& sum, const bool final) const {
     if (final) first_word[row] = sum;
     if (row >= static_cast<std::int64_t>(this->B.rows())) return;
-    const std::int64_t first = this->begin(this->B, row), last = this->begin(this->B, row + 1);
+    const std::int64_t first = row_begin(this->B, row), last = row_begin(this->B, row + 1);
     for (std::int64_t t = first; t < last; ++t) {
       const auto column = static_cast<std::uint32_t>(this->B.entries()(t));
       const bool next = t == first || column / 64 != static_cast<std::uint32_t>(this->B.entries()(t - 1)) / 64;
@@ -90,6 +92,23 @@ struct SpgemmMakeWords : SpgemmLook<Csr> {
       }
       bits[sum - 1] |= std::uint64_t{1} << column % 64;
     }
+  }
+};
+
+struct SpgemmSumCounts {
+  const std::int32_t* count;
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row, std::int64_t& sum) const { sum += count[row]; }
+};
+/// Over the rows and one more.
+template <class Offset>
+struct SpgemmOffsets {
+  using value_type = std::int64_t;
+  const std::int32_t* count;
+  std::int64_t rows;
+  Offset* row_map;
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row, std::int64_t& sum, const bool final) const {
+    if (final) row_map[row] = static_cast<Offset>(sum);
+    if (row < rows) sum += count[row];
   }
 };
 
@@ -125,15 +144,9 @@ class SpgemmBody {
   /// Bytes of a thread.
   template <class Method>
   std::size_t scratch_of() const {
-    SpgemmScratch scratch(nullptr);
+    ScratchLayout scratch;
     const Method counted(scratch, sizes_);
     return scratch.bytes();
-  }
-  std::size_t csr_bytes() const {
-    const auto bytes = [](const Csr& M) {
-      return M.row_map().extent(0) * sizeof(Offset) + M.nnz() * (sizeof(Ordinal) + sizeof(Scalar));
-    };
-    return bytes(A_) + bytes(B_);
   }
   SpgemmMatrices<Csr> matrices() const {
     return {A_, B_, sorted_, before_.data(), {first_word_.data(), word_.data(), word_bits_.data()}};
@@ -153,6 +166,7 @@ class SpgemmBody {
   SpgemmSizes sizes_;
   std::int64_t products_ = 0;
   bool sorted_ = true;
+  SpgemmBinned<Csr> binned_;
   SpgemmAlgorithm algorithm_ = SpgemmAlgorithm::Auto;
   std::string why_;
   Shares shares_;
@@ -170,8 +184,10 @@ SpgemmBody<Csr>::SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const
     return "spgemm: A is " + std::to_string(A.rows()) + " x " + std::to_string(A.cols()) + ", B is " +
            std::to_string(B.rows()) + " x " + std::to_string(B.cols());
   });
-  require<NotSupported>(Compat::is_host_v<Exec>, [] {
-    return std::string("spgemm runs on host execution spaces, these matrices live on ") + Exec::name();
+  algorithm_ = options.algorithm != SpgemmAlgorithm::Auto ? options.algorithm : forced_spgemm_algorithm();
+  require<NotSupported>(Compat::is_host_v<Exec> || algorithm_ == SpgemmAlgorithm::Binned, [&] {
+    return std::string("spgemm: ") + to_string(algorithm_) + " runs on host execution spaces, these matrices live on " +
+           Exec::name() + ": ask for Binned";
   });
   look(space);
   choose(space, options);
@@ -183,27 +199,25 @@ SpgemmBody<Csr>::SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const
 
 template <class Csr>
 void SpgemmBody<Csr>::look(const Exec& space) {
-  if constexpr (Compat::is_host_v<Exec>) {
-    const auto range = [&](std::int64_t n) {
-      return Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, n);
-    };
-    before_ = decltype(before_)(Kokkos::view_alloc(Kokkos::WithoutInitializing, "Tessera::spgemm products"),
-                                static_cast<std::size_t>(rows()) + 1);
-    const SpgemmLook<Csr> base{CsrArrays<Csr>(A_), CsrArrays<Csr>(B_), before_.data()};
-    sizes_.cols = static_cast<std::int64_t>(B_.cols());
-    Kokkos::parallel_scan("Tessera::spgemm products", range(rows() + 1), SpgemmProducts<Csr>(base));
-    std::int64_t descents = 0;
-    Kokkos::parallel_reduce("Tessera::spgemm longest", range(rows()), SpgemmLongest<Csr>(base),
-                            Kokkos::Max<std::int64_t>(sizes_.products), Kokkos::Max<std::int64_t>(sizes_.entries));
-    Kokkos::parallel_reduce("Tessera::spgemm order", range(static_cast<std::int64_t>(B_.rows())),
-                            SpgemmOrder<Csr>(base), descents, words_);
-    Compat::fence(space, "Tessera::spgemm");
-    // Of no rows the most is no number.
-    sizes_.products = std::max<std::int64_t>(sizes_.products, 0);
-    sizes_.entries = std::max<std::int64_t>(sizes_.entries, 0);
-    sorted_ = descents == 0;
-    products_ = before_(static_cast<std::size_t>(rows()));
-  }
+  const auto range = [&](std::int64_t n) {
+    return Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, n);
+  };
+  before_ =
+      Compat::allocate<View<std::int64_t>>(space, "Tessera::spgemm products", static_cast<std::size_t>(rows()) + 1);
+  const SpgemmLook<Csr> base{CsrArrays<Csr>(A_), CsrArrays<Csr>(B_), before_.data()};
+  sizes_.cols = static_cast<std::int64_t>(B_.cols());
+  Kokkos::parallel_scan("Tessera::spgemm products", range(rows() + 1), SpgemmProducts<Csr>(base), products_);
+  std::int64_t descents = 0, copies = 0;
+  Kokkos::parallel_reduce("Tessera::spgemm longest", range(rows()), SpgemmLongest<Csr>(base),
+                          Kokkos::Max<std::int64_t>(sizes_.products), Kokkos::Max<std::int64_t>(sizes_.entries));
+  Kokkos::parallel_reduce("Tessera::spgemm order", range(static_cast<std::int64_t>(B_.rows())), SpgemmOrder<Csr>(base),
+                          descents, copies, words_);
+  Compat::fence(space, "Tessera::spgemm");
+  // Of no rows the most is no number.
+  sizes_.products = std::max<std::int64_t>(sizes_.products, 0);
+  sizes_.entries = std::max<std::int64_t>(sizes_.entries, 0);
+  sorted_ = descents == 0;
+  binned_ = SpgemmBinned<Csr>(B_, sorted_ && copies == 0, sorted_);
 }
 
 template <class Csr>
@@ -227,19 +241,20 @@ void SpgemmBody<Csr>::make_words(const Exec& space) {
 
 template <class Csr>
 void SpgemmBody<Csr>::choose(const Exec& space, const SpgemmOptions& options) {
+  why_ = std::string(to_string(algorithm_)) + " was asked for";
+  if (algorithm_ == SpgemmAlgorithm::Binned) {
+    why_ += ", " + std::to_string(binned_.lanes()) + " lanes per row";
+    return;
+  }
   if constexpr (Compat::is_host_v<Exec>) {
-    algorithm_ = options.algorithm != SpgemmAlgorithm::Auto ? options.algorithm : forced_spgemm_algorithm();
-    why_ = std::string(to_string(algorithm_)) + " was asked for";
     shares_ = Shares::of(space, rows(), products_ + rows(), 5000, 200000);
     const auto threads = static_cast<std::size_t>(std::min<std::int64_t>(shares_.count, space.concurrency()));
     if (algorithm_ == SpgemmAlgorithm::Auto) {
       const SpgemmScratchBytes all{threads * scratch_of<SpgemmSpa<Csr>>(), threads * scratch_of<SpgemmHash<Csr>>()};
-      algorithm_ = predict_spgemm(all, csr_bytes(), options.max_workspace_bytes, why_);
+      algorithm_ = predict_spgemm(all, csr_bytes(A_) + csr_bytes(B_), options.max_workspace_bytes, why_);
     }
     require<NotSupported>(sorted_ || algorithm_ != SpgemmAlgorithm::Heap, [] {
-      return std::string(
-          "spgemm: Heap merges rows of B whose columns ascend, and some descend: sort B, or use Spa, Hash "
-          "or Coo");
+      return std::string("spgemm: Heap merges rows of B, and the columns of some descend: sort them, or use Spa");
     });
     const auto limit = static_cast<std::int64_t>(std::numeric_limits<std::uint32_t>::max());
     require<NotSupported>(algorithm_ != SpgemmAlgorithm::Coo || sizes_.products < limit, [&] {
@@ -286,28 +301,38 @@ void SpgemmBody<Csr>::run(const char* label, const Exec& space, const Row& row) 
 
 template <class Csr>
 std::int64_t SpgemmBody<Csr>::symbolic(const Exec& space, Offset* row_map) {
-  if constexpr (Compat::is_host_v<Exec>) {
-    const auto n = static_cast<std::size_t>(rows());
-    const Kokkos::View<std::int32_t*, Kokkos::LayoutLeft, typename Csr::memory_space> count(
-        Kokkos::view_alloc(Kokkos::WithoutInitializing, "Tessera::spgemm entries"), n);
+  const Compat::ScopedRegion region("Tessera::spgemm symbolic");
+  const auto count =
+      Compat::allocate<View<std::int32_t>>(space, "Tessera::spgemm entries", static_cast<std::size_t>(rows()));
+  if (algorithm_ == SpgemmAlgorithm::Binned) {
+    binned_.count(space, A_, B_, before_.data(), count.data());
+  } else if constexpr (Compat::is_host_v<Exec>) {
     run("Tessera::spgemm symbolic", space, SpgemmCountRow<Csr>{count.data()});
-    std::int64_t sum = 0;
-    for (std::size_t i = 0; i < n; ++i) sum += count(i);
-    require<NotSupported>(
-        static_cast<std::uint64_t>(sum) <= static_cast<std::uint64_t>(std::numeric_limits<Offset>::max()), [&] {
-          return "spgemm: C has " + std::to_string(sum) +
-                 " entries, more than offsets of this type count: use 64-bit offsets";
-        });
-    nnz_ = sum;
-    row_map[0] = 0;
-    for (std::size_t i = 0; i < n; ++i) row_map[i + 1] = row_map[i] + static_cast<Offset>(count(i));
   }
+  const auto range = [&](std::int64_t n) {
+    return Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, n);
+  };
+  std::int64_t sum = 0;
+  Kokkos::parallel_reduce("Tessera::spgemm entries", range(rows()), SpgemmSumCounts{count.data()}, sum);
+  require<NotSupported>(
+      static_cast<std::uint64_t>(sum) <= static_cast<std::uint64_t>(std::numeric_limits<Offset>::max()), [&] {
+        return "spgemm: C has " + std::to_string(sum) +
+               " entries, more than offsets of this type count: use 64-bit offsets";
+      });
+  nnz_ = sum;
+  Kokkos::parallel_scan("Tessera::spgemm offsets", range(rows() + 1),
+                        SpgemmOffsets<Offset>{count.data(), rows(), row_map});
+  Compat::fence(space, "Tessera::spgemm: counts are released");
   return nnz_;
 }
 
 template <class Csr>
 void SpgemmBody<Csr>::numeric(const Exec& space, const Offset* row_map, Ordinal* columns, Scalar* values) {
-  if constexpr (Compat::is_host_v<Exec>) {
+  if (algorithm_ == SpgemmAlgorithm::Binned) {
+    binned_.fill(space, A_, B_, row_map, columns);
+    binned_.update(space, A_, B_, row_map, columns, values);
+    Compat::fence(space, "Tessera::spgemm numeric");
+  } else if constexpr (Compat::is_host_v<Exec>) {
     run("Tessera::spgemm numeric", space, SpgemmFillRow<Csr>{row_map, columns, values});
   }
 }
@@ -315,16 +340,15 @@ void SpgemmBody<Csr>::numeric(const Exec& space, const Offset* row_map, Ordinal*
 template <class Csr>
 void SpgemmBody<Csr>::update(const Exec& space, const Csr& A, const Csr& B, const Offset* row_map,
                              const Ordinal* columns, Scalar* values) {
-  const auto same = [](const Csr& a, const Csr& b) {
-    return a.rows() == b.rows() && a.cols() == b.cols() && a.nnz() == b.nnz() &&
-           a.row_map().data() == b.row_map().data() && a.entries().data() == b.entries().data();
-  };
-  require<StalePlan>(same(A, A_) && same(B, B_), [] {
+  require<StalePlan>(same_pattern(A, A_) && same_pattern(B, B_), [] {
     return std::string("spgemm: the matrices have other sizes or other pattern arrays than the plan was made for");
   });
   A_ = A;
   B_ = B;
-  if constexpr (Compat::is_host_v<Exec>) {
+  if (algorithm_ == SpgemmAlgorithm::Binned) {
+    binned_.update(space, A_, B_, row_map, columns, values);
+    Compat::fence(space, "Tessera::spgemm update");
+  } else if constexpr (Compat::is_host_v<Exec>) {
     run("Tessera::spgemm update", space, SpgemmUpdateRow<Csr>{row_map, columns, values});
   }
 }
@@ -342,12 +366,12 @@ Statistics SpgemmBody<Csr>::statistics() const {
   s.cols = cols();
   s.nnz = s.stored = std::max<std::int64_t>(nnz_, 0);
   s.row_mean = s.rows > 0 ? static_cast<double>(s.nnz) / static_cast<double>(s.rows) : 0;
-  s.csr_bytes = csr_bytes();
-  s.format_bytes =
-      s.csr_bytes + 8 * (before_.extent(0) + first_word_.extent(0) + word_bits_.extent(0)) + 4 * word_.extent(0);
+  s.csr_bytes = csr_bytes(A_) + csr_bytes(B_);
+  s.format_bytes = s.csr_bytes + 8 * (before_.extent(0) + first_word_.extent(0) + word_bits_.extent(0)) +
+                   4 * word_.extent(0) + binned_.bytes();
   s.workspace_bytes = workspace_bytes();
   s.setup_seconds = setup_seconds_;
-  s.launches = 1;
+  s.launches = algorithm_ == SpgemmAlgorithm::Binned ? 2 * (SpgemmTables::count + 1) : 1;
   s.classes = {{"products", s.rows, products_}};
   return s;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/Tessera_PlanScratch.hpp"
 #include "spgemm/Tessera_SpgemmRow.hpp"
 
 namespace Tessera {
@@ -18,9 +19,8 @@ class SpgemmHash {
   using Matrices = SpgemmMatrices<Csr>;
   using Scalar = typename Csr::value_type;
   using Ordinal = typename Csr::ordinal_type;
-  static constexpr bool needs_sorted = false;
 
-  SpgemmHash(SpgemmScratch& scratch, const SpgemmSizes& sizes) : cols_(sizes.cols), most_(sizes.products) {
+  SpgemmHash(ScratchLayout& scratch, const SpgemmSizes& sizes) : cols_(sizes.cols), most_(sizes.products) {
     const std::int64_t capacity = std::int64_t{1} << bits_for(sizes.products);
     keys_ = scratch.take<std::uint32_t>(capacity);
     sums_ = scratch.take<Scalar>(capacity);

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <memory>
 #include <string>
 
+#include "core/Tessera_PlanScratch.hpp"
 #include "core/Tessera_Shares.hpp"
 #include "spgemm/Tessera_SpgemmRow.hpp"
 
@@ -73,7 +73,7 @@ struct SpgemmWorker {
 
   void operator()(const std::int64_t worker) const {
     char* const own = scratch + static_cast<std::size_t>(worker) * scratch_bytes;
-    SpgemmScratch cut(own);
+    ScratchLayout cut(own);
     Method method(cut, sizes);
     row_of.prepare(method);
     // Rows without products are work, too.
@@ -89,8 +89,6 @@ struct SpgemmWorker {
 template <class Exec>
 class SpgemmThreads {
  public:
-  using Memory = typename Exec::memory_space;
-
   /// @param each  bytes of a thread  @param most  of all; 0: no limit
   /// @throw NotSupported  one thread needs more
   void set_up(const Exec& space, std::size_t each, std::size_t most, std::int64_t shares) {
@@ -101,25 +99,20 @@ class SpgemmThreads {
     each_ = each;
     count_ = std::max<std::int64_t>(1, std::min<std::int64_t>(shares, space.concurrency()));
     if (most > 0 && each > 0) count_ = std::min<std::int64_t>(count_, static_cast<std::int64_t>(most / each));
-    memory_ = {};
   }
   std::size_t bytes() const { return each_ * static_cast<std::size_t>(count_); }
 
   template <class Method, class Csr, class Row>
   void run(const std::string& label, const Exec& space, const SpgemmMatrices<Csr>& m, const SpgemmSizes& sizes,
            const Shares& shares, const Row& row) {
-    if (memory_.extent(0) == 0) {
-      memory_ = View(Kokkos::view_alloc(Kokkos::WithoutInitializing, "Tessera::spgemm scratch"), bytes());
-    }
     std::atomic<std::int64_t> next{0};
-    const SpgemmWorker<Csr, Method, Row> worker{m, sizes, row, shares, memory_.data(), each_, &next};
+    const SpgemmWorker<Csr, Method, Row> worker{m, sizes, row, shares, scratch_.reserve(space, bytes()), each_, &next};
     Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec, Kokkos::Schedule<Kokkos::Static>>(space, 0, count_), worker);
     Compat::fence(space, label);  // `next` must not go before
   }
 
  private:
-  using View = Kokkos::View<char*, Kokkos::LayoutLeft, Memory>;
-  View memory_;
+  PlanScratch<Exec, typename Exec::memory_space> scratch_;
   std::size_t each_ = 0;
   std::int64_t count_ = 1;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/Tessera_PlanScratch.hpp"
 #include "spgemm/Tessera_SpgemmRow.hpp"
 
 namespace Tessera {
@@ -18,9 +19,8 @@ class SpgemmHeap {
   using Matrices = SpgemmMatrices<Csr>;
   using Scalar = typename Csr::value_type;
   using Ordinal = typename Csr::ordinal_type;
-  static constexpr bool needs_sorted = true;
 
-  SpgemmHeap(SpgemmScratch& scratch, const SpgemmSizes& sizes)
+  SpgemmHeap(ScratchLayout& scratch, const SpgemmSizes& sizes)
       : heap_(scratch.take<Node>(sizes.entries)), run_(scratch.take<Run>(sizes.entries)) {}
 
   void prepare_count() {}
@@ -106,9 +106,8 @@ class SpgemmCoo {
   using Matrices = SpgemmMatrices<Csr>;
   using Scalar = typename Csr::value_type;
   using Ordinal = typename Csr::ordinal_type;
-  static constexpr bool needs_sorted = false;
 
-  SpgemmCoo(SpgemmScratch& scratch, const SpgemmSizes& sizes)
+  SpgemmCoo(ScratchLayout& scratch, const SpgemmSizes& sizes)
       : keys_(scratch.take<std::uint64_t>(sizes.products)), products_(scratch.take<Scalar>(sizes.products)) {}
 
   void prepare_count() {}

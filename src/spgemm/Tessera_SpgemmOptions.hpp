@@ -12,8 +12,10 @@ namespace Tessera {
 
 /// How a row of C = A B is summed [the methods of IA-SpGEMM: Xie et al., PPoPP'19, section 2]. Spa: a dense array of
 /// C's columns. Hash: a table of the row's columns. Heap: a merge of the rows of B, which must be sorted. Coo: all
-/// products of the row, sorted by column. Auto takes Spa or Hash.
-enum class SpgemmAlgorithm { Auto, Spa, Hash, Heap, Coo };
+/// products of the row, sorted by column. Auto takes Spa or Hash. Binned: rows by size, by teams with tables and
+/// windows of bits in their scratch, made for devices; the only one there, and to be asked for: it was compiled for
+/// CUDA and tested on hosts, and not yet run on a device.
+enum class SpgemmAlgorithm { Auto, Spa, Hash, Heap, Coo, Binned };
 
 /// What a caller may choose of an SpgemmPlan.
 struct SpgemmOptions {
@@ -35,13 +37,15 @@ inline const char* to_string(SpgemmAlgorithm a) {
       return "heap";
     case SpgemmAlgorithm::Coo:
       return "coo";
+    case SpgemmAlgorithm::Binned:
+      return "binned";
   }
   return "?";
 }
 /// See parse_spmv_algorithm.
 inline SpgemmAlgorithm parse_spgemm_algorithm(const std::string& name) {
   constexpr SpgemmAlgorithm all[] = {SpgemmAlgorithm::Auto, SpgemmAlgorithm::Spa, SpgemmAlgorithm::Hash,
-                                     SpgemmAlgorithm::Heap, SpgemmAlgorithm::Coo};
+                                     SpgemmAlgorithm::Heap, SpgemmAlgorithm::Coo, SpgemmAlgorithm::Binned};
   return Impl::parse_enum(name, all, "SpGEMM algorithm");
 }
 

@@ -10,7 +10,8 @@
 
 /// \file
 /// A row of C = A B as all methods see it [Gustavson, TOMS 1978]: for every entry (i, k) of A's row the row k of B,
-/// times a_ik. Methods sum the products of a column in this order, from 0 on, so that all of them give the same bits.
+/// times a_ik. Methods sum the products of a column in this order, from 0 on, so that all of them give the same bits
+/// where the compiler does not fuse multiplications with additions.
 
 namespace Tessera {
 namespace Impl {
@@ -29,6 +30,12 @@ struct SpgemmWords {
   const std::uint64_t* bits = nullptr;
 };
 
+/// Where a row begins.
+template <class Csr>
+KOKKOS_INLINE_FUNCTION std::int64_t row_begin(const CsrArrays<Csr>& m, std::int64_t row) {
+  return static_cast<std::int64_t>(m.row_map()(row));
+}
+
 template <class Csr>
 struct SpgemmMatrices {
   using Scalar = typename Csr::value_type;
@@ -42,9 +49,6 @@ struct SpgemmMatrices {
   SpgemmMatrices(const Csr& a, const Csr& b, bool ascending, const std::int64_t* products_before, const SpgemmWords& w)
       : A(a), B(b), sorted(ascending), before(products_before), words(w) {}
 
-  static std::int64_t begin(const CsrArrays<Csr>& m, std::int64_t row) {
-    return static_cast<std::int64_t>(m.row_map()(row));
-  }
   std::int64_t products(std::int64_t row) const { return before[row + 1] - before[row]; }
   /// f(first, end, e): the entries of B that A's entry e is multiplied with; not where there are none. Rows of B that
   /// come later, of this row and the next ones, are asked for ahead: where they are short and far apart, they are what
@@ -52,24 +56,24 @@ struct SpgemmMatrices {
   template <bool Numbers = true, class F>
   void each_row_of_b(std::int64_t row, const F& f) const {
     constexpr std::int64_t ahead = 8;
-    const std::int64_t end = begin(A, row + 1), all = A.entries().size();
-    for (std::int64_t e = begin(A, row); e < end; ++e) {
+    const std::int64_t end = row_begin(A, row + 1), all = A.entries().size();
+    for (std::int64_t e = row_begin(A, row); e < end; ++e) {
       if (e + 2 * ahead < all) __builtin_prefetch(B.row_map().data() + A.entries()(e + 2 * ahead));
       if (e + ahead < all) {
-        const std::int64_t later = begin(B, static_cast<std::int64_t>(A.entries()(e + ahead)));
+        const std::int64_t later = row_begin(B, static_cast<std::int64_t>(A.entries()(e + ahead)));
         __builtin_prefetch(B.entries().data() + later);
         if (Numbers) __builtin_prefetch(B.values().data() + later);
       }
       const auto k = static_cast<std::int64_t>(A.entries()(e));
-      const std::int64_t first = begin(B, k), last = begin(B, k + 1);
+      const std::int64_t first = row_begin(B, k), last = row_begin(B, k + 1);
       if (first < last) f(first, last, e);
     }
   }
   /// f(word, bits) for the words of the rows of B that A's row names.
   template <class F>
   void each_word_of_b(std::int64_t row, const F& f) const {
-    const std::int64_t end = begin(A, row + 1);
-    for (std::int64_t e = begin(A, row); e < end; ++e) {
+    const std::int64_t end = row_begin(A, row + 1);
+    for (std::int64_t e = row_begin(A, row); e < end; ++e) {
       const auto k = static_cast<std::int64_t>(A.entries()(e));
       for (std::int64_t t = words.begin[k]; t < words.begin[k + 1]; ++t) f(words.word[t], words.bits[t]);
     }
@@ -89,23 +93,6 @@ struct SpgemmMatrices {
       for (std::int64_t t = first; t < last; ++t) f(B.entries()(t), a * B.values()(t));
     });
   }
-};
-
-/// Cuts arrays out of the scratch of a thread; without memory it counts.
-class SpgemmScratch {
- public:
-  explicit SpgemmScratch(char* memory) : memory_(memory) {}
-  template <class T>
-  T* take(std::int64_t n) {
-    const std::size_t at = bytes_;
-    bytes_ += (static_cast<std::size_t>(n) * sizeof(T) + 63) / 64 * 64;
-    return memory_ == nullptr ? nullptr : reinterpret_cast<T*>(memory_ + at);
-  }
-  std::size_t bytes() const { return bytes_; }
-
- private:
-  char* memory_;
-  std::size_t bytes_ = 0;
 };
 
 }  // namespace Impl

@@ -4,9 +4,9 @@
 #define TESSERA_SPGEMM_SPGEMM_SPA_HPP
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
+#include "core/Tessera_PlanScratch.hpp"
 #include "spgemm/Tessera_SpgemmRow.hpp"
 
 namespace Tessera {
@@ -23,9 +23,8 @@ class SpgemmSpa {
   using Matrices = SpgemmMatrices<Csr>;
   using Scalar = typename Csr::value_type;
   using Ordinal = typename Csr::ordinal_type;
-  static constexpr bool needs_sorted = false;
 
-  SpgemmSpa(SpgemmScratch& scratch, const SpgemmSizes& sizes)
+  SpgemmSpa(ScratchLayout& scratch, const SpgemmSizes& sizes)
       : sums_(scratch.take<Scalar>(sizes.cols)),
         words_(scratch.take<std::uint64_t>(sizes.cols / 64 + 1)),
         upper_(scratch.take<std::uint64_t>(sizes.cols / 4096 + 1)),
@@ -33,7 +32,7 @@ class SpgemmSpa {
         cols_(sizes.cols) {}
 
   void prepare_count() {
-    std::memset(static_cast<void*>(sums_), 0, static_cast<std::size_t>(cols_) * sizeof(Scalar));
+    std::fill_n(last_row(), cols_, 0);
     std::fill_n(words_, cols_ / 64 + 1, 0);
   }
   /// Sums and bits are zero before and after every row.
@@ -104,13 +103,15 @@ class SpgemmSpa {
     if (old == 0) upper_[word / 64] |= std::uint64_t{1} << word % 64;
   }
 
+  /// While rows are counted: the last one, plus 1, that had each column, in place of its sum.
+  std::int32_t* last_row() const { return reinterpret_cast<std::int32_t*>(sums_); }
   std::int64_t count_columns(const Matrices& m, std::int64_t row) {
-    auto* const last_row = reinterpret_cast<std::int32_t*>(sums_);
+    std::int32_t* const last = last_row();
     const auto own = static_cast<std::int32_t>(row + 1);
     std::int64_t n = 0;
     m.each_column(row, [&](Ordinal column) {
-      n += last_row[column] != own;
-      last_row[column] = own;
+      n += last[column] != own;
+      last[column] = own;
     });
     return n;
   }

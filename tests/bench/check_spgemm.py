@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-"""Lets SciPy check what tessera_bench --op spgemm writes: C = A A, and A A^T of matrices that are not square.
+"""Lets SciPy check what tessera_bench --op spgemm writes: C = A A, A A^T of matrices that are not square, and A B.
 
     check_spgemm.py TESSERA_BENCH FOLDER
 
@@ -15,24 +15,21 @@ import pathlib
 import subprocess
 import sys
 
-try:
-    import numpy
-    import scipy.io
-    import scipy.sparse
-except ImportError as error:
-    debian = pathlib.Path("/usr/bin/python3")  # what python3-scipy belongs to; another one may come first in PATH
-    if debian.exists() and pathlib.Path(sys.executable) != debian:
-        sys.exit(subprocess.run([debian, *sys.argv], check=False).returncode)
-    print(f"bench skipped: {error}")
-    sys.exit(0)
+from check_spmm import ROUNDOFF, TYPE  # first: it looks for a Python that has SciPy
 
-from check_spmm import ROUNDOFF, TYPE
+import numpy
+import scipy.io
+import scipy.sparse
 
 
-def check(bench, folder, name, a, precision, algorithm):
+def check(bench, folder, name, a, b, precision, algorithm):
+    """b: None: the benchmark's choice."""
     scipy.io.mmwrite(folder / f"{name}.mtx", a, precision=17)
     line = [bench, "--op", "spgemm", "--baseline", "none", "--budget", "0.01", "--repeat", "3", "--precision", precision,
             "--algorithm", algorithm, "--matrix", f"{name}.mtx", "--write-result", f"{name}_c.mtx"]
+    if b is not None:
+        scipy.io.mmwrite(folder / f"{name}_b.mtx", b, precision=17)
+        line += ["--matrix-b", f"{name}_b.mtx"]
     result = subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
     if "no CUDA device" in result.stderr or "runs on host" in result.stdout + result.stderr:
         print(f"bench skipped: {result.stderr}")
@@ -40,7 +37,10 @@ def check(bench, folder, name, a, precision, algorithm):
     if result.returncode != 0:
         sys.exit(f"{' '.join(map(str, line))}: ended with {result.returncode}\n{result.stdout}{result.stderr}")
     a = a.astype(TYPE[precision]).astype(numpy.float64)
-    b = a if a.shape[0] == a.shape[1] else a.T.tocsr()
+    if b is not None:
+        b = b.astype(TYPE[precision]).astype(numpy.float64)
+    else:
+        b = a if a.shape[0] == a.shape[1] else a.T.tocsr()
     ones = [scipy.sparse.csr_matrix((numpy.ones(m.nnz), m.indices, m.indptr), m.shape) for m in (a, b)]
     expected, magnitude, products, found = (m.tocsr() for m in (
         a @ b, abs(a) @ abs(b), ones[0] @ ones[1], scipy.io.mmread(folder / f"{name}_c.mtx")))
@@ -60,12 +60,18 @@ def main():
     bench, folder = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
     random = numpy.random.default_rng(7)
-    for name, shape, density in (("square", (300, 300), 0.03), ("wide", (60, 5000), 0.004), ("tall", (900, 40), 0.05)):
-        a = scipy.sparse.random(*shape, density=density, format="csr", random_state=random,
-                                data_rvs=lambda n: random.uniform(-1, 1, n))
+
+    def matrix(rows, cols, density):
+        return scipy.sparse.random(rows, cols, density=density, format="csr", random_state=random,
+                                   data_rvs=lambda n: random.uniform(-1, 1, n))
+
+    for name, a, b in (("square", matrix(300, 300, 0.03), None), ("wide", matrix(60, 5000, 0.004), None),
+                       ("tall", matrix(900, 40, 0.05), None),
+                       ("two", matrix(70, 400, 0.05), matrix(400, 90, 0.04))):
         for precision in ("fp64", "fp32"):
-            for algorithm in ("auto", "spa", "hash", "heap", "coo"):
-                check(bench, folder, name, a, precision, algorithm)
+            for algorithm in ("auto", "spa", "hash", "heap", "coo", "binned"):
+                check(bench, folder, name, a, b, precision, algorithm)
 
 
-main()
+if __name__ == "__main__":
+    main()

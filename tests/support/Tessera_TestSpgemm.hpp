@@ -21,8 +21,9 @@ namespace Tessera {
 namespace Testing {
 
 inline const std::vector<SpgemmAlgorithm>& spgemm_algorithms() {
-  static const std::vector<SpgemmAlgorithm> all = {SpgemmAlgorithm::Auto, SpgemmAlgorithm::Spa, SpgemmAlgorithm::Hash,
-                                                   SpgemmAlgorithm::Heap, SpgemmAlgorithm::Coo};
+  static const std::vector<SpgemmAlgorithm> all = {SpgemmAlgorithm::Auto, SpgemmAlgorithm::Spa,
+                                                   SpgemmAlgorithm::Hash, SpgemmAlgorithm::Heap,
+                                                   SpgemmAlgorithm::Coo,  SpgemmAlgorithm::Binned};
   return all;
 }
 

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_SPGEMM_SPGEMM_BINNED_HPP
+#define TESSERA_SPGEMM_SPGEMM_BINNED_HPP
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "spgemm/Tessera_SpgemmTeams.hpp"
+
+/// \file
+/// SpgemmAlgorithm::Binned: rows by size, on any execution space. Rows of up to 1,536 entries find their columns in
+/// tables in the scratch of a team and sort them there; longer ones take windows of 196,608 columns. Nothing of global
+/// memory but lists of rows is needed. [Tables per size of row: Nagasaka et al., ICPP'17; Parger et al., "spECK",
+/// PPoPP'20]
+
+namespace Tessera {
+namespace Impl {
+
+template <class Csr>
+class SpgemmBinned {
+ public:
+  using Exec = typename Csr::execution_space;
+  using Scalar = typename Csr::value_type;
+  using Ordinal = typename Csr::ordinal_type;
+  using Offset = typename Csr::size_type;
+
+  /// Public for nvcc.
+  struct Clear {
+    std::int32_t* count;
+    KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row) const { count[row] = 0; }
+  };
+
+  SpgemmBinned() = default;
+  /// @param unique  no row of B has a column twice  @param sorted  columns of B's rows ascend
+  SpgemmBinned(const Csr& B, bool unique, bool sorted) : sorted_(sorted) {
+    const std::int64_t rows = std::max<std::int64_t>(1, static_cast<std::int64_t>(B.rows()));
+    const std::int64_t mean = static_cast<std::int64_t>(B.nnz()) / rows;
+    while (unique && !Compat::is_host_v<Exec> && lanes_ < 32 && lanes_ < mean) lanes_ *= 2;
+    if (unique && !Compat::is_host_v<Exec>) lanes_ = std::max(lanes_, 4);
+  }
+
+  /// Entries of each row of C. @param before  products of all rows before each
+  void count(const Exec& space, const Csr& A, const Csr& B, const std::int64_t* before, std::int32_t* counts) {
+    const auto rows = static_cast<std::int64_t>(A.rows());
+    Kokkos::parallel_for("Tessera::spgemm symbolic",
+                         Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, rows), Clear{counts});
+    bins_.sort(space, rows, {before, nullptr, static_cast<std::int64_t>(B.cols())});
+    columns(space, A, B, counts, nullptr, nullptr);
+    bins_.sort(space, rows, {nullptr, counts, static_cast<std::int64_t>(B.cols())});
+  }
+  /// Columns of C in order. After count().
+  void fill(const Exec& space, const Csr& A, const Csr& B, const Offset* row_map, Ordinal* entries) {
+    columns(space, A, B, nullptr, row_map, entries);
+  }
+  /// Numbers of C. After count().
+  void update(const Exec& space, const Csr& A, const Csr& B, const Offset* row_map, const Ordinal* entries,
+              Scalar* values) const {
+    using Rows = SpgemmValueRows<Exec, Csr>;
+    Rows run(base(A, B));
+    run.sorted = sorted_;
+    run.row_map = row_map;
+    run.columns = entries;
+    run.values = values;
+    for (int bin = 0; bin <= Bins::large; ++bin) {
+      const bool parts = bin == Bins::large;
+      run.row = parts ? nullptr : bins_.list(bin);
+      run.part = parts ? bins_.parts() : nullptr;
+      run.rows = parts ? bins_.count_of_parts() : bins_.count(bin);
+      run.holds = static_cast<int>(parts ? Bins::part_entries : SpgemmTables::holds(bin));
+      launch("Tessera::spgemm numbers", space, Rows::bytes(run.holds), run);
+    }
+  }
+  std::size_t bytes() const { return bins_.bytes(); }
+  int lanes() const { return lanes_; }
+
+ private:
+  using Bins = SpgemmBins<Exec>;
+  static constexpr std::size_t team_bytes = 24 << 10;  ///< of scratch, at most, and for one row more
+
+  static SpgemmTeam<Exec, Csr> base(const Csr& A, const Csr& B) { return {CsrArrays<Csr>(A), CsrArrays<Csr>(B)}; }
+
+  /// counts: rows are counted; else their columns are written.
+  void columns(const Exec& space, const Csr& A, const Csr& B, std::int32_t* counts, const Offset* row_map,
+               Ordinal* entries) const {
+    using Tables = SpgemmTableRows<Exec, Csr>;
+    using Windows = SpgemmWindowRows<Exec, Csr>;
+    Tables run(base(A, B));
+    run.count = counts;
+    run.row_map = row_map;
+    run.columns = entries;
+    for (int bin = 0; bin < SpgemmTables::count; ++bin) {
+      run.row = bins_.list(bin);
+      run.rows = bins_.count(bin);
+      run.slots = SpgemmTables::slots(bin);
+      launch("Tessera::spgemm columns", space, Tables::bytes(run.slots), run);
+    }
+    if (bins_.count(Bins::large) == 0) return;
+    Windows windows(base(A, B));
+    windows.row = bins_.list(Bins::large);
+    windows.cols = static_cast<std::int64_t>(B.cols());
+    windows.count = counts;
+    windows.row_map = row_map;
+    windows.columns = entries;
+    constexpr int lanes = Compat::is_host_v<Exec> ? 1 : 32;
+    Kokkos::TeamPolicy<Exec> policy(space, static_cast<int>(bins_.count(Bins::large)), Compat::team_size<Exec>(8),
+                                    lanes);
+    policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Windows::words * sizeof(std::uint32_t) + slack)));
+    Kokkos::parallel_for("Tessera::spgemm windows", policy, windows);
+  }
+
+  /// Teams of as many rows as their scratch has room for.
+  template <class Rows>
+  void launch(const char* label, const Exec& space, std::size_t row_bytes, Rows& run) const {
+    if (run.rows == 0) return;
+    const auto room = static_cast<int>(std::max<std::size_t>(1, team_bytes / row_bytes));
+    run.per_team = std::min(room, 128 / lanes_);
+    const std::int64_t teams = (run.rows + run.per_team - 1) / run.per_team;
+    Kokkos::TeamPolicy<Exec> policy(space, static_cast<int>(teams), Compat::team_size<Exec>(run.per_team), lanes_);
+    policy.set_scratch_size(
+        0, Kokkos::PerTeam(static_cast<int>(row_bytes * static_cast<std::size_t>(run.per_team) + slack)));
+    Kokkos::parallel_for(label, policy, run);
+  }
+
+  static constexpr std::size_t slack = 64;  ///< arrays in scratch are aligned
+  SpgemmBins<Exec> bins_;
+  int lanes_ = 1;  ///< of a thread: with several, each row of B has a column once
+  bool sorted_ = true;
+};
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_SPGEMM_SPGEMM_BINS_HPP
+#define TESSERA_SPGEMM_SPGEMM_BINS_HPP
+
+#include <cstdint>
+#include <string>
+
+#include "Tessera_Compat.hpp"
+
+/// \file
+/// Rows of C by size, so that rows that are worked on side by side need scratch of one size.
+
+namespace Tessera {
+namespace Impl {
+
+/// Sizes of tables in slots, and how many entries each may hold: three quarters, so that a search meets a free slot
+/// soon.
+struct SpgemmTables {
+  static constexpr int count = 4;
+  KOKKOS_INLINE_FUNCTION static int slots(int bin) { return 32 << 2 * bin; }
+  KOKKOS_INLINE_FUNCTION static std::int64_t holds(int bin) { return slots(bin) / 4 * 3; }
+  /// count: no table holds so many.
+  KOKKOS_INLINE_FUNCTION static int bin_of(std::int64_t entries) {
+    int bin = 0;
+    while (bin < count && entries > holds(bin)) ++bin;
+    return bin;
+  }
+};
+
+/// A part of a row of C: entries [part * most, (part + 1) * most) of it, as far as there are.
+struct SpgemmPart {
+  std::int32_t row, part;
+};
+
+/// Lists of rows per table, of those that no table holds, and of the parts of these.
+template <class Exec>
+class SpgemmBins {
+ public:
+  template <class T>
+  using View = Kokkos::View<T*, Kokkos::LayoutLeft, typename Exec::memory_space>;
+  static constexpr int large = SpgemmTables::count, lists = large + 1;
+  static constexpr std::int64_t part_entries = 2048;
+
+  /// Entries of each row, or a bound of them; over rows.
+  struct Sizes {
+    const std::int64_t* before;  ///< of all rows before each, or null
+    const std::int32_t* count;   ///< of each row
+    std::int64_t most;           ///< no row has more
+    KOKKOS_INLINE_FUNCTION std::int64_t operator()(std::int64_t row) const {
+      const std::int64_t n = before != nullptr ? before[row + 1] - before[row] : count[row];
+      return n < most ? n : most;
+    }
+  };
+
+  // Functors; public for nvcc.
+  struct List {
+    using value_type = std::int64_t;
+    Sizes sizes;
+    int list;
+    std::int32_t* row;
+    KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t r, std::int64_t& sum, const bool final) const {
+      const std::int64_t n = sizes(r);
+      if (n == 0 || SpgemmTables::bin_of(n) != list) return;
+      if (final) row[sum] = static_cast<std::int32_t>(r);
+      ++sum;
+    }
+  };
+  KOKKOS_INLINE_FUNCTION static std::int64_t parts_of(std::int64_t entries) {
+    return (entries + part_entries - 1) / part_entries;
+  }
+  struct CountParts {
+    Sizes sizes;
+    const std::int32_t* row;
+    KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i, std::int64_t& sum) const {
+      sum += parts_of(sizes(row[i]));
+    }
+  };
+  struct ListParts {
+    using value_type = std::int64_t;
+    Sizes sizes;
+    const std::int32_t* row;
+    SpgemmPart* part;
+    KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i, std::int64_t& sum, const bool final) const {
+      const std::int64_t n = parts_of(sizes(row[i]));
+      for (std::int64_t p = 0; final && p < n; ++p) part[sum + p] = {row[i], static_cast<std::int32_t>(p)};
+      sum += n;
+    }
+  };
+
+  /// Rows without entries are in no list.
+  void sort(const Exec& space, std::int64_t rows, const Sizes& sizes) {
+    const std::string label("Tessera::spgemm bins");
+    if (row_.extent(0) != static_cast<std::size_t>(rows))
+      row_ = Compat::allocate<View<std::int32_t>>(space, label, rows);
+    const Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>> over(space, 0, rows);
+    first_[0] = 0;
+    for (int which = 0; which < lists; ++which) {
+      std::int64_t n = 0;
+      Kokkos::parallel_scan(label, over, List{sizes, which, row_.data() + first_[which]}, n);
+      first_[which + 1] = first_[which] + n;
+    }
+    const std::int64_t rows_of_parts = count(large);
+    const Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>> over_large(space, 0, rows_of_parts);
+    parts_ = 0;
+    if (rows_of_parts == 0) return;
+    Kokkos::parallel_reduce(label, over_large, CountParts{sizes, list(large)}, parts_);
+    part_ = Compat::allocate<View<SpgemmPart>>(space, label, static_cast<std::size_t>(parts_));
+    Kokkos::parallel_scan(label, over_large, ListParts{sizes, list(large), part_.data()});
+  }
+
+  const std::int32_t* list(int which) const { return row_.data() + first_[which]; }
+  std::int64_t count(int which) const { return first_[which + 1] - first_[which]; }
+  const SpgemmPart* parts() const { return part_.data(); }
+  std::int64_t count_of_parts() const { return parts_; }
+  std::size_t bytes() const { return 4 * row_.extent(0) + sizeof(SpgemmPart) * part_.extent(0); }
+
+ private:
+  View<std::int32_t> row_;
+  View<SpgemmPart> part_;
+  std::int64_t first_[lists + 1] = {}, parts_ = 0;
+};
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif
