@@ -51,7 +51,7 @@ set(Tessera_TEST_FLAGS "${tessera_default_TEST_FLAGS}"
     CACHE STRING "Last flags of the test programs in release builds (-O1 halves their compile time)")
 set(Tessera_PERF_TEST_FLAGS ""
     CACHE STRING "Last flags of the benchmarks in release builds (development; its figures need the default)")
-option(Tessera_TEST_FEWER_TYPES "Tests leave out types that differ from others in arithmetic or offsets only (development)" OFF)
+option(Tessera_TEST_FEWER_TYPES "Tests leave out types that differ from others in arithmetic or offsets only, and some widths (development)" OFF)
 
 # 80 also as PTX, which later devices compile at load time.
 set(Tessera_CUDA_ARCHITECTURES "80;89-real;90-real" CACHE STRING "CUDA architectures, as in CMAKE_CUDA_ARCHITECTURES")

@@ -3,7 +3,11 @@
 
 // The kernels of packed slices on the device itself: the lists of formats and of the emulated waves, many repetitions
 // where the order of arrival varies, hub columns in shared memory and beyond its size, streams, and capture in a CUDA
-// graph (which also proves that apply neither allocates nor waits: both end a capture).
+// graph (which also proves that apply neither allocates nor waits: both end a capture). With a Kokkos of hosts alone
+// the lists would be tests/spmv once more.
+
+#include <Kokkos_Macros.hpp>
+#if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)
 
 #include <gtest/gtest.h>
 
@@ -202,3 +206,5 @@ TYPED_TEST(PackedStreams, CapturedInAGraph) {
 
 }  // namespace Testing
 }  // namespace Tessera
+
+#endif

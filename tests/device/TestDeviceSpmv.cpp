@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-// The DASP kernels on the device itself: the list of formats and all shared matrices.
+// The DASP kernels on the device itself: the list of formats and all shared matrices. With a Kokkos of hosts alone
+// these would be tests/spmv once more.
+
+#include <Kokkos_Macros.hpp>
+#if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)
 
 #include <gtest/gtest.h>
 
@@ -28,3 +32,12 @@ TYPED_TEST(DeviceDasp, SharedFiles) { TESSERA_EACH(shared_files(TestFixture::any
 
 }  // namespace Testing
 }  // namespace Tessera
+
+#else
+
+#include <gtest/gtest.h>
+
+// Other files of this program include the list.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FormatSpmv);
+
+#endif
