@@ -54,6 +54,7 @@ struct alignas(8) SddmmGroup {
 /// Entries by rows, whatever these are.
 struct SddmmRowsArgs {
   Precision precision = Precision::FP32;
+  std::int64_t rows = 0;  ///< that have entries
   std::int64_t nnz = 0;
   const std::int32_t* columns = nullptr;
   bool aligned = false;                     ///< columns begin at a multiple of sixteen bytes: set by the backend

@@ -36,14 +36,19 @@ struct SddmmRowsBody {
   }
 };
 
-/// Batches that a team takes one after the other: up to 32 entries, so that a row of X serves many; fewer where a
-/// device would not be filled.
+/// Batches that a team takes one after the other: two or more, since the next columns come while one is multiplied; of
+/// 8 entries in all where rows are about as short, else of 16. With more a row of X serves more of them, but those that
+/// a device has under way lie so far apart that they meet fewer rows of Y in its caches (perf_test/notes/sddmm.md).
+/// Fewer where that would leave multiprocessors without work at the end.
 template <class Device, class Kernel>
 int sddmm_passes(const SddmmRowsArgs& args) {
-  constexpr int most = SddmmGroup::entries / Kernel::batch;
+  const int most = std::max(2, (args.nnz <= 9 * args.rows ? 8 : 16) / Kernel::batch);
   if (Device::emulated) return most < 3 ? most : 3;
-  const std::int64_t waves = std::int64_t{40} * Device::multiprocessors();
-  return static_cast<int>(std::clamp<std::int64_t>(args.nnz / (Kernel::entries * waves), 1, most));
+  const auto with_waves = [&](int per_multiprocessor) {
+    return args.nnz / (std::int64_t{Kernel::entries} * per_multiprocessor * Device::multiprocessors());
+  };
+  const std::int64_t passes = std::max(with_waves(80), std::min<std::int64_t>(with_waves(20), 8 / Kernel::batch));
+  return static_cast<int>(std::clamp<std::int64_t>(passes, 1, most));
 }
 
 template <class Device, class Value, class Sum>

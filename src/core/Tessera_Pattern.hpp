@@ -58,6 +58,24 @@ using ValuesView = Kokkos::View<const Scalar*, Kokkos::LayoutLeft, Device, Kokko
 template <class Csr>
 using ValuesOf = ValuesView<typename Csr::value_type, typename Csr::device_type>;
 
+/// The same sizes and the same arrays (not a comparison of their contents), whatever types the offsets have.
+template <class A, class B>
+bool same_pattern(const A& a, const B& b) noexcept {
+  const auto same_place = [](const auto& left, const auto& right) {
+    return static_cast<const void*>(left.data()) == static_cast<const void*>(right.data());
+  };
+  return static_cast<std::size_t>(a.rows()) == static_cast<std::size_t>(b.rows()) &&
+         static_cast<std::size_t>(a.cols()) == static_cast<std::size_t>(b.cols()) && a.nnz() == b.nnz() &&
+         same_place(a.row_map(), b.row_map()) && same_place(a.entries(), b.entries());
+}
+
+/// Of the three arrays.
+template <class Csr>
+std::size_t csr_bytes(const Csr& A) {
+  return A.row_map().extent(0) * sizeof(typename Csr::size_type) +
+         A.nnz() * (sizeof(typename Csr::ordinal_type) + sizeof(typename Csr::value_type));
+}
+
 /// Elements side by side, or a stride apart, as kernels take them. Constructing and copying a View checks its extents
 /// and asks whether it owns: a good part of the time of a small product.
 template <class T, bool Consecutive>

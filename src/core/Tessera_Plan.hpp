@@ -15,6 +15,7 @@
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Options.hpp"
 #include "Tessera_Statistics.hpp"
+#include "core/Tessera_Pattern.hpp"
 #include "core/Tessera_Selection.hpp"
 #include "core/Tessera_Transpose.hpp"
 
@@ -246,8 +247,7 @@ void PlanBody<Operation>::update_values(const Exec& space, const Csr& A) {
 
 template <class Operation>
 bool PlanBody<Operation>::matches(const Csr& A) const noexcept {
-  return A.rows() == csr_.rows() && A.cols() == csr_.cols() && A.nnz() == csr_.nnz() &&
-         A.row_map().data() == csr_.row_map().data() && A.entries().data() == csr_.entries().data();
+  return same_pattern(A, csr_);
 }
 
 template <class Operation>
@@ -277,8 +277,7 @@ Statistics PlanBody<Operation>::statistics() const {
   s.cols = static_cast<long long>(csr_.cols());
   s.nnz = s.stored = static_cast<long long>(csr_.nnz());
   s.row_mean = s.rows > 0 ? static_cast<double>(s.nnz) / static_cast<double>(s.rows) : 0;
-  s.csr_bytes = csr_.row_map().extent(0) * sizeof(typename Csr::size_type) +
-                csr_.nnz() * (sizeof(typename Csr::ordinal_type) + sizeof(typename Csr::value_type));
+  s.csr_bytes = csr_bytes(csr_);
   s.format_bytes = s.csr_bytes;
   s.setup_seconds = setup_seconds_;
   s.launches = choice_.backend == Backend::Reference ? 0 : 1;

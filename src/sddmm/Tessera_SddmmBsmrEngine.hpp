@@ -77,6 +77,7 @@ class SddmmBsmrEngine {
     windows.entry_at = columns_.dense.entry_at.data();
     SddmmRowsArgs others;
     others.precision = blocks_.precision;
+    others.rows = groups_.rows_of(static_cast<std::int64_t>(csr_.rows()));
     others.nnz = columns_.other.nnz();
     others.columns = reinterpret_cast<const std::int32_t*>(columns_.other.columns.data());
     others.groups = groups_.groups.data();

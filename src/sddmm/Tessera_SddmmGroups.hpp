@@ -23,6 +23,10 @@ struct SddmmGroups {
   View<SddmmGroup> groups;
   View<std::int32_t> row_of;  ///< rows with entries; empty: all have
 
+  /// Rows that have entries, of so many.
+  std::int64_t rows_of(std::int64_t rows) const {
+    return row_of.extent(0) > 0 ? static_cast<std::int64_t>(row_of.extent(0)) : rows;
+  }
   std::size_t bytes() const { return sizeof(SddmmGroup) * groups.extent(0) + 4 * row_of.extent(0); }
 };
 

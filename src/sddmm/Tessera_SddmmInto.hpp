@@ -35,20 +35,10 @@ struct SddmmTarget {
   }
 };
 
-template <class A, class B>
-bool same_place(const A& a, const B& b) {
-  return static_cast<const void*>(a.data()) == static_cast<const void*>(b.data());
-}
-
 /// @param what  "to write into", "to take windows from"  @throw StalePlan
 template <class Csr, class Plan>
 void require_same_pattern(const Csr& S, const Plan& A, const char* what) {
-  const auto& other = PlanAccess::matrix(A);
-  const bool same = static_cast<std::size_t>(other.rows()) == static_cast<std::size_t>(S.rows()) &&
-                    static_cast<std::size_t>(other.cols()) == static_cast<std::size_t>(S.cols()) &&
-                    other.nnz() == S.nnz() && same_place(other.row_map(), S.row_map()) &&
-                    same_place(other.entries(), S.entries());
-  require<StalePlan>(same,
+  require<StalePlan>(same_pattern(PlanAccess::matrix(A), S),
                      [&] { return std::string("sddmm: the plan ") + what + " was made of other pattern arrays"; });
 }
 

@@ -48,6 +48,7 @@ class SddmmRowsEngine {
         args.nnz = static_cast<std::int64_t>(csr_.nnz());
         args.columns = reinterpret_cast<const std::int32_t*>(csr_.entries().data());
         args.groups = groups_.groups.data();
+        args.rows = groups_.rows_of(static_cast<std::int64_t>(csr_.rows()));
         args.row_of = groups_.row_of.extent(0) > 0 ? groups_.row_of.data() : nullptr;
         const auto launch = [&](const SddmmDense& dense) {
           args.dense = dense;

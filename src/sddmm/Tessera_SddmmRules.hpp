@@ -28,23 +28,27 @@ inline double least_sddmm_density(std::int64_t inner, Precision precision) {
   switch (precision) {
     case Precision::FP16:
     case Precision::BF16:
-      return bytes <= 64 ? 1.7 : bytes <= 128 ? 1.25 : bytes <= 256 ? 1.05 : 1.15;
+      return bytes <= 64 ? 1.85 : bytes <= 128 ? 1.3 : bytes <= 256 ? 1.15 : 1.25;
     case Precision::TF32:
-      return bytes <= 128 ? 1.7 : bytes <= 256 ? 1.25 : bytes <= 512 ? 1.2 : 1.65;
+      return bytes <= 128 ? 1.7 : bytes <= 256 ? 1.25 : bytes <= 512 ? 1.4 : 1.65;
     case Precision::FP32:
-      return bytes <= 128 ? 2.05 : bytes <= 256 ? 1.7 : 1.65;
+      return bytes <= 128 ? 2.2 : bytes <= 256 ? 1.7 : 1.65;
     default:
-      return bytes <= 256 ? 1.7 : bytes <= 512 ? 1.65 : bytes <= 1024 ? 1.45 : 2.3;
+      return bytes <= 256 ? 1.6 : bytes <= 512 ? 1.85 : 1.65;
   }
 }
 
 /// How much more entries a fetched row of Y has to serve in windows of two instructions than in those of one for them
-/// to be the faster: they halve the loads of Y and need twice the registers for X.
+/// to be the faster: they halve the loads of Y and need twice the registers for X. Where FP64's rows do not stay in
+/// registers they never were.
 inline double least_gain_of_height(std::int64_t inner, Precision precision) {
   const std::int64_t bytes = inner * bytes_of(precision);
-  if (bytes <= 128 && precision == Precision::TF32) return 1.1;
-  if (bytes <= 128 && precision == Precision::FP32) return 1.25;
-  return precision == Precision::FP64 && bytes >= 1024 ? 1.7 : 1.45;
+  if (precision == Precision::TF32 && (bytes <= 128 || bytes > 512)) return bytes <= 128 ? 1.1 : 1.5;
+  if (precision == Precision::FP32 && bytes <= 128) return 1.25;
+  if (precision == Precision::FP64 && bytes >= 1024) {
+    return bytes == 1024 ? 1.7 : std::numeric_limits<double>::infinity();
+  }
+  return 1.55;
 }
 
 /// Windows of Panels.

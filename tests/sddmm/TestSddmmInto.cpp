@@ -115,6 +115,13 @@ TYPED_TEST(SddmmInto, EveryPair) {
             t.expect_product(product);
           }
         }
+        // Windows and numbers of one plan: what a graph network with ME-BCRS does.
+        const auto* const format = Impl::PlanAccess::format<Experimental::MeBcrs<Exec::memory_space>>(product);
+        if (format == nullptr || !format->sorted) continue;
+        const typename Case::Sddmm shared(Exec(), t.device.view(), product, {});
+        shared.apply_into(Exec(), Op::NoTrans, -0.5, t.x, t.y, product);
+        t.multiply(-0.5, false);
+        t.expect_product(product);
       }
     }
   }

@@ -208,8 +208,8 @@ class SddmmRowsKernel {
 template <class Head, class Wave, class Run>
 auto sddmm_rows_dispatch(std::int64_t words, const Run& run) {
   if (words == 4) return run(SddmmRowsKernel<Head, Wave, 2, 1, true>{});
-  if (words == 8) return run(SddmmRowsKernel<Head, Wave, 3, 1, true>{});
-  if (words == 16) return run(SddmmRowsKernel<Head, Wave, 3, 2, true>{});
+  if (words == 8) return run(SddmmRowsKernel<Head, Wave, 2, 2, true>{});
+  if (words == 16) return run(SddmmRowsKernel<Head, Wave, 2, 4, true>{});
   if (words == 32) return run(SddmmRowsKernel<Head, Wave, 3, 4, true>{});
   if (words == 64) return run(SddmmRowsKernel<Head, Wave, 4, 4, true>{});
   if (words % 128 == 0) return run(SddmmRowsKernel<Head, Wave, 5, 4, true>{});

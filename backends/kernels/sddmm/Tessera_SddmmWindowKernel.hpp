@@ -61,41 +61,23 @@ class SddmmWindowKernel {
   static constexpr int at_once = at_once_of(chunks);
   static constexpr int registers = 4 * (height * chunks + halves * at_once);  ///< of these words
 
+  /// Blocks of a window that share words of X each time these are read, where no whole row stays: as many as registers
+  /// hold places and sums of. The three products of FP32 leave no room; 16-bit rows are whole up to 512 bytes.
+  static constexpr int together_of() {
+    if (whole) return 1;
+    if (sizeof(typename Shape::Operand) == 8) return height == 1 && Atom::m == 8 ? 4 : 2;
+    return Atom::rounding == OperandRounding::Tf32Nearest ? 2 : 1;
+  }
+  static constexpr int together = together_of();
+
   /// Blocks first, first + stride and so on, `count` of them as far as there are.
   TESSERA_FUNCTION static void run(const Wave& wave, const SddmmWindowArgs& args, std::int64_t first, int stride,
                                    int count, std::int64_t head_index) {
     const Head head(args.dense, head_index);
-    const auto words = static_cast<int>(args.dense.words);
-    Varying<Place> next;
-    Varying<WordsOfX> x;
-    Varying<std::uint32_t> window;
-    wave.each([&](int lane) {
-      next(lane) = place_of(args, first, lane);
-      window(lane) = ~std::uint32_t{0};
-    });
-    for (int u = 0; u < count && first < args.blocks; ++u, first += stride) {
-      const Varying<Place> place = next;
-      if (u + 1 < count && first + stride < args.blocks) {  // the next columns are under way while rows of Y are
-        wave.each([&](int lane) { next(lane) = place_of(args, first + stride, lane); });
-      }
-      Varying<CFragment<Atom>> sums[height];
-      wave.each([&](int lane) {
-        TESSERA_UNROLL
-        for (int s = 0; s < height; ++s) sums[s](lane) = CFragment<Atom>{};
-      });
-      for (int begin = 0; begin < (whole ? 1 : words); begin += chunks * quads) {
-        wave.each([&](int lane) {
-          if (whole && place(lane).window == window(lane)) return;
-          load_x(head, place(lane), begin, words, x(lane), lane);
-          window(lane) = place(lane).window;
-        });
-        TESSERA_UNROLL
-        for (int c = 0; c < chunks; c += at_once) multiply(wave, head, place, begin, c, words, x, sums);
-      }
-      TESSERA_UNROLL
-      for (int s = 0; s < height; ++s) {
-        wave.each([&](int lane) { store(args, head, place(lane).own[s], sums[s](lane), lane); });
-      }
+    if constexpr (together == 1) {
+      one_by_one(wave, args, head, first, stride, count);
+    } else {
+      several_at_once(wave, args, head, first, stride, count);
     }
   }
 
@@ -113,6 +95,7 @@ class SddmmWindowKernel {
   template <class T>
   using Varying = typename Wave::template Varying<T>;
   using RowWord = Packed<Operand, Shape::width>;
+  using Sums = Varying<CFragment<Atom>>;
 
   struct OwnRows {
     SddmmBlockRow row[own_rows];
@@ -124,6 +107,76 @@ class SddmmWindowKernel {
     std::int32_t y_row[halves];  ///< beyond the last one: the first; likewise
     OwnRows own[height];
   };
+  /// A whole row of X stays from block to block of a window.
+  TESSERA_FUNCTION static void one_by_one(const Wave& wave, const SddmmWindowArgs& args, const Head& head,
+                                          std::int64_t first, int stride, int count) {
+    const auto words = static_cast<int>(args.dense.words);
+    Varying<Place> next;
+    Varying<WordsOfX> x;
+    Varying<std::uint32_t> window;
+    wave.each([&](int lane) {
+      next(lane) = place_of(args, first, lane);
+      window(lane) = ~std::uint32_t{0};
+    });
+    for (int u = 0; u < count && first < args.blocks; ++u, first += stride) {
+      const Varying<Place> place = next;
+      if (u + 1 < count && first + stride < args.blocks) {  // the next columns are under way while rows of Y are
+        wave.each([&](int lane) { next(lane) = place_of(args, first + stride, lane); });
+      }
+      Sums sums[height];
+      clear(wave, sums);
+      for (int begin = 0; begin < (whole ? 1 : words); begin += chunks * quads) {
+        wave.each([&](int lane) {
+          if (whole && place(lane).window == window(lane)) return;
+          load_x(head, place(lane), begin, words, x(lane), lane);
+          window(lane) = place(lane).window;
+        });
+        multiply_all(wave, head, place, begin, words, x, sums);
+      }
+      store_all(wave, args, head, place, sums);
+    }
+  }
+
+  /// Words of X serve some blocks of a window each time they are read.
+  TESSERA_FUNCTION static void several_at_once(const Wave& wave, const SddmmWindowArgs& args, const Head& head,
+                                               std::int64_t first, int stride, int count) {
+    const auto words = static_cast<int>(args.dense.words);
+    const std::int64_t last = first + std::int64_t{count} * stride, end = last < args.blocks ? last : args.blocks;
+    while (first < end) {
+      const int blocks = of_one_window(args, first, stride, end);
+      Varying<Place> place[together];
+      Sums sums[together][height];
+      TESSERA_UNROLL
+      for (int j = 0; j < together; ++j) {
+        clear(wave, sums[j]);
+        wave.each([&](int lane) { place[j](lane) = place_of(args, first + (j < blocks ? j : 0) * stride, lane); });
+      }
+      for (int begin = 0; begin < words; begin += chunks * quads) {
+        Varying<WordsOfX> x;
+        wave.each([&](int lane) { load_x(head, place[0](lane), begin, words, x(lane), lane); });
+        TESSERA_UNROLL
+        for (int j = 0; j < together; ++j) {
+          if (j < blocks) multiply_all(wave, head, place[j], begin, words, x, sums[j]);
+        }
+      }
+      TESSERA_UNROLL
+      for (int j = 0; j < together; ++j) {
+        if (j < blocks) store_all(wave, args, head, place[j], sums[j]);
+      }
+      first += std::int64_t{blocks} * stride;
+    }
+  }
+  /// Blocks first, first + stride and so on that belong to its window: as many as go together.
+  TESSERA_FUNCTION static int of_one_window(const SddmmWindowArgs& args, std::int64_t first, int stride,
+                                            std::int64_t end) {
+    const std::uint32_t window = args.block[first].window_index();
+    int blocks = 1;
+    for (std::int64_t at = first + stride; blocks < together && at < end; at += stride, ++blocks) {
+      if (args.block[at].window_index() != window) break;
+    }
+    return blocks;
+  }
+
   TESSERA_FUNCTION static Place place_of(const SddmmWindowArgs& args, std::int64_t index, int lane) {
     const SddmmBlock block = args.block[index];
     Place place;
@@ -168,10 +221,20 @@ class SddmmWindowKernel {
     }
   }
 
+  TESSERA_FUNCTION static void clear(const Wave& wave, Sums (&sums)[height]) {
+    wave.each([&](int lane) {
+      TESSERA_UNROLL
+      for (int s = 0; s < height; ++s) sums[s](lane) = CFragment<Atom>{};
+    });
+  }
+  TESSERA_FUNCTION static void multiply_all(const Wave& wave, const Head& head, const Varying<Place>& place, int begin,
+                                            int words, const Varying<WordsOfX>& x, Sums (&sums)[height]) {
+    TESSERA_UNROLL
+    for (int c = 0; c < chunks; c += at_once) multiply(wave, head, place, begin, c, words, x, sums);
+  }
   /// Chunks [first, first + at_once) of those from word `begin` on.
   TESSERA_FUNCTION static void multiply(const Wave& wave, const Head& head, const Varying<Place>& place, int begin,
-                                        int first, int words, const Varying<WordsOfX>& x,
-                                        Varying<CFragment<Atom>> (&sums)[height]) {
+                                        int first, int words, const Varying<WordsOfX>& x, Sums (&sums)[height]) {
     Varying<WordsOfY> y;
     wave.each([&](int lane) {
       TESSERA_UNROLL
@@ -208,6 +271,13 @@ class SddmmWindowKernel {
     }
   }
 
+  TESSERA_FUNCTION static void store_all(const Wave& wave, const SddmmWindowArgs& args, const Head& head,
+                                         const Varying<Place>& place, const Sums (&sums)[height]) {
+    TESSERA_UNROLL
+    for (int s = 0; s < height; ++s) {
+      wave.each([&](int lane) { store(args, head, place(lane).own[s], sums[s](lane), lane); });
+    }
+  }
   TESSERA_FUNCTION static void store(const SddmmWindowArgs& args, const Head& head, const OwnRows& own,
                                      const CFragment<Atom>& sums, int lane) {
     std::uint32_t at[Atom::c_registers];

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "core/Tessera_SegmentedSort.hpp"
 #include "formats/windows/Tessera_MeBcrs.hpp"
 #include "formats/windows/Tessera_WindowBlocks.hpp"
 
@@ -59,22 +60,15 @@ struct MeBcrsBlockFunctors {
     struct Slot {
       std::uint32_t block, row, vector;  ///< window after window; in the window; in the block
     };
-    KOKKOS_INLINE_FUNCTION std::int64_t window_of(std::int32_t vector) const {
-      std::int64_t low = 0, high = of.windows;
-      while (high - low > 1) {
-        const std::int64_t middle = low + (high - low) / 2;
-        (of.row_pointers(middle) <= vector ? low : high) = middle;
-      }
-      return low;
-    }
     KOKKOS_INLINE_FUNCTION Slot slot_of(std::int64_t entry) const {
       const std::uint64_t slot = entry_slot(entry);
       // Slots of a block are those of its column vectors in another order.
-      const std::int64_t w = window_of(static_cast<std::int32_t>(slot / height));
+      const std::int64_t w = segment_of(of.row_pointers, of.windows, static_cast<std::int64_t>(slot / height));
       const std::uint32_t begin = of.first_column_vector(w), vectors = of.vectors(w);
-      const auto in_window = static_cast<std::uint32_t>(slot - std::uint64_t{begin} * height);
-      const std::uint32_t first = in_window / (narrow * height) * narrow, left = vectors - first;
-      const std::uint32_t width = left < narrow ? left : narrow, in_block = in_window - first * height;
+      const std::uint64_t in_window = slot - std::uint64_t{begin} * height;
+      const auto first = static_cast<std::uint32_t>(in_window / (narrow * height)) * narrow;
+      const std::uint32_t left = vectors - first, width = left < narrow ? left : narrow;
+      const auto in_block = static_cast<std::uint32_t>(in_window - std::uint64_t{first} * height);
       const std::uint32_t vector = first + in_block % width;
       return {of.first_block(w) + vector / of.depth, in_block / width, vector % of.depth};
     }
