@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-# Checks of the tracked files that need no build: format, length, size, licence lines, floors (no include goes up), and
-# where Kokkos versions are told apart. Prints every finding and ends with 1 when there is one.
+# Checks of the tracked files that need no build: format, length, size, licence lines, floors (no include goes up), where
+# Kokkos versions are told apart, pages of the manual against the examples. Prints every finding; ends with 1 when there
+# is one.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -60,6 +61,7 @@ if [ ${#sources[@]} -gt 0 ]; then
 fi
 
 python3 cmake/check_floors.py || finding "includes that go up a floor: see above"
+python3 cmake/check_manual.py || finding "pages of the manual: see above"
 
 if [ "$findings" -gt 0 ]; then
   die "$findings findings in ${#files[@]} files"
