@@ -21,6 +21,7 @@ enum class ErrorCode {
   NotCompiled,
   StalePlan,
   WorkspaceTooSmall,
+  OutOfMemory,
   DeviceError,
   FileError
 };
@@ -82,6 +83,19 @@ class WorkspaceTooSmall : public Impl::ErrorOf<ErrorCode::WorkspaceTooSmall> {
 
  private:
   std::size_t required_, given_;
+};
+/// A result does not fit into the memory there is; inputs are as they were.
+class OutOfMemory : public Impl::ErrorOf<ErrorCode::OutOfMemory> {
+ public:
+  /// @param what  what the memory was for  @param fault  in the words of who refused it
+  OutOfMemory(const std::string& what, std::size_t required, const std::string& fault)
+      : ErrorOf(what + " needs " + std::to_string(required) + " bytes, which there are not: " + fault),
+        required_(required) {}
+  /// Bytes that were asked for.
+  std::size_t required() const noexcept { return required_; }
+
+ private:
+  std::size_t required_;
 };
 /// A vendor call failed; the message carries the vendor's code, the kernel and the device.
 class DeviceError : public Impl::ErrorOf<ErrorCode::DeviceError> {

@@ -10,6 +10,7 @@
 
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Statistics.hpp"
+#include "core/Tessera_HugePages.hpp"
 #include "spgemm/Tessera_SpgemmInstances.hpp"
 
 namespace Tessera {
@@ -153,7 +154,8 @@ class SpgemmPlan {
 };
 
 /// One-shot C = A B. A and B are CsrViews of one type, or anything csr_view() accepts; C owns its arrays.
-/// @throw DimensionMismatch, NotSupported
+/// Large arrays of C are asked for in huge pages on Linux hosts: new pages of 4 KiB cost more than the product.
+/// @throw DimensionMismatch, NotSupported  @throw OutOfMemory  C does not fit; says how large it is
 template <class Exec, class MatrixA, class MatrixB>
 auto spgemm(const Exec& space, const MatrixA& A, const MatrixB& B, const SpgemmOptions& options = {}) {
   if constexpr (!Impl::IsCsrView<MatrixA>::value || !Impl::IsCsrView<MatrixB>::value) {
@@ -169,8 +171,7 @@ auto spgemm(const Exec& space, const MatrixA& A, const MatrixB& B, const SpgemmO
     static_assert(std::is_same_v<MatrixA, MatrixB>, "Tessera::spgemm: A and B must have the same types");
     using Device = typename MatrixA::device_type;
     const auto make = [](const char* name, auto element, std::size_t n) {
-      return Kokkos::View<decltype(element)*, Kokkos::LayoutLeft, Device>(
-          Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string(name)), n);
+      return Impl::allocate_large<Kokkos::View<decltype(element)*, Kokkos::LayoutLeft, Device>>(name, n);
     };
     SpgemmPlan<MatrixA> plan(space, A, B, options);
     const auto row_map = make("C row_map", typename MatrixA::size_type(), static_cast<std::size_t>(A.rows()) + 1);

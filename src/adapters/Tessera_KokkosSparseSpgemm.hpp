@@ -57,11 +57,10 @@ class SpgemmHandle {
     b_ = Operand(space, B, transpose_b);
     plan_.emplace(space, a_.view(), b_.view(), options_);
     const auto m = static_cast<std::size_t>(plan_->rows());
-    const typename Matrix::row_map_type::non_const_type row_map(
-        Kokkos::view_alloc(Kokkos::WithoutInitializing, "C row_map"), m + 1);
+    const auto row_map = Impl::allocate_large<typename Matrix::row_map_type::non_const_type>("C row_map", m + 1);
     const auto nnz = static_cast<std::size_t>(plan_->symbolic(space, row_map));
-    const typename Matrix::index_type entries(Kokkos::view_alloc(Kokkos::WithoutInitializing, "C entries"), nnz);
-    const typename Matrix::values_type values(Kokkos::view_alloc(Kokkos::WithoutInitializing, "C values"), nnz);
+    const auto entries = Impl::allocate_large<typename Matrix::index_type>("C entries", nnz);
+    const auto values = Impl::allocate_large<typename Matrix::values_type>("C values", nnz);
     C = Matrix("C", plan_->rows(), plan_->cols(), static_cast<typename Types::offset>(nnz), values, row_map, entries);
   }
   /// See spgemm_numeric(). @throw StalePlan  before symbolic(); other graphs or other transposes than there

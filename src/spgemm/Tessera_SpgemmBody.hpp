@@ -12,6 +12,7 @@
 
 #include "Tessera_Device.hpp"
 #include "Tessera_Statistics.hpp"
+#include "core/Tessera_HugePages.hpp"
 #include "core/Tessera_Plan.hpp"
 #include "spgemm/Tessera_SpgemmBinned.hpp"
 #include "spgemm/Tessera_SpgemmHash.hpp"
@@ -29,44 +30,69 @@ struct SpgemmLook {
   CsrArrays<Csr> A, B;
   std::int64_t* before;  ///< products of all rows of C before each
 };
-/// Over the rows and one more.
+/// Products of each row, not summed yet, one place further; the most of a row, of C and of A.
 template <class Csr>
 struct SpgemmProducts : SpgemmLook<Csr> {
-  using value_type = std::int64_t;
   explicit SpgemmProducts(const SpgemmLook<Csr>& look) : SpgemmLook<Csr>(look) {}
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row, std::int64_t& sum, const bool final) const {
-    if (final) this->before[row] = sum;
-    if (row >= static_cast<std::int64_t>(this->A.rows())) return;
-    for (std::int64_t e = row_begin(this->A, row); e < row_begin(this->A, row + 1); ++e) {
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row, std::int64_t& products, std::int64_t& entries) const {
+    const std::int64_t first = row_begin(this->A, row), last = row_begin(this->A, row + 1);
+    std::int64_t sum = 0;
+    for (std::int64_t e = first; e < last; ++e) {
       const auto k = static_cast<std::int64_t>(this->A.entries()(e));
       sum += row_begin(this->B, k + 1) - row_begin(this->B, k);
     }
+    this->before[row + 1] = sum;
+    if (row == 0) this->before[0] = 0;
+    if (sum > products) products = sum;
+    if (last - first > entries) entries = last - first;
   }
 };
-template <class Csr>
-struct SpgemmLongest : SpgemmLook<Csr> {
-  explicit SpgemmLongest(const SpgemmLook<Csr>& look) : SpgemmLook<Csr>(look) {}
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row, std::int64_t& products, std::int64_t& entries) const {
-    const std::int64_t n = this->before[row + 1] - this->before[row];
-    const std::int64_t m = row_begin(this->A, row + 1) - row_begin(this->A, row);
-    if (n > products) products = n;
-    if (m > entries) entries = m;
+/// Their sums, in place.
+struct SpgemmSumProducts {
+  using value_type = std::int64_t;
+  std::int64_t* before;
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row, std::int64_t& sum, const bool final) const {
+    sum += before[row];
+    if (final) before[row] = sum;
   }
 };
-/// Entries of B that descend or repeat the one before, and words of 64 columns that its rows go through.
+/// Entries of B that descend or repeat the one before, and words of 64 columns that its rows go through: first as if
+/// its entries were one row, a piece of them at a time (a loop that hosts vectorise, however short the rows are).
 template <class Csr>
 struct SpgemmOrder : SpgemmLook<Csr> {
-  explicit SpgemmOrder(const SpgemmLook<Csr>& look) : SpgemmLook<Csr>(look) {}
+  static constexpr std::int64_t piece = Compat::is_host_v<typename Csr::execution_space> ? 4096 : 1;
+  std::int64_t nnz;
+  SpgemmOrder(const SpgemmLook<Csr>& look, std::int64_t n) : SpgemmLook<Csr>(look), nnz(n) {}
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t at, std::int64_t& descents, std::int64_t& copies,
+                                         std::int64_t& words) const {
+    const auto* const columns = this->B.entries().data();
+    const std::int64_t end = (at + 1) * piece < nnz - 1 ? (at + 1) * piece : nnz - 1;
+    int lower = 0, equal = 0, next = 0;
+    for (std::int64_t t = at * piece; t < end; ++t) {
+      const auto before = columns[t], column = columns[t + 1];
+      lower += column < before;
+      equal += column == before;
+      next += column / 64 != before / 64;
+    }
+    descents += lower;
+    copies += equal;
+    words += next;
+  }
+};
+/// Then what the first entries of its rows were not to be compared with is taken back.
+template <class Csr>
+struct SpgemmRowStarts : SpgemmLook<Csr> {
+  explicit SpgemmRowStarts(const SpgemmLook<Csr>& look) : SpgemmLook<Csr>(look) {}
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row, std::int64_t& descents, std::int64_t& copies,
                                          std::int64_t& words) const {
-    const std::int64_t first = row_begin(this->B, row), last = row_begin(this->B, row + 1);
-    words += first < last;
-    for (std::int64_t t = first + 1; t < last; ++t) {
-      const auto before = this->B.entries()(t - 1), column = this->B.entries()(t);
-      descents += column < before;
-      copies += column == before;
-      words += column / 64 != before / 64;
-    }
+    const std::int64_t first = row_begin(this->B, row);
+    if (first == row_begin(this->B, row + 1)) return;
+    ++words;
+    if (first == 0) return;
+    const auto before = this->B.entries()(first - 1), column = this->B.entries()(first);
+    descents -= column < before;
+    copies -= column == before;
+    words -= column / 64 != before / 64;
   }
 };
 /// Where each row's words begin, over the rows of B and one more; in the last pass also the words.
@@ -206,28 +232,34 @@ void SpgemmBody<Csr>::look(const Exec& space) {
       Compat::allocate<View<std::int64_t>>(space, "Tessera::spgemm products", static_cast<std::size_t>(rows()) + 1);
   const SpgemmLook<Csr> base{CsrArrays<Csr>(A_), CsrArrays<Csr>(B_), before_.data()};
   sizes_.cols = static_cast<std::int64_t>(B_.cols());
-  Kokkos::parallel_scan("Tessera::spgemm products", range(rows() + 1), SpgemmProducts<Csr>(base), products_);
-  std::int64_t descents = 0, copies = 0;
-  Kokkos::parallel_reduce("Tessera::spgemm longest", range(rows()), SpgemmLongest<Csr>(base),
+  Kokkos::parallel_reduce("Tessera::spgemm products", range(rows()), SpgemmProducts<Csr>(base),
                           Kokkos::Max<std::int64_t>(sizes_.products), Kokkos::Max<std::int64_t>(sizes_.entries));
-  Kokkos::parallel_reduce("Tessera::spgemm order", range(static_cast<std::int64_t>(B_.rows())), SpgemmOrder<Csr>(base),
-                          descents, copies, words_);
+  if (rows() > 0) {
+    Kokkos::parallel_scan("Tessera::spgemm products", range(rows() + 1), SpgemmSumProducts{before_.data()}, products_);
+  }
+  std::int64_t descents = 0, copies = 0, starts[3] = {};
+  const auto n = static_cast<std::int64_t>(B_.nnz());
+  const SpgemmOrder<Csr> order(base, n);
+  Kokkos::parallel_reduce("Tessera::spgemm order", range((n + order.piece - 1) / order.piece), order, descents, copies,
+                          words_);
+  Kokkos::parallel_reduce("Tessera::spgemm row starts", range(static_cast<std::int64_t>(B_.rows())),
+                          SpgemmRowStarts<Csr>(base), starts[0], starts[1], starts[2]);
   Compat::fence(space, "Tessera::spgemm");
   // Of no rows the most is no number.
   sizes_.products = std::max<std::int64_t>(sizes_.products, 0);
   sizes_.entries = std::max<std::int64_t>(sizes_.entries, 0);
-  sorted_ = descents == 0;
-  binned_ = SpgemmBinned<Csr>(B_, sorted_ && copies == 0, sorted_);
+  words_ += starts[2];
+  sorted_ = descents + starts[0] == 0;
+  binned_ = SpgemmBinned<Csr>(B_, sorted_ && copies + starts[1] == 0, sorted_);
 }
 
 template <class Csr>
 void SpgemmBody<Csr>::make_words(const Exec& space) {
   if constexpr (Compat::is_host_v<Exec>) {
-    const auto array = Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string("Tessera::spgemm words"));
     const auto rows_of_b = static_cast<std::size_t>(B_.rows()), n = static_cast<std::size_t>(words_);
-    first_word_ = View<std::int64_t>(array, rows_of_b + 1);
-    word_ = View<std::uint32_t>(array, n);
-    word_bits_ = View<std::uint64_t>(array, n);
+    first_word_ = allocate_large<View<std::int64_t>>("Tessera::spgemm rows of words", rows_of_b + 1);
+    word_ = allocate_large<View<std::uint32_t>>("Tessera::spgemm words", n);
+    word_bits_ = allocate_large<View<std::uint64_t>>("Tessera::spgemm bits", n);
     SpgemmMakeWords<Csr> make(SpgemmLook<Csr>{CsrArrays<Csr>(A_), CsrArrays<Csr>(B_), nullptr});
     make.first_word = first_word_.data();
     make.word = word_.data();

@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "support/Tessera_TestSpgemm.hpp"
+#if defined(__linux__)
+#include <sys/resource.h>
+#endif
 
 namespace Tessera {
 namespace Testing {
@@ -250,6 +253,30 @@ TEST_F(SpgemmPlans, TooManyEntriesForTheOffsets) {
   EXPECT_EQ(rows(0), 5);
   EXPECT_EQ(plan.nnz(), -1);
 }
+
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+// With an address space that has no room for C.
+TEST_F(SpgemmPlans, TooLargeForTheMemory) {
+  const auto column = make_matrix<double, std::size_t>("dense:rows=60000:cols=1", Data::Integers, 1);
+  const auto row = make_matrix<double, std::size_t>("dense:rows=1:cols=60000", Data::Integers, 2);
+  const DeviceMatrix<Exec, double, std::size_t> c(column), r(row);
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  rlimit low = before;
+  low.rlim_cur = rlim_t{10} << 30;
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &low), 0);
+  const std::size_t entries = std::size_t{60000} * 60000;
+  try {
+    spgemm(Exec(), c.view(), r.view());
+    ADD_FAILURE() << "no exception";
+  } catch (const OutOfMemory& e) {
+    EXPECT_EQ(e.required(), 4 * entries);
+    EXPECT_NE(std::string(e.what()).find("C entries needs 14400000000 bytes"), std::string::npos) << e.what();
+  }
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_EQ(to_host(c.values), column.values);
+}
+#endif
 
 // Threads share the rows; who takes which must not show.
 TEST_F(SpgemmPlans, Repeatable) {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_CORE_HUGE_PAGES_HPP
+#define TESSERA_CORE_HUGE_PAGES_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <string>
+
+#include "Tessera_Compat.hpp"
+#include "Tessera_Error.hpp"
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace Tessera {
+namespace Impl {
+
+/// Asks Linux to give memory that was not written yet in pages of 2 MiB, as NumPy does for its arrays: the first write
+/// to an array of pages of 4 KiB costs more than all else that is done for an entry. A request that may be ignored;
+/// only pages that lie in the array as a whole, so that it takes no more memory. Nothing elsewhere, or for small
+/// arrays.
+inline void prefer_huge_pages(void* data, std::size_t bytes) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  constexpr std::uintptr_t page = std::uintptr_t{1} << 21;
+  const auto begin = (reinterpret_cast<std::uintptr_t>(data) + page - 1) / page * page;
+  const auto end = (reinterpret_cast<std::uintptr_t>(data) + bytes) / page * page;
+  if (data != nullptr && begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+#else
+  (void)data;
+  (void)bytes;
+#endif
+}
+
+/// Uninitialised View of n elements; on hosts with huge pages where it is large. @throw OutOfMemory
+template <class View>
+View allocate_large(const std::string& label, std::size_t n) {
+  const std::size_t bytes = n * sizeof(typename View::value_type);
+  View view;
+  try {
+    view = View(Kokkos::view_alloc(Kokkos::WithoutInitializing, label), n);
+  } catch (const std::exception& refusal) {
+    throw OutOfMemory(label, bytes, refusal.what());
+  }
+  if constexpr (Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename View::memory_space>::accessible) {
+    prefer_huge_pages(view.data(), bytes);
+  }
+  return view;
+}
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif
