@@ -27,13 +27,11 @@ void copy_array(DeviceArray& to, const char* name, const View& from) {
   Kokkos::deep_copy(to.view<Element>(), from);
 }
 
-/// With its C, which outlives a product: taken apart only to be checked. A template, so that nothing is compiled for
-/// devices.
-template <class Space>
+/// With its C, which outlives a product: taken apart only to be checked.
 struct Spgemm {
-  using Handle = KokkosKernels::Experimental::KokkosKernelsHandle<int, int, double, Space, typename Space::memory_space,
-                                                                  typename Space::memory_space>;
-  Space space;
+  using Handle = KokkosKernels::Experimental::KokkosKernelsHandle<int, int, double, Exec, typename Exec::memory_space,
+                                                                  typename Exec::memory_space>;
+  Exec space;
   Matrix A, B, C;
   std::shared_ptr<SpgemmOutput> output;
 
@@ -56,23 +54,19 @@ struct Spgemm {
 }  // namespace
 
 bool kokkos_kernels_has_spgemm(const SpgemmOperands& o) {
-  return Compat::is_host_v<Exec> && o.A.element == ElementType::Double && o.A.offset_bits == 32;
+  return o.A.element == ElementType::Double && o.A.offset_bits == 32;
 }
 
-template <class Space>
-System spgemm_on(const Space& space, const SpgemmOperands& o) {
+System kokkos_kernels_spgemm(const SpgemmOperands& o) {
   System system;
-  if constexpr (Compat::is_host_v<Space>) {
-    const auto spgemm = std::make_shared<Spgemm<Space>>(Spgemm<Space>{space, matrix_of(o.A), matrix_of(o.B), {}, o.C});
-    system.apply = [spgemm] { spgemm->apply(); };
-    system.finish = [spgemm] { spgemm->show(); };
-  }
+  const auto spgemm = std::make_shared<Spgemm>(Spgemm{o.A.space, matrix_of(o.A), matrix_of(o.B), {}, o.C});
+  system.apply = [spgemm] { spgemm->apply(); };
+  system.finish = [spgemm] { spgemm->show(); };
   system.backend = "kokkos";
   system.kernel = "SPGEMM_KK";
   system.why = "KokkosSparse::spgemm_symbolic and spgemm_numeric; columns not sorted";
   return system;
 }
-System kokkos_kernels_spgemm(const SpgemmOperands& o) { return spgemm_on(o.A.space, o); }
 
 }  // namespace Bench
 }  // namespace Tessera

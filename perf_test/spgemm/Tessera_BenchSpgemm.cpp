@@ -45,8 +45,13 @@ std::vector<SpgemmAlgorithm> algorithms_of(const BenchOptions& options) {
       add(parse_spgemm_algorithm(name));
       continue;
     }
-    for (const SpgemmAlgorithm a : {SpgemmAlgorithm::Auto, SpgemmAlgorithm::Spa, SpgemmAlgorithm::Hash,
-                                    SpgemmAlgorithm::Heap, SpgemmAlgorithm::Coo}) {
+    add(SpgemmAlgorithm::Auto);
+    if (!Compat::is_host_v<Exec>) {
+      add(SpgemmAlgorithm::Binned);
+      continue;
+    }
+    for (const SpgemmAlgorithm a :
+         {SpgemmAlgorithm::Spa, SpgemmAlgorithm::Hash, SpgemmAlgorithm::Heap, SpgemmAlgorithm::Coo}) {
       add(a);
     }
   }
@@ -101,14 +106,22 @@ class SpgemmProduct final : public Product {
   }
   double flops() const override { return 2 * static_cast<double>(products_); }
   std::vector<std::string> baselines() const override {
+    std::vector<std::string> list;
 #if defined(TESSERA_HAVE_KOKKOSKERNELS)
-    if (kokkos_kernels_has_spgemm(o_)) return {"kokkos-kernels"};
+    if (kokkos_kernels_has_spgemm(o_)) list.emplace_back("kokkos-kernels");
 #endif
-    return {};
+#if defined(TESSERA_HAVE_CUDA)
+    if (o_.A.offset_bits == 32) list.insert(list.end(), {"cusparse-alg1", "cusparse-alg2", "cusparse-alg3"});
+#endif
+    return list;
   }
   System make_baseline(const std::string& name) const override {
 #if defined(TESSERA_HAVE_KOKKOSKERNELS)
     if (name == "kokkos-kernels" && kokkos_kernels_has_spgemm(o_)) return kokkos_kernels_spgemm(o_);
+#endif
+#if defined(TESSERA_HAVE_CUDA)
+    if (name.rfind("cusparse-alg", 0) == 0 && o_.A.offset_bits == 32)
+      return make_cusparse_spgemm(o_, name.back() - '0');
 #endif
     throw NotSupported("baseline '" + name + "' is not in this build or does not know this precision");
   }
@@ -127,12 +140,12 @@ class SpgemmProduct final : public Product {
   Verdict check(const std::string&) override { return check_spgemm(o_); }
   void write_result(const std::string& file) const override {
     io::HostCsr<double, int, std::int64_t> C{o_.A.rows, o_.B.cols, {}, {}, {}};
-    const auto rows = static_cast<std::size_t>(o_.A.rows) + 1;
-    for (std::size_t i = 0; i < rows; ++i) {
-      C.row_map.push_back(o_.A.offset_bits == 64 ? static_cast<std::int64_t>(o_.C->row_map.data<WideOffset>()[i])
-                                                 : o_.C->row_map.data<int>()[i]);
+    if (o_.A.offset_bits == 64) {
+      fetch<WideOffset>(o_.C->row_map, C.row_map);
+    } else {
+      fetch<int>(o_.C->row_map, C.row_map);
     }
-    C.entries.assign(o_.C->entries.data<int>(), o_.C->entries.data<int>() + c_entries_);
+    fetch<int>(o_.C->entries, C.entries);
     C.values = download(o_.A.space, o_.C->values, o_.A.element);
     io::write_matrix_market(file, C);
   }
@@ -170,13 +183,13 @@ void bench_spgemm(const Job& job) {
 Operation spgemm_operation() {
   Operation op;
   op.name = "spgemm";
-  op.summary = "C = A B with --matrix-b, else A A, of rectangular matrices A A^T; hosts";
+  op.summary = "C = A B with --matrix-b, else A A, of rectangular matrices A A^T";
   op.precisions = {Precision::FP64, Precision::FP32};
   for (const SpgemmAlgorithm a : {SpgemmAlgorithm::Auto, SpgemmAlgorithm::Spa, SpgemmAlgorithm::Hash,
                                   SpgemmAlgorithm::Heap, SpgemmAlgorithm::Coo, SpgemmAlgorithm::Binned}) {
     op.algorithms.emplace_back(to_string(a));
   }
-  op.baselines = {"kokkos-kernels"};
+  op.baselines = {"kokkos-kernels", "cusparse-alg1", "cusparse-alg2", "cusparse-alg3"};
   op.takes = {"--matrix-b"};
   op.uniform_values = true;
   op.run = bench_spgemm;

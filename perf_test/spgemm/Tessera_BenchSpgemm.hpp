@@ -26,14 +26,27 @@ struct SpgemmOperands {
   std::shared_ptr<SpgemmOutput> C = std::make_shared<SpgemmOutput>();
 };
 
+/// To the host; waits.
+template <class T, class To>
+void fetch(const DeviceArray& from, std::vector<To>& to) {
+  const auto view = from.view<T>();
+  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  to.assign(host.data(), host.data() + host.extent(0));
+}
+
 /// Plans by the type of the matrices, compiled in files of their own.
 System spgemm_plan_fp64(const SpgemmOperands& operands, const SpgemmOptions& options);
 System spgemm_plan_fp32(const SpgemmOperands& operands, const SpgemmOptions& options);
 
 #if defined(TESSERA_HAVE_KOKKOSKERNELS)
-/// KokkosSparse::spgemm_symbolic and spgemm_numeric: double, offsets of 32 bits, hosts. Its C is not sorted.
+/// KokkosSparse::spgemm_symbolic and spgemm_numeric: double, offsets of 32 bits. Its C is not sorted.
 bool kokkos_kernels_has_spgemm(const SpgemmOperands& operands);
 System kokkos_kernels_spgemm(const SpgemmOperands& operands);
+#endif
+
+#if defined(TESSERA_HAVE_CUDA)
+/// CUSPARSE_SPGEMM_ALG1 to 3; offsets of 32 bits. The whole call, as for the others.
+System make_cusparse_spgemm(const SpgemmOperands& operands, int algorithm);
 #endif
 
 /// Rows of C against plain sums in long double: every row or, of more than two million products, rows at equal

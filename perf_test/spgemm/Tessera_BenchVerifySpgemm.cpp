@@ -19,12 +19,6 @@ struct Arrays {
   std::vector<double> values;
 };
 
-template <class T, class To>
-void fetch(const DeviceArray& from, std::vector<To>& to) {
-  const auto view = from.view<T>();
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
-  to.assign(host.data(), host.data() + host.extent(0));
-}
 Arrays arrays_of(const DeviceArray& row_map, const DeviceArray& entries, const DeviceArray& values, int offset_bits,
                  ElementType element) {
   Arrays a;

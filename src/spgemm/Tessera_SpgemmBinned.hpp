@@ -10,7 +10,7 @@
 #include "spgemm/Tessera_SpgemmTeams.hpp"
 
 /// \file
-/// SpgemmAlgorithm::Binned: rows by size, on any execution space. Rows of up to 1,536 entries find their columns in
+/// SpgemmAlgorithm::Binned: rows by size, on any execution space. Rows of up to 384 entries find their columns in
 /// tables in the scratch of a team and sort them there; longer ones take windows of 196,608 columns. Nothing of global
 /// memory but lists of rows is needed. [Tables per size of row: Nagasaka et al., ICPP'17; Parger et al., "spECK",
 /// PPoPP'20]
@@ -46,9 +46,9 @@ class SpgemmBinned {
     const auto rows = static_cast<std::int64_t>(A.rows());
     Kokkos::parallel_for("Tessera::spgemm symbolic",
                          Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, rows), Clear{counts});
-    bins_.sort(space, rows, {before, nullptr, static_cast<std::int64_t>(B.cols())});
+    bins_.sort(space, rows, {before, nullptr, static_cast<std::int64_t>(B.cols())}, false);
     columns(space, A, B, counts, nullptr, nullptr);
-    bins_.sort(space, rows, {nullptr, counts, static_cast<std::int64_t>(B.cols())});
+    bins_.sort(space, rows, {nullptr, counts, static_cast<std::int64_t>(B.cols())}, true);
   }
   /// Columns of C in order. After count().
   void fill(const Exec& space, const Csr& A, const Csr& B, const Offset* row_map, Ordinal* entries) {
@@ -100,6 +100,7 @@ class SpgemmBinned {
     Windows windows(base(A, B));
     windows.row = bins_.list(Bins::large);
     windows.cols = static_cast<std::int64_t>(B.cols());
+    windows.sorted = sorted_;
     windows.count = counts;
     windows.row_map = row_map;
     windows.columns = entries;

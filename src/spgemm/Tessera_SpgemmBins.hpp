@@ -17,7 +17,7 @@ namespace Impl {
 /// Sizes of tables in slots, and how many entries each may hold: three quarters, so that a search meets a free slot
 /// soon.
 struct SpgemmTables {
-  static constexpr int count = 4;
+  static constexpr int count = 3;
   KOKKOS_INLINE_FUNCTION static int slots(int bin) { return 32 << 2 * bin; }
   KOKKOS_INLINE_FUNCTION static std::int64_t holds(int bin) { return slots(bin) / 4 * 3; }
   /// count: no table holds so many.
@@ -40,7 +40,7 @@ class SpgemmBins {
   template <class T>
   using View = Kokkos::View<T*, Kokkos::LayoutLeft, typename Exec::memory_space>;
   static constexpr int large = SpgemmTables::count, lists = large + 1;
-  static constexpr std::int64_t part_entries = 2048;
+  static constexpr std::int64_t part_entries = 1024;
 
   /// Entries of each row, or a bound of them; over rows.
   struct Sizes {
@@ -53,27 +53,41 @@ class SpgemmBins {
     }
   };
 
-  // Functors; public for nvcc.
-  struct List {
-    using value_type = std::int64_t;
-    Sizes sizes;
-    int list;
-    std::int32_t* row;
-    KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t r, std::int64_t& sum, const bool final) const {
-      const std::int64_t n = sizes(r);
-      if (n == 0 || SpgemmTables::bin_of(n) != list) return;
-      if (final) row[sum] = static_cast<std::int32_t>(r);
-      ++sum;
-    }
-  };
   KOKKOS_INLINE_FUNCTION static std::int64_t parts_of(std::int64_t entries) {
     return (entries + part_entries - 1) / part_entries;
   }
-  struct CountParts {
+
+  /// Rows of each list, parts, entries of all rows.
+  struct Totals {
+    std::int64_t rows[lists], parts, entries;
+  };
+  // Functors; public for nvcc.
+  /// Each list has room for all rows, so that one pass fills them all.
+  struct Lists {
+    using value_type = Totals;
     Sizes sizes;
-    const std::int32_t* row;
-    KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i, std::int64_t& sum) const {
-      sum += parts_of(sizes(row[i]));
+    std::int64_t all;
+    std::int32_t* row;
+    KOKKOS_INLINE_FUNCTION void init(Totals& t) const { t = Totals{}; }
+    template <class To, class From>
+    KOKKOS_INLINE_FUNCTION static void add(To& a, const From& b) {
+      for (int i = 0; i < lists; ++i) a.rows[i] = a.rows[i] + b.rows[i];
+      a.parts = a.parts + b.parts;
+      a.entries = a.entries + b.entries;
+    }
+    KOKKOS_INLINE_FUNCTION void join(Totals& a, const Totals& b) const { add(a, b); }
+    KOKKOS_INLINE_FUNCTION void join(volatile Totals& a, const volatile Totals& b) const { add(a, b); }
+    KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t r, Totals& sum, const bool final) const {
+      const std::int64_t n = sizes(r);
+      if (n == 0) return;
+      const int bin = SpgemmTables::bin_of(n);
+      for (int i = 0; i < lists; ++i) {  // no index that registers cannot have
+        if (i != bin) continue;
+        if (final) row[all * i + sum.rows[i]] = static_cast<std::int32_t>(r);
+        ++sum.rows[i];
+      }
+      if (bin == large) sum.parts += parts_of(n);
+      sum.entries += n;
     }
   };
   struct ListParts {
@@ -88,37 +102,34 @@ class SpgemmBins {
     }
   };
 
-  /// Rows without entries are in no list.
-  void sort(const Exec& space, std::int64_t rows, const Sizes& sizes) {
+  /// Rows without entries are in no list. @param parts  rows that no table holds are divided
+  void sort(const Exec& space, std::int64_t rows, const Sizes& sizes, bool parts) {
     const std::string label("Tessera::spgemm bins");
-    if (row_.extent(0) != static_cast<std::size_t>(rows))
-      row_ = Compat::allocate<View<std::int32_t>>(space, label, rows);
-    const Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>> over(space, 0, rows);
-    first_[0] = 0;
-    for (int which = 0; which < lists; ++which) {
-      std::int64_t n = 0;
-      Kokkos::parallel_scan(label, over, List{sizes, which, row_.data() + first_[which]}, n);
-      first_[which + 1] = first_[which] + n;
-    }
-    const std::int64_t rows_of_parts = count(large);
-    const Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>> over_large(space, 0, rows_of_parts);
-    parts_ = 0;
-    if (rows_of_parts == 0) return;
-    Kokkos::parallel_reduce(label, over_large, CountParts{sizes, list(large)}, parts_);
-    part_ = Compat::allocate<View<SpgemmPart>>(space, label, static_cast<std::size_t>(parts_));
-    Kokkos::parallel_scan(label, over_large, ListParts{sizes, list(large), part_.data()});
+    const auto room = static_cast<std::size_t>(rows) * lists;
+    if (row_.extent(0) != room) row_ = Compat::allocate<View<std::int32_t>>(space, label, room);
+    rows_ = rows;
+    totals_ = Totals{};
+    if (rows == 0) return;
+    Kokkos::parallel_scan(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, rows),
+                          Lists{sizes, rows, row_.data()}, totals_);
+    if (!parts || totals_.parts == 0) return;
+    part_ = Compat::allocate<View<SpgemmPart>>(space, label, static_cast<std::size_t>(totals_.parts));
+    Kokkos::parallel_scan(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, count(large)),
+                          ListParts{sizes, list(large), part_.data()});
   }
 
-  const std::int32_t* list(int which) const { return row_.data() + first_[which]; }
-  std::int64_t count(int which) const { return first_[which + 1] - first_[which]; }
+  const std::int32_t* list(int which) const { return row_.data() + rows_ * which; }
+  std::int64_t count(int which) const { return totals_.rows[which]; }
   const SpgemmPart* parts() const { return part_.data(); }
-  std::int64_t count_of_parts() const { return parts_; }
+  std::int64_t count_of_parts() const { return totals_.parts; }
+  std::int64_t entries() const { return totals_.entries; }
   std::size_t bytes() const { return 4 * row_.extent(0) + sizeof(SpgemmPart) * part_.extent(0); }
 
  private:
   View<std::int32_t> row_;
   View<SpgemmPart> part_;
-  std::int64_t first_[lists + 1] = {}, parts_ = 0;
+  std::int64_t rows_ = 0;
+  Totals totals_ = {};
 };
 
 }  // namespace Impl

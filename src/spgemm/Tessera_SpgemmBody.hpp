@@ -211,11 +211,14 @@ SpgemmBody<Csr>::SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const
            std::to_string(B.rows()) + " x " + std::to_string(B.cols());
   });
   algorithm_ = options.algorithm != SpgemmAlgorithm::Auto ? options.algorithm : forced_spgemm_algorithm();
+  const bool asked = algorithm_ != SpgemmAlgorithm::Auto;
+  if (!asked && !Compat::is_host_v<Exec>) algorithm_ = SpgemmAlgorithm::Binned;
   require<NotSupported>(Compat::is_host_v<Exec> || algorithm_ == SpgemmAlgorithm::Binned, [&] {
     return std::string("spgemm: ") + to_string(algorithm_) + " runs on host execution spaces, these matrices live on " +
            Exec::name() + ": ask for Binned";
   });
   look(space);
+  why_ = std::string(to_string(algorithm_)) + (asked ? " was asked for" : " is what devices have");
   choose(space, options);
   setup_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (verbose()) {
@@ -273,7 +276,6 @@ void SpgemmBody<Csr>::make_words(const Exec& space) {
 
 template <class Csr>
 void SpgemmBody<Csr>::choose(const Exec& space, const SpgemmOptions& options) {
-  why_ = std::string(to_string(algorithm_)) + " was asked for";
   if (algorithm_ == SpgemmAlgorithm::Binned) {
     why_ += ", " + std::to_string(binned_.lanes()) + " lanes per row";
     return;

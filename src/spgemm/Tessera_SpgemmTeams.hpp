@@ -128,6 +128,7 @@ struct SpgemmWindowRows : SpgemmTeam<Exec, Csr> {
   static constexpr int words = 6144;  ///< of a window
   const std::int32_t* row;
   std::int64_t cols;
+  bool sorted;          ///< columns of B's rows ascend
   std::int32_t* count;  ///< as SpgemmTableRows
   const Offset* row_map;
   Ordinal* columns;
@@ -137,8 +138,9 @@ struct SpgemmWindowRows : SpgemmTeam<Exec, Csr> {
   KOKKOS_INLINE_FUNCTION void operator()(const Member& team) const {
     std::uint32_t* const bits = Base::template scratch<std::uint32_t>(team, words);
     const auto own = static_cast<std::int64_t>(row[team.league_rank()]);
-    std::int64_t found = 0;
-    for (std::int64_t first = 0; first < cols; first += 32 * words) {
+    std::int64_t found = 0, low = 0, end_column = cols;
+    if (sorted) range(team, own, low, end_column);
+    for (std::int64_t first = low; first < end_column; first += 32 * words) {
       mark(team, bits, own, first);
       const int each = (words + team.team_size() - 1) / team.team_size(), begin = each * team.team_rank();
       const int end = begin + each < words ? begin + each : words;
@@ -169,6 +171,34 @@ struct SpgemmWindowRows : SpgemmTeam<Exec, Csr> {
   }
 
  private:
+  /// Columns of a row: from `low`, a multiple of 32, to before `end`.
+  KOKKOS_INLINE_FUNCTION void range(const Member& team, std::int64_t own, std::int64_t& low, std::int64_t& end) const {
+    const std::int64_t from = row_begin(this->A, own);
+    const auto entries = static_cast<int>(row_begin(this->A, own + 1) - from);
+    std::int64_t least = cols, most = -1;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamVectorRange(team, entries),
+        [&](const int e, std::int64_t& lower) {
+          const auto k = static_cast<std::int64_t>(this->A.entries()(from + e));
+          const std::int64_t b = row_begin(this->B, k);
+          if (b == row_begin(this->B, k + 1)) return;
+          const auto column = static_cast<std::int64_t>(this->B.entries()(b));
+          if (column < lower) lower = column;
+        },
+        Kokkos::Min<std::int64_t>(least));
+    Kokkos::parallel_reduce(
+        Kokkos::TeamVectorRange(team, entries),
+        [&](const int e, std::int64_t& higher) {
+          const auto k = static_cast<std::int64_t>(this->A.entries()(from + e));
+          const std::int64_t last = row_begin(this->B, k + 1);
+          if (last == row_begin(this->B, k)) return;
+          const auto column = static_cast<std::int64_t>(this->B.entries()(last - 1));
+          if (column > higher) higher = column;
+        },
+        Kokkos::Max<std::int64_t>(most));
+    low = least / 32 * 32;
+    end = most + 1;
+  }
   KOKKOS_INLINE_FUNCTION void mark(const Member& team, std::uint32_t* bits, std::int64_t own,
                                    std::int64_t first) const {
     Kokkos::parallel_for(Kokkos::TeamVectorRange(team, int{words}), [&](const int w) { bits[w] = 0; });

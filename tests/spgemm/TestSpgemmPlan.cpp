@@ -16,129 +16,19 @@ namespace Testing {
 using Exec = Kokkos::DefaultHostExecutionSpace;
 
 template <class U>
-class SpgemmMethods : public ::testing::Test {
- protected:
-  using T = typename U::first_type;
-  using Offset = typename U::second_type;
-  using Matrix = HostMatrix<T, Offset>;
-
-  static Matrix matrix(const Pattern& p, Data data, std::uint64_t seed) {
-    return make_matrix<T, Offset>(p, data, seed);
-  }
-
-  /// All methods, which give the same bits.
-  static void check(const Matrix& A, const Matrix& B, Data data, bool sorted = true) {
-    std::vector<T> first;
-    for (const SpgemmAlgorithm algorithm : spgemm_algorithms()) {
-      if (algorithm == SpgemmAlgorithm::Heap && !sorted) continue;
-      SCOPED_TRACE(to_string(algorithm));
-      SpgemmOptions options;
-      options.algorithm = algorithm;
-      const auto C = multiply<Exec>(A, B, options);
-      expect_product(A, B, C, data == Data::Integers);
-      if (algorithm == SpgemmAlgorithm::Auto) first = C.values;
-      // Integers are equal to the oracle's already; undefined numbers among them may have other bits.
-      if (data == Data::Real) {
-        EXPECT_TRUE(same_bits(first, C.values)) << "another order of sums";
-      }
-    }
-  }
-  static void check(const std::string& a, const std::string& b) {
-    SCOPED_TRACE(a + " times " + b);
-    for (const Data data : {Data::Integers, Data::Real}) {
-      check(matrix(generate(a), data, 1), matrix(generate(b), data, 2), data);
-    }
-  }
-};
+class SpgemmMethods : public ::testing::Test,
+                      protected SpgemmSuite<Exec, typename U::first_type, typename U::second_type> {};
 using SpgemmTypes = ::testing::Types<std::pair<double, int>, std::pair<double, std::size_t>, std::pair<float, int>,
                                      std::pair<double, std::int64_t>>;
 TYPED_TEST_SUITE(SpgemmMethods, SpgemmTypes);
 
-// Compressions from 1 to 91, empty and dense rows, single rows and columns.
-TYPED_TEST(SpgemmMethods, EveryShape) {
-  for (const std::string& spec : shapes()) {
-    const Pattern p = generate(spec);
-    const auto A = TestFixture::matrix(p, Data::Integers, 1);
-    const auto B = p.rows == p.cols ? TestFixture::matrix(p, Data::Integers, 2) : transposed(A);
-    std::int64_t products = 0;
-    for (const int k : A.entries) products += B.length(k);
-    if (products > 60000) continue;  // the oracle takes its time
-    SCOPED_TRACE(spec);
-    TestFixture::check(A, B, Data::Integers);
-  }
-}
-
-TYPED_TEST(SpgemmMethods, Rectangular) {
-  this->check("uniform:rows=70:cols=300:per_row=7", "uniform:rows=300:cols=11:per_row=3");
-  this->check("uniform:rows=3:cols=40:per_row=7", "uniform:rows=40:cols=20011:per_row=90");
-  this->check("dense:rows=30:cols=4", "dense:rows=4:cols=50");
-  for (const char* cols : {"959", "960", "961", "1000", "1024"}) {  // as many words of 64 as there are
-    this->check("dense:rows=3:cols=4", "dense:rows=4:cols=" + std::string(cols));
-  }
-  this->check("empty:rows=5:cols=8", "uniform:rows=8:cols=6:per_row=2");
-  this->check("empty:rows=5:cols=0", "empty:rows=0:cols=7");
-  this->check("empty:rows=0:cols=5", "uniform:rows=5:cols=6:per_row=2");
-  this->check("uniform:rows=5:cols=6:per_row=2", "empty:rows=6:cols=0");
-}
-
-// Columns that are far apart: more than one word of words, for rows of few and of many products.
-TYPED_TEST(SpgemmMethods, WideRows) {
-  const auto far = pattern_of_rows(40, 300000, [](std::int64_t i, std::vector<int>& to) {
-    for (std::int64_t k = 0; k < 3 * (i % 9); ++k) to.push_back(static_cast<int>((k * 11003 + i * 97) % 300000));
-    std::sort(to.end() - 3 * (i % 9), to.end());
-  });
-  const auto A = TestFixture::matrix(generate("uniform:rows=60:cols=40:per_row=5"), Data::Real, 3);
-  TestFixture::check(A, TestFixture::matrix(far, Data::Real, 4), Data::Real);
-}
-
-// Rows of C that no table of a team holds: several parts, and more than one window of columns.
-TYPED_TEST(SpgemmMethods, LargeRows) {
-  const auto far = pattern_of_rows(40, 300000, [](std::int64_t i, std::vector<int>& to) {
-    for (std::int64_t k = 0; k < 211; ++k) to.push_back(static_cast<int>((k * 11003 + i * 4097 + k * k) % 300000));
-    std::sort(to.end() - 211, to.end());
-    to.erase(std::unique(to.begin() + (to.size() - 211), to.end()), to.end());
-  });
-  const Pattern left = generate("dense:rows=3:cols=40");
-  for (const Data data : {Data::Integers, Data::Real}) {
-    const auto A = TestFixture::matrix(left, data, 3);
-    TestFixture::check(A, TestFixture::matrix(far, data, 4), data);
-    TestFixture::check(A, TestFixture::matrix(with_unsorted_columns(far), data, 4), data, false);
-  }
-}
-
-// Few products per row, from none to more than are sorted at once.
-TYPED_TEST(SpgemmMethods, EveryNumberOfProducts) {
-  const auto lengths = pattern_of_rows(200, 50, [](std::int64_t i, std::vector<int>& to) {
-    for (std::int64_t k = 0; k < i % 7; ++k) to.push_back(static_cast<int>((i + 7 * k) % 50));
-    std::sort(to.end() - i % 7, to.end());
-  });
-  const Pattern right = generate("random:rows=50:cols=60:lengths=uniform:mean=3");
-  TestFixture::check(TestFixture::matrix(lengths, Data::Integers, 5), TestFixture::matrix(right, Data::Integers, 6),
-                     Data::Integers);
-}
-
-TYPED_TEST(SpgemmMethods, UnsortedAndRepeatedColumns) {
-  const Pattern a = with_unsorted_columns(generate("random:rows=150:cols=97:lengths=uniform:mean=6")),
-                b = with_unsorted_columns(generate("random:rows=97:cols=120:lengths=geometric:mean=7"));
-  for (const Data data : {Data::Integers, Data::Real}) {
-    TestFixture::check(TestFixture::matrix(a, data, 7), TestFixture::matrix(b, data, 8), data, false);
-  }
-  const auto copies = pattern_of_rows(60, 60, [](std::int64_t i, std::vector<int>& to) {
-    for (int j = 0; j < 60; j += 1 + static_cast<int>(i % 11))
-      to.insert(to.end(), static_cast<std::size_t>(1 + j % 3), j);
-  });
-  TestFixture::check(TestFixture::matrix(copies, Data::Integers, 9), TestFixture::matrix(copies, Data::Integers, 10),
-                     Data::Integers);
-}
-
-// They reach the entries that have a product of them, and no others.
-TYPED_TEST(SpgemmMethods, UndefinedNumbers) {
-  auto A = TestFixture::matrix(generate("random:rows=80:cols=70:lengths=uniform:mean=5"), Data::Integers, 11);
-  auto B = TestFixture::matrix(generate("random:rows=70:cols=90:lengths=uniform:mean=5"), Data::Integers, 12);
-  for (std::size_t i = 3; i < A.values.size(); i += 41) A.values[i] = as<typename TestFixture::T>(std::nan(""));
-  for (std::size_t i = 5; i < B.values.size(); i += 57) B.values[i] = as<typename TestFixture::T>(std::nan(""));
-  TestFixture::check(A, B, Data::Integers);
-}
+TYPED_TEST(SpgemmMethods, EveryShape) { this->every_shape(); }
+TYPED_TEST(SpgemmMethods, Rectangular) { this->rectangular(); }
+TYPED_TEST(SpgemmMethods, WideRows) { this->wide_rows(); }
+TYPED_TEST(SpgemmMethods, LargeRows) { this->large_rows(); }
+TYPED_TEST(SpgemmMethods, EveryNumberOfProducts) { this->every_number_of_products(); }
+TYPED_TEST(SpgemmMethods, UnsortedAndRepeatedColumns) { this->unsorted_and_repeated_columns(); }
+TYPED_TEST(SpgemmMethods, UndefinedNumbers) { this->undefined_numbers(); }
 
 class SpgemmPlans : public ::testing::Test {
  protected:
@@ -281,7 +171,7 @@ TEST_F(SpgemmPlans, TooLargeForTheMemory) {
 // Threads share the rows; who takes which must not show.
 TEST_F(SpgemmPlans, Repeatable) {
   const auto B = make_matrix<double, int>("rmat:scale=12:degree=9", Data::Real, 3);
-  for (const SpgemmAlgorithm algorithm : spgemm_algorithms()) {
+  for (const SpgemmAlgorithm algorithm : spgemm_algorithms<Exec>()) {
     SpgemmOptions options;
     options.algorithm = algorithm;
     const auto first = multiply<Exec>(B, B, options), again = multiply<Exec>(B, B, options);

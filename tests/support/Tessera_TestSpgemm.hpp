@@ -20,11 +20,12 @@
 namespace Tessera {
 namespace Testing {
 
-inline const std::vector<SpgemmAlgorithm>& spgemm_algorithms() {
-  static const std::vector<SpgemmAlgorithm> all = {SpgemmAlgorithm::Auto, SpgemmAlgorithm::Spa,
-                                                   SpgemmAlgorithm::Hash, SpgemmAlgorithm::Heap,
-                                                   SpgemmAlgorithm::Coo,  SpgemmAlgorithm::Binned};
-  return all;
+/// Those that run on Exec.
+template <class Exec>
+std::vector<SpgemmAlgorithm> spgemm_algorithms() {
+  if (!Compat::is_host_v<Exec>) return {SpgemmAlgorithm::Auto, SpgemmAlgorithm::Binned};
+  return {SpgemmAlgorithm::Auto, SpgemmAlgorithm::Spa, SpgemmAlgorithm::Hash,
+          SpgemmAlgorithm::Heap, SpgemmAlgorithm::Coo, SpgemmAlgorithm::Binned};
 }
 
 /// C as the phases wrote it.
@@ -84,6 +85,125 @@ void expect_product(const HostMatrix<T, Offset>& A, const HostMatrix<T, Offset>&
   EXPECT_EQ(static_cast<std::size_t>(C.row_map.back()), C.columns.size());
   EXPECT_TRUE(same_bits(C.values, C.updated)) << "update_values";
 }
+
+/// Every method against plain loops.
+template <class Exec, class T_, class Offset>
+struct SpgemmSuite {
+  using T = T_;
+  using Matrix = HostMatrix<T, Offset>;
+
+  static Matrix matrix(const Pattern& p, Data data, std::uint64_t seed) {
+    return make_matrix<T, Offset>(p, data, seed);
+  }
+
+  /// All methods, which give the same bits.
+  static void check(const Matrix& A, const Matrix& B, Data data, bool sorted = true) {
+    std::vector<T> first;
+    for (const SpgemmAlgorithm algorithm : spgemm_algorithms<Exec>()) {
+      if (algorithm == SpgemmAlgorithm::Heap && !sorted) continue;
+      SCOPED_TRACE(to_string(algorithm));
+      SpgemmOptions options;
+      options.algorithm = algorithm;
+      const auto C = multiply<Exec>(A, B, options);
+      expect_product(A, B, C, data == Data::Integers);
+      if (algorithm == SpgemmAlgorithm::Auto) first = C.values;
+      // Integers are equal to the oracle's already; undefined numbers among them may have other bits.
+      if (data == Data::Real) {
+        EXPECT_TRUE(same_bits(first, C.values)) << "another order of sums";
+      }
+    }
+  }
+  static void check(const std::string& a, const std::string& b) {
+    SCOPED_TRACE(a + " times " + b);
+    for (const Data data : {Data::Integers, Data::Real}) {
+      check(matrix(generate(a), data, 1), matrix(generate(b), data, 2), data);
+    }
+  }
+
+  /// Compressions from 1 to 91, empty and dense rows, single rows and columns.
+  static void every_shape() {
+    for (const std::string& spec : shapes()) {
+      const Pattern p = generate(spec);
+      const auto A = matrix(p, Data::Integers, 1);
+      const auto B = p.rows == p.cols ? matrix(p, Data::Integers, 2) : transposed(A);
+      std::int64_t products = 0;
+      for (const int k : A.entries) products += B.length(k);
+      if (products > 60000) continue;  // the oracle takes its time
+      SCOPED_TRACE(spec);
+      check(A, B, Data::Integers);
+    }
+  }
+
+  static void rectangular() {
+    check("uniform:rows=70:cols=300:per_row=7", "uniform:rows=300:cols=11:per_row=3");
+    check("uniform:rows=3:cols=40:per_row=7", "uniform:rows=40:cols=20011:per_row=90");
+    check("dense:rows=30:cols=4", "dense:rows=4:cols=50");
+    for (const char* cols : {"959", "960", "961", "1000", "1024"}) {  // as many words of 64 as there are
+      check("dense:rows=3:cols=4", "dense:rows=4:cols=" + std::string(cols));
+    }
+    check("empty:rows=5:cols=8", "uniform:rows=8:cols=6:per_row=2");
+    check("empty:rows=5:cols=0", "empty:rows=0:cols=7");
+    check("empty:rows=0:cols=5", "uniform:rows=5:cols=6:per_row=2");
+    check("uniform:rows=5:cols=6:per_row=2", "empty:rows=6:cols=0");
+  }
+
+  /// Columns that are far apart: more than one word of words, for rows of few and of many products.
+  static void wide_rows() {
+    const auto far = pattern_of_rows(40, 300000, [](std::int64_t i, std::vector<int>& to) {
+      for (std::int64_t k = 0; k < 3 * (i % 9); ++k) to.push_back(static_cast<int>((k * 11003 + i * 97) % 300000));
+      std::sort(to.end() - 3 * (i % 9), to.end());
+    });
+    const auto A = matrix(generate("uniform:rows=60:cols=40:per_row=5"), Data::Real, 3);
+    check(A, matrix(far, Data::Real, 4), Data::Real);
+  }
+
+  /// Rows of C that no table of a team holds: several parts, and more than one window of columns.
+  static void large_rows() {
+    const auto far = pattern_of_rows(40, 300000, [](std::int64_t i, std::vector<int>& to) {
+      for (std::int64_t k = 0; k < 211; ++k) to.push_back(static_cast<int>((k * 11003 + i * 4097 + k * k) % 300000));
+      std::sort(to.end() - 211, to.end());
+      to.erase(std::unique(to.begin() + (to.size() - 211), to.end()), to.end());
+    });
+    const Pattern left = generate("dense:rows=3:cols=40");
+    for (const Data data : {Data::Integers, Data::Real}) {
+      const auto A = matrix(left, data, 3);
+      check(A, matrix(far, data, 4), data);
+      check(A, matrix(with_unsorted_columns(far), data, 4), data, false);
+    }
+  }
+
+  /// Few products per row, from none to more than are sorted at once.
+  static void every_number_of_products() {
+    const auto lengths = pattern_of_rows(200, 50, [](std::int64_t i, std::vector<int>& to) {
+      for (std::int64_t k = 0; k < i % 7; ++k) to.push_back(static_cast<int>((i + 7 * k) % 50));
+      std::sort(to.end() - i % 7, to.end());
+    });
+    const Pattern right = generate("random:rows=50:cols=60:lengths=uniform:mean=3");
+    check(matrix(lengths, Data::Integers, 5), matrix(right, Data::Integers, 6), Data::Integers);
+  }
+
+  static void unsorted_and_repeated_columns() {
+    const Pattern a = with_unsorted_columns(generate("random:rows=150:cols=97:lengths=uniform:mean=6")),
+                  b = with_unsorted_columns(generate("random:rows=97:cols=120:lengths=geometric:mean=7"));
+    for (const Data data : {Data::Integers, Data::Real}) {
+      check(matrix(a, data, 7), matrix(b, data, 8), data, false);
+    }
+    const auto copies = pattern_of_rows(60, 60, [](std::int64_t i, std::vector<int>& to) {
+      for (int j = 0; j < 60; j += 1 + static_cast<int>(i % 11))
+        to.insert(to.end(), static_cast<std::size_t>(1 + j % 3), j);
+    });
+    check(matrix(copies, Data::Integers, 9), matrix(copies, Data::Integers, 10), Data::Integers);
+  }
+
+  /// They reach the entries that have a product of them, and no others.
+  static void undefined_numbers() {
+    auto A = matrix(generate("random:rows=80:cols=70:lengths=uniform:mean=5"), Data::Integers, 11);
+    auto B = matrix(generate("random:rows=70:cols=90:lengths=uniform:mean=5"), Data::Integers, 12);
+    for (std::size_t i = 3; i < A.values.size(); i += 41) A.values[i] = as<T>(std::nan(""));
+    for (std::size_t i = 5; i < B.values.size(); i += 57) B.values[i] = as<T>(std::nan(""));
+    check(A, B, Data::Integers);
+  }
+};
 
 }  // namespace Testing
 }  // namespace Tessera

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+// SpGEMM on the device itself.
+
+#include <gtest/gtest.h>
+
+#include "support/Tessera_TestDevice.hpp"
+#include "support/Tessera_TestSpgemm.hpp"
+
+namespace Tessera {
+namespace Testing {
+
+using DeviceExec = Kokkos::DefaultExecutionSpace;
+
+template <class U>
+class DeviceSpgemm : public ::testing::Test,
+                     protected SpgemmSuite<DeviceExec, typename U::first_type, typename U::second_type> {
+ protected:
+  void SetUp() override {
+    const std::string reason = why_no_device();
+    if (!reason.empty()) GTEST_SKIP() << reason;
+  }
+};
+using DeviceSpgemmTypes = ::testing::Types<std::pair<double, int>, std::pair<float, std::size_t>>;
+TYPED_TEST_SUITE(DeviceSpgemm, DeviceSpgemmTypes);
+
+TYPED_TEST(DeviceSpgemm, EveryShape) { this->every_shape(); }
+TYPED_TEST(DeviceSpgemm, Rectangular) { this->rectangular(); }
+TYPED_TEST(DeviceSpgemm, WideRows) { this->wide_rows(); }
+TYPED_TEST(DeviceSpgemm, LargeRows) { this->large_rows(); }
+TYPED_TEST(DeviceSpgemm, EveryNumberOfProducts) { this->every_number_of_products(); }
+TYPED_TEST(DeviceSpgemm, UnsortedAndRepeatedColumns) { this->unsorted_and_repeated_columns(); }
+TYPED_TEST(DeviceSpgemm, UndefinedNumbers) { this->undefined_numbers(); }
+
+class DeviceSpgemmPlans : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string reason = why_no_device();
+    if (!reason.empty()) GTEST_SKIP() << reason;
+  }
+};
+
+// Who comes first must not show.
+TEST_F(DeviceSpgemmPlans, Repeatable) {
+  const auto B = make_matrix<double, int>("rmat:scale=13:degree=9", Data::Real, 3);
+  const auto first = multiply<DeviceExec>(B, B, SpgemmOptions());
+  for (int turn = 0; turn < 5; ++turn) {
+    const auto again = multiply<DeviceExec>(B, B, SpgemmOptions());
+    EXPECT_TRUE(same_bits(first.values, again.values));
+    EXPECT_EQ(first.columns, again.columns);
+  }
+}
+
+TEST_F(DeviceSpgemmPlans, MethodsOfHostsAreRefused) {
+  const DeviceMatrix<DeviceExec, double, int> a(make_matrix<double, int>("stencil2d5:nx=5:ny=4", Data::Real, 1));
+  SpgemmOptions options;
+  options.algorithm = SpgemmAlgorithm::Spa;
+  EXPECT_THROW(spgemm(DeviceExec(), a.view(), a.view(), options), NotSupported);
+}
+
+// A result beyond the offsets, and one beyond the memory, which says how much was needed; A is as it was.
+TEST_F(DeviceSpgemmPlans, TooLarge) {
+  const auto column = make_matrix<double, int>("dense:rows=46342:cols=1", Data::Integers, 1);
+  const auto row = make_matrix<double, int>("dense:rows=1:cols=46342", Data::Integers, 1);
+  const DeviceMatrix<DeviceExec, double, int> c(column), r(row);
+  EXPECT_THROW(spgemm(DeviceExec(), c.view(), r.view()), NotSupported);
+  const auto tall = make_matrix<double, std::size_t>("dense:rows=200000:cols=1", Data::Integers, 1);
+  const auto wide = make_matrix<double, std::size_t>("dense:rows=1:cols=200000", Data::Integers, 1);
+  const DeviceMatrix<DeviceExec, double, std::size_t> t(tall), w(wide);
+  try {
+    spgemm(DeviceExec(), t.view(), w.view());
+    ADD_FAILURE() << "no exception";
+  } catch (const OutOfMemory& e) {
+    EXPECT_GE(e.required(), std::size_t{4} * 200000 * 200000);
+  }
+  EXPECT_EQ(to_host(t.values), tall.values);
+}
+
+}  // namespace Testing
+}  // namespace Tessera
