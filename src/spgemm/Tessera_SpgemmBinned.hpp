@@ -47,12 +47,12 @@ class SpgemmBinned {
     Kokkos::parallel_for("Tessera::spgemm symbolic",
                          Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, rows), Clear{counts});
     bins_.sort(space, rows, {before, nullptr, static_cast<std::int64_t>(B.cols())}, false);
-    columns(space, A, B, counts, nullptr, nullptr);
+    columns(space, A, B, before, counts, nullptr, nullptr);
     bins_.sort(space, rows, {nullptr, counts, static_cast<std::int64_t>(B.cols())}, true);
   }
   /// Columns of C in order. After count().
   void fill(const Exec& space, const Csr& A, const Csr& B, const Offset* row_map, Ordinal* entries) {
-    columns(space, A, B, nullptr, row_map, entries);
+    columns(space, A, B, nullptr, nullptr, row_map, entries);
   }
   /// Numbers of C. After count().
   void update(const Exec& space, const Csr& A, const Csr& B, const Offset* row_map, const Ordinal* entries,
@@ -69,7 +69,8 @@ class SpgemmBinned {
       run.part = parts ? bins_.parts() : nullptr;
       run.rows = parts ? bins_.count_of_parts() : bins_.count(bin);
       run.holds = static_cast<int>(parts ? Bins::part_entries : SpgemmTables::holds(bin));
-      launch("Tessera::spgemm numbers", space, Rows::bytes(run.holds), run);
+      run.lanes = lanes_of(bin);
+      launch("Tessera::spgemm numbers", space, Rows::bytes(run.holds, run.lanes), run);
     }
   }
   std::size_t bytes() const { return bins_.bytes(); }
@@ -77,24 +78,27 @@ class SpgemmBinned {
 
  private:
   using Bins = SpgemmBins<Exec>;
+  static constexpr int part_entries = 1024;            ///< of a row that no table holds, worked on at once
   static constexpr std::size_t team_bytes = 24 << 10;  ///< of scratch, at most, and for one row more
 
   static SpgemmTeam<Exec, Csr> base(const Csr& A, const Csr& B) { return {CsrArrays<Csr>(A), CsrArrays<Csr>(B)}; }
 
   /// counts: rows are counted; else their columns are written.
-  void columns(const Exec& space, const Csr& A, const Csr& B, std::int32_t* counts, const Offset* row_map,
-               Ordinal* entries) const {
+  void columns(const Exec& space, const Csr& A, const Csr& B, const std::int64_t* before, std::int32_t* counts,
+               const Offset* row_map, Ordinal* entries) const {
     using Tables = SpgemmTableRows<Exec, Csr>;
     using Windows = SpgemmWindowRows<Exec, Csr>;
     Tables run(base(A, B));
+    run.before = before;
     run.count = counts;
     run.row_map = row_map;
     run.columns = entries;
     for (int bin = 0; bin < SpgemmTables::count; ++bin) {
       run.row = bins_.list(bin);
       run.rows = bins_.count(bin);
-      run.slots = SpgemmTables::slots(bin);
-      launch("Tessera::spgemm columns", space, Tables::bytes(run.slots), run);
+      run.room = SpgemmTables::slots(bin);
+      run.lanes = lanes_of(bin);
+      launch("Tessera::spgemm columns", space, Tables::bytes(run.room, run.lanes), run);
     }
     if (bins_.count(Bins::large) == 0) return;
     Windows windows(base(A, B));
@@ -107,20 +111,25 @@ class SpgemmBinned {
     constexpr int lanes = Compat::is_host_v<Exec> ? 1 : 32;
     Kokkos::TeamPolicy<Exec> policy(space, static_cast<int>(bins_.count(Bins::large)), Compat::team_size<Exec>(8),
                                     lanes);
-    policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Windows::words * sizeof(std::uint32_t) + slack)));
+    policy.set_scratch_size(
+        0, Kokkos::PerTeam(static_cast<int>(Windows::words * sizeof(std::uint32_t) + Windows::sums_bytes + slack)));
     Kokkos::parallel_for("Tessera::spgemm windows", policy, windows);
   }
 
+  /// Sorting takes more lanes for longer rows, however short those of B are.
+  int lanes_of(int bin) const {
+    constexpr int least[] = {4, 16, 32, 32};
+    return lanes_ == 1 ? 1 : std::max(lanes_, least[bin]);
+  }
   /// Teams of as many rows as their scratch has room for.
   template <class Rows>
   void launch(const char* label, const Exec& space, std::size_t row_bytes, Rows& run) const {
     if (run.rows == 0) return;
-    const auto room = static_cast<int>(std::max<std::size_t>(1, team_bytes / row_bytes));
-    run.per_team = std::min(room, 128 / lanes_);
+    run.row_bytes = static_cast<int>((row_bytes + 7) / 8 * 8);
+    run.per_team = std::min(static_cast<int>(std::max<std::size_t>(1, team_bytes / row_bytes)), 128 / run.lanes);
     const std::int64_t teams = (run.rows + run.per_team - 1) / run.per_team;
-    Kokkos::TeamPolicy<Exec> policy(space, static_cast<int>(teams), Compat::team_size<Exec>(run.per_team), lanes_);
-    policy.set_scratch_size(
-        0, Kokkos::PerTeam(static_cast<int>(row_bytes * static_cast<std::size_t>(run.per_team) + slack)));
+    Kokkos::TeamPolicy<Exec> policy(space, static_cast<int>(teams), Compat::team_size<Exec>(run.per_team), run.lanes);
+    policy.set_scratch_size(0, Kokkos::PerTeam(run.row_bytes * run.per_team + static_cast<int>(slack)));
     Kokkos::parallel_for(label, policy, run);
   }
 

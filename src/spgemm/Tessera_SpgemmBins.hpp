@@ -57,9 +57,9 @@ class SpgemmBins {
     return (entries + part_entries - 1) / part_entries;
   }
 
-  /// Rows of each list, parts, entries of all rows.
+  /// Rows of each list, and parts.
   struct Totals {
-    std::int64_t rows[lists], parts, entries;
+    std::int64_t rows[lists], parts;
   };
   // Functors; public for nvcc.
   /// Each list has room for all rows, so that one pass fills them all.
@@ -73,7 +73,6 @@ class SpgemmBins {
     KOKKOS_INLINE_FUNCTION static void add(To& a, const From& b) {
       for (int i = 0; i < lists; ++i) a.rows[i] = a.rows[i] + b.rows[i];
       a.parts = a.parts + b.parts;
-      a.entries = a.entries + b.entries;
     }
     KOKKOS_INLINE_FUNCTION void join(Totals& a, const Totals& b) const { add(a, b); }
     KOKKOS_INLINE_FUNCTION void join(volatile Totals& a, const volatile Totals& b) const { add(a, b); }
@@ -87,7 +86,6 @@ class SpgemmBins {
         ++sum.rows[i];
       }
       if (bin == large) sum.parts += parts_of(n);
-      sum.entries += n;
     }
   };
   struct ListParts {
@@ -122,7 +120,6 @@ class SpgemmBins {
   std::int64_t count(int which) const { return totals_.rows[which]; }
   const SpgemmPart* parts() const { return part_.data(); }
   std::int64_t count_of_parts() const { return totals_.parts; }
-  std::int64_t entries() const { return totals_.entries; }
   std::size_t bytes() const { return 4 * row_.extent(0) + sizeof(SpgemmPart) * part_.extent(0); }
 
  private:

@@ -26,19 +26,62 @@ KOKKOS_INLINE_FUNCTION int spgemm_bits(std::uint32_t word) {
   return static_cast<int>(((word + (word >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24);
 }
 
-/// What the kernels share.
+/// Entries of A that the lanes of a thread looked up side by side: where the rows of B begin, how many of their entries
+/// count, and A's numbers.
+template <class Csr>
+struct SpgemmBatch {
+  using Offset = typename Csr::size_type;
+  using Scalar = typename Csr::value_type;
+  Scalar* a;
+  Offset* begin;
+  std::int32_t* count;
+  /// An even number of elements, so that each array is aligned.
+  KOKKOS_INLINE_FUNCTION static constexpr int room(int lanes) { return (lanes + 1) / 2 * 2; }
+  static constexpr std::size_t bytes(int lanes) {
+    return static_cast<std::size_t>(room(lanes)) * (sizeof(Scalar) + sizeof(Offset) + sizeof(std::int32_t));
+  }
+  KOKKOS_INLINE_FUNCTION SpgemmBatch(char* scratch, int lanes)
+      : a(reinterpret_cast<Scalar*>(scratch)),
+        begin(reinterpret_cast<Offset*>(a + room(lanes))),
+        count(reinterpret_cast<std::int32_t*>(begin + room(lanes))) {}
+};
+
+/// What the kernels share: several rows per team, with scratch of `row_bytes` for each.
 template <class Exec, class Csr>
 struct SpgemmTeam {
   using Ordinal = typename Csr::ordinal_type;
   using Scalar = typename Csr::value_type;
   using Offset = typename Csr::size_type;
+  using Batch = SpgemmBatch<Csr>;
   using Member = typename Kokkos::TeamPolicy<Exec>::member_type;
   CsrArrays<Csr> A, B;
+  const std::int32_t* row = nullptr;
+  std::int64_t rows = 0;
+  int lanes = 1, per_team = 1, row_bytes = 0;
 
   SpgemmTeam(const CsrArrays<Csr>& a, const CsrArrays<Csr>& b) : A(a), B(b) {}
   template <class T>
   KOKKOS_INLINE_FUNCTION static T* scratch(const Member& team, std::int64_t elements) {
     return static_cast<T*>(team.team_scratch(0).get_shmem(static_cast<std::ptrdiff_t>(elements * sizeof(T))));
+  }
+  /// f(place in the list, scratch) for the rows of a team.
+  template <class F>
+  KOKKOS_INLINE_FUNCTION void each_row(const Member& team, const F& f) const {
+    char* const all = scratch<char>(team, std::int64_t{row_bytes} * per_team);
+    const std::int64_t first = std::int64_t{team.league_rank()} * per_team;
+    const int n = rows - first < per_team ? static_cast<int>(rows - first) : per_team;
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, n),
+                         [&](const int i) { f(first + i, all + std::int64_t{row_bytes} * i); });
+  }
+  /// look(entry of A, of the batch) by lane, then f(entry of the batch) one after the other, for a row of A.
+  template <class Look, class F>
+  KOKKOS_INLINE_FUNCTION void each_entry(const Member& team, std::int64_t own, const Look& look, const F& f) const {
+    const std::int64_t end = row_begin(A, own + 1);
+    for (std::int64_t e = row_begin(A, own); e < end; e += lanes) {
+      const int n = end - e < lanes ? static_cast<int>(end - e) : lanes;
+      Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, n), [&](const int t) { look(e + t, t); });
+      for (int t = 0; t < n; ++t) f(t);
+    }
   }
 };
 
@@ -46,34 +89,36 @@ struct SpgemmTeam {
 template <class Exec, class Csr>
 struct SpgemmTableRows : SpgemmTeam<Exec, Csr> {
   using Base = SpgemmTeam<Exec, Csr>;
-  using typename Base::Member, typename Base::Offset, typename Base::Ordinal;
+  using typename Base::Batch, typename Base::Member, typename Base::Offset, typename Base::Ordinal;
   static constexpr Ordinal none = static_cast<Ordinal>(-1);
-  const std::int32_t* row;
-  std::int64_t rows;
-  int slots, per_team;    ///< of a table; rows of a team
-  std::int32_t* count;    ///< not null: rows are counted
-  const Offset* row_map;  ///< else of C
+  int room;                    ///< slots of a table, at most
+  const std::int64_t* before;  ///< products of all rows before each
+  std::int32_t* count;         ///< not null: rows are counted
+  const Offset* row_map;       ///< else of C
   Ordinal* columns;
 
   explicit SpgemmTableRows(const Base& base) : Base(base) {}
-  static std::size_t bytes(int slots) { return static_cast<std::size_t>(slots) * sizeof(Ordinal); }
+  static std::size_t bytes(int slots, int lanes) {
+    return Batch::bytes(lanes) + static_cast<std::size_t>(slots) * sizeof(Ordinal);
+  }
 
   KOKKOS_INLINE_FUNCTION void operator()(const Member& team) const {
-    Ordinal* const tables = Base::template scratch<Ordinal>(team, std::int64_t{slots} * per_team);
-    const std::int64_t first = std::int64_t{team.league_rank()} * per_team;
-    const int n = rows - first < per_team ? static_cast<int>(rows - first) : per_team;
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, n), [&](const int i) {
-      Ordinal* const table = tables + std::int64_t{slots} * i;
-      const auto own = static_cast<std::int64_t>(row[first + i]);
-      collect(team, table, own);
+    this->each_row(team, [&](const std::int64_t i, char* const scratch) {
+      const Batch batch(scratch, this->lanes);
+      auto* const table = reinterpret_cast<Ordinal*>(batch.count + Batch::room(this->lanes));
+      const auto own = static_cast<std::int64_t>(this->row[i]);
       if (count != nullptr) {
+        const int slots = slots_for(before[own + 1] - before[own]);
+        collect(team, batch, table, slots, own);
         int used = 0;
         Kokkos::parallel_reduce(
             Kokkos::ThreadVectorRange(team, slots), [&](const int s, int& sum) { sum += table[s] != none; }, used);
         Kokkos::single(Kokkos::PerThread(team), [&]() { count[own] = used; });
       } else {
-        sort(team, table);
         const auto to = static_cast<std::int64_t>(row_map[own]), end = static_cast<std::int64_t>(row_map[own + 1]);
+        const int slots = slots_for(end - to);
+        collect(team, batch, table, slots, own);
+        sort(team, table, slots);
         Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, static_cast<int>(end - to)),
                              [&](const int s) { columns[to + s] = table[s]; });
       }
@@ -81,17 +126,30 @@ struct SpgemmTableRows : SpgemmTeam<Exec, Csr> {
   }
 
  private:
-  KOKKOS_INLINE_FUNCTION void collect(const Member& team, Ordinal* table, std::int64_t own) const {
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, slots), [&](const int s) { table[s] = none; });
-    const std::int64_t end = row_begin(this->A, own + 1);
-    for (std::int64_t e = row_begin(this->A, own); e < end; ++e) {
-      const auto k = static_cast<std::int64_t>(this->A.entries()(e));
-      const std::int64_t from = row_begin(this->B, k);
-      Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, static_cast<int>(row_begin(this->B, k + 1) - from)),
-                           [&](const int t) { insert(table, this->B.entries()(from + t)); });
-    }
+  /// A power of two, a quarter of them free.
+  KOKKOS_INLINE_FUNCTION int slots_for(std::int64_t entries) const {
+    int slots = 8;
+    while (slots < room && slots / 4 * 3 < entries) slots *= 2;
+    return slots;
   }
-  KOKKOS_INLINE_FUNCTION void insert(Ordinal* table, Ordinal column) const {
+  KOKKOS_INLINE_FUNCTION void collect(const Member& team, const Batch& batch, Ordinal* table, int slots,
+                                      std::int64_t own) const {
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, slots), [&](const int s) { table[s] = none; });
+    this->each_entry(
+        team, own,
+        [&](const std::int64_t e, const int t) {
+          const auto k = static_cast<std::int64_t>(this->A.entries()(e));
+          const std::int64_t from = row_begin(this->B, k);
+          batch.begin[t] = static_cast<Offset>(from);
+          batch.count[t] = static_cast<std::int32_t>(row_begin(this->B, k + 1) - from);
+        },
+        [&](const int t) {
+          const auto* const columns_of_b = this->B.entries().data() + batch.begin[t];
+          Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, batch.count[t]),
+                               [&](const int i) { insert(table, slots, columns_of_b[i]); });
+        });
+  }
+  KOKKOS_INLINE_FUNCTION void insert(Ordinal* table, int slots, Ordinal column) const {
     const std::uint32_t last = static_cast<std::uint32_t>(slots) - 1;
     // Neighbouring columns in neighbouring slots, and columns that are a power of two apart not in one.
     const auto key = static_cast<std::uint32_t>(column);
@@ -102,12 +160,12 @@ struct SpgemmTableRows : SpgemmTeam<Exec, Csr> {
     }
   }
   /// A bitonic network; free slots come last.
-  KOKKOS_INLINE_FUNCTION void sort(const Member& team, Ordinal* table) const {
+  KOKKOS_INLINE_FUNCTION void sort(const Member& team, Ordinal* table, int slots) const {
     using Key = std::make_unsigned_t<Ordinal>;
     for (int size = 2; size <= slots; size *= 2) {
       for (int distance = size / 2; distance > 0; distance /= 2) {
         Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, slots / 2), [&](const int pair) {
-          const int i = pair / distance * 2 * distance + pair % distance, j = i + distance;
+          const int i = 2 * pair - (pair & (distance - 1)), j = i + distance;
           const Ordinal a = table[i], b = table[j];
           if ((static_cast<Key>(a) > static_cast<Key>(b)) == ((i & size) == 0)) {
             table[i] = b;
@@ -125,8 +183,8 @@ template <class Exec, class Csr>
 struct SpgemmWindowRows : SpgemmTeam<Exec, Csr> {
   using Base = SpgemmTeam<Exec, Csr>;
   using typename Base::Member, typename Base::Offset, typename Base::Ordinal;
-  static constexpr int words = 6144;  ///< of a window
-  const std::int32_t* row;
+  static constexpr int words = 6144;                           ///< of a window
+  static constexpr std::size_t sums_bytes = 64 * sizeof(int);  ///< a sum per thread of a team
   std::int64_t cols;
   bool sorted;          ///< columns of B's rows ascend
   std::int32_t* count;  ///< as SpgemmTableRows
@@ -137,30 +195,30 @@ struct SpgemmWindowRows : SpgemmTeam<Exec, Csr> {
 
   KOKKOS_INLINE_FUNCTION void operator()(const Member& team) const {
     std::uint32_t* const bits = Base::template scratch<std::uint32_t>(team, words);
-    const auto own = static_cast<std::int64_t>(row[team.league_rank()]);
+    int* const of_thread = Base::template scratch<int>(team, team.team_size());
+    const auto own = static_cast<std::int64_t>(this->row[team.league_rank()]);
     std::int64_t found = 0, low = 0, end_column = cols;
     if (sorted) range(team, own, low, end_column);
     for (std::int64_t first = low; first < end_column; first += 32 * words) {
-      mark(team, bits, own, first);
-      const int each = (words + team.team_size() - 1) / team.team_size(), begin = each * team.team_rank();
-      const int end = begin + each < words ? begin + each : words;
+      const std::int64_t left = (end_column - first + 31) / 32;
+      const int n = left < words ? static_cast<int>(left) : words;
+      mark(team, bits, n, own, first);
+      const int each = (n + team.team_size() - 1) / team.team_size(), begin = each * team.team_rank();
+      const int mine = n - begin < each ? (n > begin ? n - begin : 0) : each;
       int used = 0;
       Kokkos::parallel_reduce(
-          Kokkos::ThreadVectorRange(team, end > begin ? end - begin : 0),
-          [&](const int w, int& sum) { sum += spgemm_bits(bits[begin + w]); }, used);
-      int all = used;
-      const int before = team.team_scan(used);
-      team.team_reduce(Kokkos::Sum<int>(all));
+          Kokkos::ThreadVectorRange(team, mine), [&](const int w, int& sum) { sum += spgemm_bits(bits[begin + w]); },
+          used);
+      Kokkos::single(Kokkos::PerThread(team), [&]() { of_thread[team.team_rank()] = used; });
+      team.team_barrier();
+      int before = 0, all = 0;
+      for (int t = 0; t < team.team_size(); ++t) {
+        if (t < team.team_rank()) before += of_thread[t];
+        all += of_thread[t];
+      }
       if (count == nullptr) {
-        Ordinal* const to = columns + static_cast<std::int64_t>(row_map[own]) + found + before;
-        Kokkos::parallel_scan(Kokkos::ThreadVectorRange(team, end > begin ? end - begin : 0), [&](const int w, int& sum,
-                                                                                                  const bool final) {
-          std::uint32_t left = bits[begin + w];
-          for (int n = sum; final && left != 0; ++n, left &= left - 1) {
-            to[n] = static_cast<Ordinal>(first + 32 * (begin + w) + spgemm_bits((left & (0u - left)) - 1));
-          }
-          sum += spgemm_bits(bits[begin + w]);
-        });
+        write(team, bits + begin, mine, first + 32 * begin,
+              columns + static_cast<std::int64_t>(row_map[own]) + found + before);
       }
       found += all;
       team.team_barrier();  // before the window is cleared
@@ -171,6 +229,17 @@ struct SpgemmWindowRows : SpgemmTeam<Exec, Csr> {
   }
 
  private:
+  /// The columns of n words from `first` on.
+  KOKKOS_INLINE_FUNCTION void write(const Member& team, const std::uint32_t* bits, int n, std::int64_t first,
+                                    Ordinal* to) const {
+    Kokkos::parallel_scan(Kokkos::ThreadVectorRange(team, n), [&](const int w, int& sum, const bool final) {
+      std::uint32_t left = bits[w];
+      for (int at = sum; final && left != 0; ++at, left &= left - 1) {
+        to[at] = static_cast<Ordinal>(first + 32 * w + spgemm_bits((left & (0u - left)) - 1));
+      }
+      sum += spgemm_bits(bits[w]);
+    });
+  }
   /// Columns of a row: from `low`, a multiple of 32, to before `end`.
   KOKKOS_INLINE_FUNCTION void range(const Member& team, std::int64_t own, std::int64_t& low, std::int64_t& end) const {
     const std::int64_t from = row_begin(this->A, own);
@@ -199,9 +268,9 @@ struct SpgemmWindowRows : SpgemmTeam<Exec, Csr> {
     low = least / 32 * 32;
     end = most + 1;
   }
-  KOKKOS_INLINE_FUNCTION void mark(const Member& team, std::uint32_t* bits, std::int64_t own,
+  KOKKOS_INLINE_FUNCTION void mark(const Member& team, std::uint32_t* bits, int n, std::int64_t own,
                                    std::int64_t first) const {
-    Kokkos::parallel_for(Kokkos::TeamVectorRange(team, int{words}), [&](const int w) { bits[w] = 0; });
+    Kokkos::parallel_for(Kokkos::TeamVectorRange(team, n), [&](const int w) { bits[w] = 0; });
     team.team_barrier();
     const std::int64_t from = row_begin(this->A, own);
     const auto entries = static_cast<int>(row_begin(this->A, own + 1) - from);
@@ -211,7 +280,7 @@ struct SpgemmWindowRows : SpgemmTeam<Exec, Csr> {
       Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, static_cast<int>(row_begin(this->B, k + 1) - b)),
                            [&](const int t) {
                              const std::int64_t at = static_cast<std::int64_t>(this->B.entries()(b + t)) - first;
-                             if (at < 0 || at >= 32 * words) return;
+                             if (at < 0 || at >= 32 * std::int64_t{n}) return;
                              Kokkos::atomic_or(bits + at / 32, std::uint32_t{1} << at % 32);
                            });
     });
@@ -219,62 +288,73 @@ struct SpgemmWindowRows : SpgemmTeam<Exec, Csr> {
   }
 };
 
-/// The numbers of rows or parts of rows whose columns are known: each thread has columns and sums of its part in
-/// scratch.
+/// The numbers of rows or parts of rows whose columns are known: each thread has the sums of its part in scratch, by
+/// column where the part's columns are near each other, else by place, which is searched for.
 template <class Exec, class Csr>
 struct SpgemmValueRows : SpgemmTeam<Exec, Csr> {
   using Base = SpgemmTeam<Exec, Csr>;
-  using typename Base::Member, typename Base::Offset, typename Base::Ordinal, typename Base::Scalar;
-  const std::int32_t* row;
+  using typename Base::Batch, typename Base::Member, typename Base::Offset, typename Base::Ordinal,
+      typename Base::Scalar;
   const SpgemmPart* part;  ///< null: whole rows
-  std::int64_t rows;       ///< or parts
-  int holds, per_team;     ///< entries of a part, at most
+  int holds;               ///< entries of a part, at most
   bool sorted;             ///< columns of B's rows ascend
   const Offset* row_map;
   const Ordinal* columns;
   Scalar* values;
 
   explicit SpgemmValueRows(const Base& base) : Base(base) {}
-  static std::size_t bytes(int holds) { return static_cast<std::size_t>(holds) * (sizeof(Ordinal) + sizeof(Scalar)); }
+  static std::size_t bytes(int holds, int lanes) {
+    return Batch::bytes(lanes) + static_cast<std::size_t>(holds) * (sizeof(Ordinal) + sizeof(Scalar));
+  }
 
   KOKKOS_INLINE_FUNCTION void operator()(const Member& team) const {
-    Scalar* const all_sums = Base::template scratch<Scalar>(team, std::int64_t{holds} * per_team);
-    Ordinal* const all_columns = Base::template scratch<Ordinal>(team, std::int64_t{holds} * per_team);
-    const std::int64_t first = std::int64_t{team.league_rank()} * per_team;
-    const int n = rows - first < per_team ? static_cast<int>(rows - first) : per_team;
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, n), [&](const int i) {
-      const SpgemmPart own = part != nullptr ? part[first + i] : SpgemmPart{row[first + i], 0};
+    this->each_row(team, [&](const std::int64_t i, char* const scratch) {
+      const SpgemmPart own = part != nullptr ? part[i] : SpgemmPart{this->row[i], 0};
       const std::int64_t to = static_cast<std::int64_t>(row_map[own.row]) + std::int64_t{own.part} * holds;
       const std::int64_t left = static_cast<std::int64_t>(row_map[own.row + 1]) - to;
-      run(team, own.row, to, left < holds ? static_cast<int>(left) : holds, all_columns + std::int64_t{holds} * i,
-          all_sums + std::int64_t{holds} * i);
+      auto* const sum = reinterpret_cast<Scalar*>(scratch);
+      run(team, own.row, to, left < holds ? static_cast<int>(left) : holds, sum,
+          Batch(scratch + static_cast<std::size_t>(holds) * (sizeof(Ordinal) + sizeof(Scalar)), this->lanes));
     });
   }
 
  private:
-  KOKKOS_INLINE_FUNCTION void run(const Member& team, std::int64_t own, std::int64_t to, int n, Ordinal* column,
-                                  Scalar* sum) const {
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, n), [&](const int s) {
-      column[s] = columns[to + s];
+  KOKKOS_INLINE_FUNCTION void run(const Member& team, std::int64_t own, std::int64_t to, int n, Scalar* sum,
+                                  const Batch& batch) const {
+    auto* const column = reinterpret_cast<Ordinal*>(sum + holds);
+    const Ordinal low = columns[to], high = columns[to + n - 1];
+    const std::int64_t width = static_cast<std::int64_t>(high) - low + 1;
+    const bool by_column =
+        width <= holds + holds * static_cast<int>(sizeof(Ordinal)) / static_cast<int>(sizeof(Scalar));
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, by_column ? static_cast<int>(width) : n), [&](const int s) {
       sum[s] = 0;
+      if (!by_column) column[s] = columns[to + s];
     });
-    const Ordinal low = column[0], high = column[n - 1];
-    const std::int64_t end = row_begin(this->A, own + 1);
-    for (std::int64_t e = row_begin(this->A, own); e < end; ++e) {
-      const auto k = static_cast<std::int64_t>(this->A.entries()(e));
-      const Scalar a = this->A.values()(e);
-      std::int64_t b = row_begin(this->B, k), last = row_begin(this->B, k + 1);
-      if (part != nullptr && sorted) {
-        b = first_from(b, last, low);
-        last = first_above(b, last, high);
-      }
-      Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, static_cast<int>(last - b)), [&](const int t) {
-        const Ordinal c = this->B.entries()(b + t);
-        if (c < low || c > high) return;
-        sum[place_of(column, n, c)] += a * this->B.values()(b + t);
-      });
-    }
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, n), [&](const int s) { values[to + s] = sum[s]; });
+    this->each_entry(
+        team, own,
+        [&](const std::int64_t e, const int t) {
+          const auto k = static_cast<std::int64_t>(this->A.entries()(e));
+          std::int64_t b = row_begin(this->B, k), last = row_begin(this->B, k + 1);
+          if (part != nullptr && sorted) {
+            b = first_from(b, last, low);
+            last = first_above(b, last, high);
+          }
+          batch.a[t] = this->A.values()(e);
+          batch.begin[t] = static_cast<Offset>(b);
+          batch.count[t] = static_cast<std::int32_t>(last - b);
+        },
+        [&](const int t) {
+          const Scalar a = batch.a[t];
+          const auto b = static_cast<std::int64_t>(batch.begin[t]);
+          Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, batch.count[t]), [&](const int i) {
+            const Ordinal c = this->B.entries()(b + i);
+            if (c < low || c > high) return;
+            sum[by_column ? static_cast<int>(c - low) : place_of(column, n, c)] += a * this->B.values()(b + i);
+          });
+        });
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, n), [&](const int s) {
+      values[to + s] = sum[by_column ? static_cast<int>(columns[to + s] - low) : s];
+    });
   }
   /// In [first, last) of B: where columns not below, or above one begin.
   KOKKOS_INLINE_FUNCTION std::int64_t first_from(std::int64_t first, std::int64_t last, Ordinal column) const {

@@ -53,7 +53,7 @@ TEST_F(DeviceSpgemmPlans, Repeatable) {
 }
 
 TEST_F(DeviceSpgemmPlans, MethodsOfHostsAreRefused) {
-  const DeviceMatrix<DeviceExec, double, int> a(make_matrix<double, int>("stencil2d5:nx=5:ny=4", Data::Real, 1));
+  const DeviceMatrix<DeviceExec, double, int> a(make_matrix<double, int>("stencil2d:nx=5:ny=4", Data::Real, 1));
   SpgemmOptions options;
   options.algorithm = SpgemmAlgorithm::Spa;
   EXPECT_THROW(spgemm(DeviceExec(), a.view(), a.view(), options), NotSupported);
