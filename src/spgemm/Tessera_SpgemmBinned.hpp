@@ -10,7 +10,7 @@
 #include "spgemm/Tessera_SpgemmTeams.hpp"
 
 /// \file
-/// SpgemmAlgorithm::Binned: rows by size, on any execution space. Rows of up to 384 entries find their columns in
+/// SpgemmAlgorithm::Binned: rows by size, on any execution space. Rows of up to 96 (384) entries find their columns in
 /// tables in the scratch of a team and sort them there; longer ones take windows of 196,608 columns. Nothing of global
 /// memory but lists of rows is needed. [Tables per size of row: Nagasaka et al., ICPP'17; Parger et al., "spECK",
 /// PPoPP'20]
@@ -33,22 +33,25 @@ class SpgemmBinned {
   };
 
   SpgemmBinned() = default;
+  static constexpr int words_per_row = SpgemmBins<Exec>::lists;
   /// @param unique  no row of B has a column twice  @param sorted  columns of B's rows ascend
-  SpgemmBinned(const Csr& B, bool unique, bool sorted) : sorted_(sorted) {
+  /// @param scratch  words_per_row per row of C, as long as this lives
+  SpgemmBinned(const Csr& B, bool unique, bool sorted, std::int32_t* scratch) : bins_(scratch), sorted_(sorted) {
     const std::int64_t rows = std::max<std::int64_t>(1, static_cast<std::int64_t>(B.rows()));
     const std::int64_t mean = static_cast<std::int64_t>(B.nnz()) / rows;
     while (unique && !Compat::is_host_v<Exec> && lanes_ < 32 && lanes_ < mean) lanes_ *= 2;
     if (unique && !Compat::is_host_v<Exec>) lanes_ = std::max(lanes_, 4);
   }
 
-  /// Entries of each row of C. @param before  products of all rows before each
-  void count(const Exec& space, const Csr& A, const Csr& B, const std::int64_t* before, std::int32_t* counts) {
+  /// Entries of each row of C; returns those of all. @param before  products of all rows before each
+  std::int64_t count(const Exec& space, const Csr& A, const Csr& B, const std::int64_t* before, std::int32_t* counts) {
     const auto rows = static_cast<std::int64_t>(A.rows());
     Kokkos::parallel_for("Tessera::spgemm symbolic",
                          Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, rows), Clear{counts});
     bins_.sort(space, rows, {before, nullptr, static_cast<std::int64_t>(B.cols())}, false);
     columns(space, A, B, before, counts, nullptr, nullptr);
     bins_.sort(space, rows, {nullptr, counts, static_cast<std::int64_t>(B.cols())}, true);
+    return bins_.entries();
   }
   /// Columns of C in order. After count().
   void fill(const Exec& space, const Csr& A, const Csr& B, const Offset* row_map, Ordinal* entries) {
@@ -87,32 +90,40 @@ class SpgemmBinned {
   void columns(const Exec& space, const Csr& A, const Csr& B, const std::int64_t* before, std::int32_t* counts,
                const Offset* row_map, Ordinal* entries) const {
     using Tables = SpgemmTableRows<Exec, Csr>;
-    using Windows = SpgemmWindowRows<Exec, Csr>;
     Tables run(base(A, B));
     run.before = before;
     run.count = counts;
     run.row_map = row_map;
     run.columns = entries;
-    for (int bin = 0; bin < SpgemmTables::count; ++bin) {
+    const int tables = static_cast<std::int64_t>(B.cols()) <= few_windows * 32 * SpgemmWindowRows<Exec, Csr>::most_words
+                           ? SpgemmTables::count - 1
+                           : SpgemmTables::count;
+    for (int bin = 0; bin < tables; ++bin) {
       run.row = bins_.list(bin);
       run.rows = bins_.count(bin);
       run.room = SpgemmTables::slots(bin);
       run.lanes = lanes_of(bin);
       launch("Tessera::spgemm columns", space, Tables::bytes(run.room, run.lanes), run);
     }
-    if (bins_.count(Bins::large) == 0) return;
-    Windows windows(base(A, B));
-    windows.row = bins_.list(Bins::large);
+    SpgemmWindowRows<Exec, Csr> windows(base(A, B));
     windows.cols = static_cast<std::int64_t>(B.cols());
+    windows.words = static_cast<int>(std::min<std::int64_t>(windows.most_words, (windows.cols + 31) / 32));
     windows.sorted = sorted_;
     windows.count = counts;
     windows.row_map = row_map;
     windows.columns = entries;
+    for (int bin = tables; bin <= Bins::large; ++bin) {
+      windows.row = bins_.list(bin);
+      launch_windows(space, bins_.count(bin), bin == Bins::large ? 8 : 4, windows);
+    }
+  }
+  void launch_windows(const Exec& space, std::int64_t rows, int threads,
+                      const SpgemmWindowRows<Exec, Csr>& windows) const {
+    if (rows == 0) return;
     constexpr int lanes = Compat::is_host_v<Exec> ? 1 : 32;
-    Kokkos::TeamPolicy<Exec> policy(space, static_cast<int>(bins_.count(Bins::large)), Compat::team_size<Exec>(8),
-                                    lanes);
-    policy.set_scratch_size(
-        0, Kokkos::PerTeam(static_cast<int>(Windows::words * sizeof(std::uint32_t) + Windows::sums_bytes + slack)));
+    Kokkos::TeamPolicy<Exec> policy(space, static_cast<int>(rows), Compat::team_size<Exec>(threads), lanes);
+    const std::size_t bytes = static_cast<std::size_t>(windows.words) * sizeof(std::uint32_t) + windows.sums_bytes;
+    policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(bytes + slack)));
     Kokkos::parallel_for("Tessera::spgemm windows", policy, windows);
   }
 
@@ -133,6 +144,9 @@ class SpgemmBinned {
     Kokkos::parallel_for(label, policy, run);
   }
 
+  /// Rows of 97 to 384 entries are sorted in tables where the columns of B fill more windows than this: on an H200
+  /// sorting takes 30 to 130 ns per row, a window about 10, and stencils of a million columns are slower with windows.
+  static constexpr int few_windows = 4;
   static constexpr std::size_t slack = 64;  ///< arrays in scratch are aligned
   SpgemmBins<Exec> bins_;
   int lanes_ = 1;  ///< of a thread: with several, each row of B has a column once

@@ -57,9 +57,9 @@ class SpgemmBins {
     return (entries + part_entries - 1) / part_entries;
   }
 
-  /// Rows of each list, and parts.
+  /// Rows of each list, parts, entries of all rows.
   struct Totals {
-    std::int64_t rows[lists], parts;
+    std::int64_t rows[lists], parts, entries;
   };
   // Functors; public for nvcc.
   /// Each list has room for all rows, so that one pass fills them all.
@@ -73,6 +73,7 @@ class SpgemmBins {
     KOKKOS_INLINE_FUNCTION static void add(To& a, const From& b) {
       for (int i = 0; i < lists; ++i) a.rows[i] = a.rows[i] + b.rows[i];
       a.parts = a.parts + b.parts;
+      a.entries = a.entries + b.entries;
     }
     KOKKOS_INLINE_FUNCTION void join(Totals& a, const Totals& b) const { add(a, b); }
     KOKKOS_INLINE_FUNCTION void join(volatile Totals& a, const volatile Totals& b) const { add(a, b); }
@@ -86,6 +87,7 @@ class SpgemmBins {
         ++sum.rows[i];
       }
       if (bin == large) sum.parts += parts_of(n);
+      sum.entries += n;
     }
   };
   struct ListParts {
@@ -100,30 +102,33 @@ class SpgemmBins {
     }
   };
 
+  SpgemmBins() = default;
+  /// @param row  room for `lists` numbers per row
+  explicit SpgemmBins(std::int32_t* row) : row_(row) {}
+
   /// Rows without entries are in no list. @param parts  rows that no table holds are divided
   void sort(const Exec& space, std::int64_t rows, const Sizes& sizes, bool parts) {
     const std::string label("Tessera::spgemm bins");
-    const auto room = static_cast<std::size_t>(rows) * lists;
-    if (row_.extent(0) != room) row_ = Compat::allocate<View<std::int32_t>>(space, label, room);
     rows_ = rows;
     totals_ = Totals{};
     if (rows == 0) return;
     Kokkos::parallel_scan(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, rows),
-                          Lists{sizes, rows, row_.data()}, totals_);
+                          Lists{sizes, rows, row_}, totals_);
     if (!parts || totals_.parts == 0) return;
     part_ = Compat::allocate<View<SpgemmPart>>(space, label, static_cast<std::size_t>(totals_.parts));
     Kokkos::parallel_scan(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, count(large)),
                           ListParts{sizes, list(large), part_.data()});
   }
 
-  const std::int32_t* list(int which) const { return row_.data() + rows_ * which; }
+  const std::int32_t* list(int which) const { return row_ + rows_ * which; }
   std::int64_t count(int which) const { return totals_.rows[which]; }
   const SpgemmPart* parts() const { return part_.data(); }
+  std::int64_t entries() const { return totals_.entries; }
   std::int64_t count_of_parts() const { return totals_.parts; }
-  std::size_t bytes() const { return 4 * row_.extent(0) + sizeof(SpgemmPart) * part_.extent(0); }
+  std::size_t bytes() const { return sizeof(SpgemmPart) * part_.extent(0); }
 
  private:
-  View<std::int32_t> row_;
+  std::int32_t* row_ = nullptr;
   View<SpgemmPart> part_;
   std::int64_t rows_ = 0;
   Totals totals_ = {};

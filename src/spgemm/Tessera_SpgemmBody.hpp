@@ -12,7 +12,9 @@
 
 #include "Tessera_Device.hpp"
 #include "Tessera_Statistics.hpp"
+#include "core/Tessera_Arena.hpp"
 #include "core/Tessera_HugePages.hpp"
+#include "core/Tessera_KernelTables.hpp"
 #include "core/Tessera_Plan.hpp"
 #include "spgemm/Tessera_SpgemmBinned.hpp"
 #include "spgemm/Tessera_SpgemmHash.hpp"
@@ -95,6 +97,17 @@ struct SpgemmRowStarts : SpgemmLook<Csr> {
     words -= column / 64 != before / 64;
   }
 };
+/// Both at once, for devices.
+template <class Csr>
+struct SpgemmOrderOfRows {
+  SpgemmOrder<Csr> order;
+  SpgemmRowStarts<Csr> starts;
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t at, std::int64_t& descents, std::int64_t& copies,
+                                         std::int64_t& words) const {
+    if (at < order.nnz) order(at, descents, copies, words);
+    if (at < static_cast<std::int64_t>(starts.B.rows())) starts(at, descents, copies, words);
+  }
+};
 /// Where each row's words begin, over the rows of B and one more; in the last pass also the words.
 template <class Csr>
 struct SpgemmMakeWords : SpgemmLook<Csr> {
@@ -137,6 +150,17 @@ struct SpgemmOffsets {
     if (row < rows) sum += count[row];
   }
 };
+
+/// The backend whose pool of memory this space uses, or null: a View of Kokkos costs a device two waits.
+template <class Exec>
+const KernelTable* spgemm_pool() {
+  if constexpr (Compat::is_host_v<Exec>) return nullptr;
+  try {
+    return &kernel_table(Compat::is_cuda_v<Exec> ? Backend::Cuda : Backend::Hip);
+  } catch (const Error&) {
+    return nullptr;  // not compiled, or not for this device
+  }
+}
 
 /// The work of SpgemmPlan, for the matrix types that plans are compiled for.
 template <class Csr>
@@ -185,7 +209,10 @@ class SpgemmBody {
   Csr A_, B_;
   template <class T>
   using View = Kokkos::View<T*, Kokkos::LayoutLeft, typename Csr::memory_space>;
-  View<std::int64_t> before_, first_word_;
+  std::shared_ptr<void> storage_;  ///< of what is per row
+  typename Arena<typename Csr::memory_space>::template View<std::int64_t> before_;
+  typename Arena<typename Csr::memory_space>::template View<std::int32_t> count_;
+  View<std::int64_t> first_word_;
   View<std::uint32_t> word_;
   View<std::uint64_t> word_bits_;
   std::int64_t words_ = 0;  ///< of B
@@ -231,8 +258,17 @@ void SpgemmBody<Csr>::look(const Exec& space) {
   const auto range = [&](std::int64_t n) {
     return Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, n);
   };
-  before_ =
-      Compat::allocate<View<std::int64_t>>(space, "Tessera::spgemm products", static_cast<std::size_t>(rows()) + 1);
+  const auto n_rows = static_cast<std::size_t>(rows());
+  const bool binned = algorithm_ == SpgemmAlgorithm::Binned;
+  std::int32_t* lists = nullptr;
+  storage_ = Arena<typename Csr::memory_space>::make(
+      space, spgemm_pool<Exec>(), "Tessera::spgemm rows", Lifetime::Plan,
+      [&](Arena<typename Csr::memory_space>& arena) {
+        before_ = arena.template take<std::int64_t>(n_rows + 1);
+        if (!binned) return;
+        count_ = arena.template take<std::int32_t>(n_rows);
+        lists = arena.template take<std::int32_t>(n_rows * SpgemmBinned<Csr>::words_per_row).data();
+      });
   const SpgemmLook<Csr> base{CsrArrays<Csr>(A_), CsrArrays<Csr>(B_), before_.data()};
   sizes_.cols = static_cast<std::int64_t>(B_.cols());
   Kokkos::parallel_reduce("Tessera::spgemm products", range(rows()), SpgemmProducts<Csr>(base),
@@ -243,17 +279,22 @@ void SpgemmBody<Csr>::look(const Exec& space) {
   std::int64_t descents = 0, copies = 0, starts[3] = {};
   const auto n = static_cast<std::int64_t>(B_.nnz());
   const SpgemmOrder<Csr> order(base, n);
-  Kokkos::parallel_reduce("Tessera::spgemm order", range((n + order.piece - 1) / order.piece), order, descents, copies,
-                          words_);
-  Kokkos::parallel_reduce("Tessera::spgemm row starts", range(static_cast<std::int64_t>(B_.rows())),
-                          SpgemmRowStarts<Csr>(base), starts[0], starts[1], starts[2]);
+  if constexpr (Compat::is_host_v<Exec>) {
+    Kokkos::parallel_reduce("Tessera::spgemm order", range((n + order.piece - 1) / order.piece), order, descents,
+                            copies, words_);
+    Kokkos::parallel_reduce("Tessera::spgemm row starts", range(static_cast<std::int64_t>(B_.rows())),
+                            SpgemmRowStarts<Csr>(base), starts[0], starts[1], starts[2]);
+  } else {
+    Kokkos::parallel_reduce("Tessera::spgemm order", range(std::max<std::int64_t>(n, B_.rows())),
+                            SpgemmOrderOfRows<Csr>{order, SpgemmRowStarts<Csr>(base)}, descents, copies, words_);
+  }
   Compat::fence(space, "Tessera::spgemm");
   // Of no rows the most is no number.
   sizes_.products = std::max<std::int64_t>(sizes_.products, 0);
   sizes_.entries = std::max<std::int64_t>(sizes_.entries, 0);
   words_ += starts[2];
   sorted_ = descents + starts[0] == 0;
-  binned_ = SpgemmBinned<Csr>(B_, sorted_ && copies + starts[1] == 0, sorted_);
+  if (binned) binned_ = SpgemmBinned<Csr>(B_, sorted_ && copies + starts[1] == 0, sorted_, lists);
 }
 
 template <class Csr>
@@ -336,26 +377,27 @@ void SpgemmBody<Csr>::run(const char* label, const Exec& space, const Row& row) 
 template <class Csr>
 std::int64_t SpgemmBody<Csr>::symbolic(const Exec& space, Offset* row_map) {
   const Compat::ScopedRegion region("Tessera::spgemm symbolic");
-  const auto count =
-      Compat::allocate<View<std::int32_t>>(space, "Tessera::spgemm entries", static_cast<std::size_t>(rows()));
-  if (algorithm_ == SpgemmAlgorithm::Binned) {
-    binned_.count(space, A_, B_, before_.data(), count.data());
-  } else if constexpr (Compat::is_host_v<Exec>) {
-    run("Tessera::spgemm symbolic", space, SpgemmCountRow<Csr>{count.data()});
-  }
   const auto range = [&](std::int64_t n) {
     return Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, n);
   };
+  View<std::int32_t> owner;  // of the counts
+  const std::int32_t* count = count_.data();
   std::int64_t sum = 0;
-  Kokkos::parallel_reduce("Tessera::spgemm entries", range(rows()), SpgemmSumCounts{count.data()}, sum);
+  if (algorithm_ == SpgemmAlgorithm::Binned) {
+    sum = binned_.count(space, A_, B_, before_.data(), count_.data());
+  } else if constexpr (Compat::is_host_v<Exec>) {
+    owner = Compat::allocate<View<std::int32_t>>(space, "Tessera::spgemm entries", static_cast<std::size_t>(rows()));
+    count = owner.data();
+    run("Tessera::spgemm symbolic", space, SpgemmCountRow<Csr>{owner.data()});
+    Kokkos::parallel_reduce("Tessera::spgemm entries", range(rows()), SpgemmSumCounts{count}, sum);
+  }
   require<NotSupported>(
       static_cast<std::uint64_t>(sum) <= static_cast<std::uint64_t>(std::numeric_limits<Offset>::max()), [&] {
         return "spgemm: C has " + std::to_string(sum) +
                " entries, more than offsets of this type count: use 64-bit offsets";
       });
   nnz_ = sum;
-  Kokkos::parallel_scan("Tessera::spgemm offsets", range(rows() + 1),
-                        SpgemmOffsets<Offset>{count.data(), rows(), row_map});
+  Kokkos::parallel_scan("Tessera::spgemm offsets", range(rows() + 1), SpgemmOffsets<Offset>{count, rows(), row_map});
   Compat::fence(space, "Tessera::spgemm: counts are released");
   return nnz_;
 }
@@ -402,7 +444,8 @@ Statistics SpgemmBody<Csr>::statistics() const {
   s.row_mean = s.rows > 0 ? static_cast<double>(s.nnz) / static_cast<double>(s.rows) : 0;
   s.csr_bytes = csr_bytes(A_) + csr_bytes(B_);
   s.format_bytes = s.csr_bytes + 8 * (before_.extent(0) + first_word_.extent(0) + word_bits_.extent(0)) +
-                   4 * word_.extent(0) + binned_.bytes();
+                   4 * count_.extent(0) * (1 + SpgemmBinned<Csr>::words_per_row) + 4 * word_.extent(0) +
+                   binned_.bytes();
   s.workspace_bytes = workspace_bytes();
   s.setup_seconds = setup_seconds_;
   s.launches = algorithm_ == SpgemmAlgorithm::Binned ? 2 * (SpgemmTables::count + 1) : 1;

@@ -183,9 +183,10 @@ template <class Exec, class Csr>
 struct SpgemmWindowRows : SpgemmTeam<Exec, Csr> {
   using Base = SpgemmTeam<Exec, Csr>;
   using typename Base::Member, typename Base::Offset, typename Base::Ordinal;
-  static constexpr int words = 6144;                           ///< of a window
+  static constexpr int most_words = 6144;                      ///< of a window
   static constexpr std::size_t sums_bytes = 64 * sizeof(int);  ///< a sum per thread of a team
   std::int64_t cols;
+  int words;            ///< of a window
   bool sorted;          ///< columns of B's rows ascend
   std::int32_t* count;  ///< as SpgemmTableRows
   const Offset* row_map;
@@ -199,7 +200,7 @@ struct SpgemmWindowRows : SpgemmTeam<Exec, Csr> {
     const auto own = static_cast<std::int64_t>(this->row[team.league_rank()]);
     std::int64_t found = 0, low = 0, end_column = cols;
     if (sorted) range(team, own, low, end_column);
-    for (std::int64_t first = low; first < end_column; first += 32 * words) {
+    for (std::int64_t first = low; first < end_column; first += 32 * std::int64_t{words}) {
       const std::int64_t left = (end_column - first + 31) / 32;
       const int n = left < words ? static_cast<int>(left) : words;
       mark(team, bits, n, own, first);
@@ -281,7 +282,9 @@ struct SpgemmWindowRows : SpgemmTeam<Exec, Csr> {
                            [&](const int t) {
                              const std::int64_t at = static_cast<std::int64_t>(this->B.entries()(b + t)) - first;
                              if (at < 0 || at >= 32 * std::int64_t{n}) return;
-                             Kokkos::atomic_or(bits + at / 32, std::uint32_t{1} << at % 32);
+                             // Neighbours share words: most bits are set by then, and lanes would queue for the word.
+                             const std::uint32_t bit = std::uint32_t{1} << at % 32;
+                             if ((bits[at / 32] & bit) == 0) Kokkos::atomic_or(bits + at / 32, bit);
                            });
     });
     team.team_barrier();
