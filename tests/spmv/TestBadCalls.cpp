@@ -40,6 +40,8 @@ const char* name_of(ErrorCode code) {
       return "StalePlan";
     case ErrorCode::WorkspaceTooSmall:
       return "WorkspaceTooSmall";
+    case ErrorCode::OutOfMemory:
+      return "OutOfMemory";
     case ErrorCode::DeviceError:
       return "DeviceError";
     case ErrorCode::FileError:
