@@ -26,8 +26,7 @@ namespace Tessera {
 ///
 /// or in one call: C = spgemm(space, A, B). FP64 and FP32, sums in the same precision; offsets of 32 and 64 bits.
 /// Columns of C ascend in every row, without copies; an entry whose products cancel stays. Those of A and B may be
-/// unsorted and may repeat. On hosts every algorithm; on other spaces Binned, which has to be asked for
-/// (SpgemmAlgorithm).
+/// unsorted and may repeat. On hosts every algorithm; on other spaces Binned (SpgemmAlgorithm).
 ///
 /// Deterministic: the products of an entry are added in the order of A's row and then of B's, so that the number of
 /// threads does not show; nor does the algorithm where the compiler does not fuse multiplications with additions. An
@@ -37,8 +36,8 @@ namespace Tessera {
 /// row)). Memory: 8 bytes per row of C, and 8 per row of B and 12 per word of 64 columns of it where Spa sums and B has
 /// two columns or more per word; scratch per thread: Spa n (s + 3/16) bytes with s of a number; Hash 2 (8 + s) bytes
 /// per product of the row with most (but not more than n of them), up to twice as much; Coo 8 + s per product of that
-/// row; Heap 32 bytes per entry of the longest row of A; Binned none, but 4 bytes per row and 8 per 2048 entries of
-/// large rows of C in lists. workspace_bytes() has the sum of the threads';
+/// row; Heap 32 bytes per entry of the longest row of A; Binned none, but 20 bytes per row and 8 per 1024
+/// entries of large rows of C in lists. workspace_bytes() has the sum of the threads';
 /// SpgemmOptions::max_workspace_bytes keeps it lower by fewer threads. Scratch is allocated by the first phase and
 /// kept.
 ///

@@ -111,7 +111,7 @@ class SpgemmProduct final : public Product {
     if (kokkos_kernels_has_spgemm(o_)) list.emplace_back("kokkos-kernels");
 #endif
 #if defined(TESSERA_HAVE_CUDA)
-    if (o_.A.offset_bits == 32) list.insert(list.end(), {"cusparse-alg1", "cusparse-alg2", "cusparse-alg3"});
+    if (has_cusparse()) list.insert(list.end(), {"cusparse-alg1", "cusparse-alg2", "cusparse-alg3"});
 #endif
     return list;
   }
@@ -120,8 +120,7 @@ class SpgemmProduct final : public Product {
     if (name == "kokkos-kernels" && kokkos_kernels_has_spgemm(o_)) return kokkos_kernels_spgemm(o_);
 #endif
 #if defined(TESSERA_HAVE_CUDA)
-    if (name.rfind("cusparse-alg", 0) == 0 && o_.A.offset_bits == 32)
-      return make_cusparse_spgemm(o_, name.back() - '0');
+    if (name.rfind("cusparse-alg", 0) == 0 && has_cusparse()) return make_cusparse_spgemm(o_, name.back() - '0');
 #endif
     throw NotSupported("baseline '" + name + "' is not in this build or does not know this precision");
   }
@@ -151,6 +150,7 @@ class SpgemmProduct final : public Product {
   }
 
  private:
+  bool has_cusparse() const { return Compat::is_cuda_v<Exec> && o_.A.offset_bits == 32; }
   System make(const SpgemmOptions& options) const {
     return precision_ == Precision::FP64 ? spgemm_plan_fp64(o_, options) : spgemm_plan_fp32(o_, options);
   }

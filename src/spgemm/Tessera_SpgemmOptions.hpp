@@ -12,9 +12,8 @@ namespace Tessera {
 
 /// How a row of C = A B is summed [the methods of IA-SpGEMM: Xie et al., PPoPP'19, section 2]. Spa: a dense array of
 /// C's columns. Hash: a table of the row's columns. Heap: a merge of the rows of B, which must be sorted. Coo: all
-/// products of the row, sorted by column. Auto takes Spa or Hash. Binned: rows by size, by teams with tables and
-/// windows of bits in their scratch, made for devices; the only one there, and to be asked for: it was compiled for
-/// CUDA and tested on hosts, and not yet run on a device.
+/// products of the row, sorted by column. Binned: rows by size, by teams with tables and windows of bits in their
+/// scratch; the only one on devices, and made for them. Auto takes Spa or Hash on hosts.
 enum class SpgemmAlgorithm { Auto, Spa, Hash, Heap, Coo, Binned };
 
 /// What a caller may choose of an SpgemmPlan.
