@@ -35,8 +35,9 @@ class SpgemmBinned {
   SpgemmBinned() = default;
   static constexpr int words_per_row = SpgemmBins<Exec>::lists;
   /// @param unique  no row of B has a column twice  @param sorted  columns of B's rows ascend
-  /// @param scratch  words_per_row per row of C, as long as this lives
-  SpgemmBinned(const Csr& B, bool unique, bool sorted, std::int32_t* scratch) : bins_(scratch), sorted_(sorted) {
+  /// @param scratch  words_per_row per row of C, as long as this lives  @param pool  see SpgemmBins::sort()
+  SpgemmBinned(const Csr& B, bool unique, bool sorted, std::int32_t* scratch, const KernelTable* pool)
+      : bins_(scratch), pool_(pool), sorted_(sorted) {
     const std::int64_t rows = std::max<std::int64_t>(1, static_cast<std::int64_t>(B.rows()));
     const std::int64_t mean = static_cast<std::int64_t>(B.nnz()) / rows;
     while (unique && !Compat::is_host_v<Exec> && lanes_ < 32 && lanes_ < mean) lanes_ *= 2;
@@ -48,9 +49,9 @@ class SpgemmBinned {
     const auto rows = static_cast<std::int64_t>(A.rows());
     Kokkos::parallel_for("Tessera::spgemm symbolic",
                          Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, rows), Clear{counts});
-    bins_.sort(space, rows, {before, nullptr, static_cast<std::int64_t>(B.cols())}, false);
+    bins_.sort(space, rows, {before, nullptr, static_cast<std::int64_t>(B.cols())}, false, pool_);
     columns(space, A, B, before, counts, nullptr, nullptr);
-    bins_.sort(space, rows, {nullptr, counts, static_cast<std::int64_t>(B.cols())}, true);
+    bins_.sort(space, rows, {nullptr, counts, static_cast<std::int64_t>(B.cols())}, true, pool_);
     return bins_.entries();
   }
   /// Columns of C in order. After count().
@@ -76,7 +77,7 @@ class SpgemmBinned {
       launch("Tessera::spgemm numbers", space, Rows::bytes(run.holds, run.lanes), run);
     }
   }
-  std::size_t bytes() const { return bins_.bytes(); }
+  std::size_t bytes() const { return bins_.parts_bytes(); }
   int lanes() const { return lanes_; }
 
  private:
@@ -145,10 +146,11 @@ class SpgemmBinned {
   }
 
   /// Rows of 97 to 384 entries are sorted in tables where the columns of B fill more windows than this: on an H200
-  /// sorting takes 30 to 130 ns per row, a window about 10, and stencils of a million columns are slower with windows.
+  /// sorting took 30 to 130 ns per row, a window about 10, and stencils of a million columns are slower with windows.
   static constexpr int few_windows = 4;
   static constexpr std::size_t slack = 64;  ///< arrays in scratch are aligned
   SpgemmBins<Exec> bins_;
+  const KernelTable* pool_ = nullptr;
   int lanes_ = 1;  ///< of a thread: with several, each row of B has a column once
   bool sorted_ = true;
 };

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "Tessera_Compat.hpp"
+#include "core/Tessera_Arena.hpp"
 
 /// \file
 /// Rows of C by size, so that rows that are worked on side by side need scratch of one size.
@@ -37,8 +37,6 @@ struct SpgemmPart {
 template <class Exec>
 class SpgemmBins {
  public:
-  template <class T>
-  using View = Kokkos::View<T*, Kokkos::LayoutLeft, typename Exec::memory_space>;
   static constexpr int large = SpgemmTables::count, lists = large + 1;
   static constexpr std::int64_t part_entries = 1024;
 
@@ -107,7 +105,8 @@ class SpgemmBins {
   explicit SpgemmBins(std::int32_t* row) : row_(row) {}
 
   /// Rows without entries are in no list. @param parts  rows that no table holds are divided
-  void sort(const Exec& space, std::int64_t rows, const Sizes& sizes, bool parts) {
+  /// @param pool  where lists of parts are allocated
+  void sort(const Exec& space, std::int64_t rows, const Sizes& sizes, bool parts, const KernelTable* pool) {
     const std::string label("Tessera::spgemm bins");
     rows_ = rows;
     totals_ = Totals{};
@@ -115,21 +114,22 @@ class SpgemmBins {
     Kokkos::parallel_scan(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, rows),
                           Lists{sizes, rows, row_}, totals_);
     if (!parts || totals_.parts == 0) return;
-    part_ = Compat::allocate<View<SpgemmPart>>(space, label, static_cast<std::size_t>(totals_.parts));
+    part_ = Impl::allocate<typename Exec::memory_space>(space, pool, "Tessera::spgemm parts", parts_bytes(),
+                                                        Lifetime::Plan);
     Kokkos::parallel_scan(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, count(large)),
-                          ListParts{sizes, list(large), part_.data()});
+                          ListParts{sizes, list(large), static_cast<SpgemmPart*>(part_.get())});
   }
 
   const std::int32_t* list(int which) const { return row_ + rows_ * which; }
   std::int64_t count(int which) const { return totals_.rows[which]; }
-  const SpgemmPart* parts() const { return part_.data(); }
+  const SpgemmPart* parts() const { return static_cast<const SpgemmPart*>(part_.get()); }
   std::int64_t entries() const { return totals_.entries; }
   std::int64_t count_of_parts() const { return totals_.parts; }
-  std::size_t bytes() const { return sizeof(SpgemmPart) * part_.extent(0); }
+  std::size_t parts_bytes() const { return sizeof(SpgemmPart) * static_cast<std::size_t>(totals_.parts); }
 
  private:
   std::int32_t* row_ = nullptr;
-  View<SpgemmPart> part_;
+  std::shared_ptr<void> part_;
   std::int64_t rows_ = 0;
   Totals totals_ = {};
 };

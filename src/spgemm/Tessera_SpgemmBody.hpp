@@ -261,9 +261,9 @@ void SpgemmBody<Csr>::look(const Exec& space) {
   const auto n_rows = static_cast<std::size_t>(rows());
   const bool binned = algorithm_ == SpgemmAlgorithm::Binned;
   std::int32_t* lists = nullptr;
+  const KernelTable* const pool = spgemm_pool<Exec>();
   storage_ = Arena<typename Csr::memory_space>::make(
-      space, spgemm_pool<Exec>(), "Tessera::spgemm rows", Lifetime::Plan,
-      [&](Arena<typename Csr::memory_space>& arena) {
+      space, pool, "Tessera::spgemm rows", Lifetime::Plan, [&](Arena<typename Csr::memory_space>& arena) {
         before_ = arena.template take<std::int64_t>(n_rows + 1);
         if (!binned) return;
         count_ = arena.template take<std::int32_t>(n_rows);
@@ -294,7 +294,7 @@ void SpgemmBody<Csr>::look(const Exec& space) {
   sizes_.entries = std::max<std::int64_t>(sizes_.entries, 0);
   words_ += starts[2];
   sorted_ = descents + starts[0] == 0;
-  if (binned) binned_ = SpgemmBinned<Csr>(B_, sorted_ && copies + starts[1] == 0, sorted_, lists);
+  if (binned) binned_ = SpgemmBinned<Csr>(B_, sorted_ && copies + starts[1] == 0, sorted_, lists, pool);
 }
 
 template <class Csr>

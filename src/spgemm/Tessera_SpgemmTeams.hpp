@@ -115,12 +115,10 @@ struct SpgemmTableRows : SpgemmTeam<Exec, Csr> {
             Kokkos::ThreadVectorRange(team, slots), [&](const int s, int& sum) { sum += table[s] != none; }, used);
         Kokkos::single(Kokkos::PerThread(team), [&]() { count[own] = used; });
       } else {
-        const auto to = static_cast<std::int64_t>(row_map[own]), end = static_cast<std::int64_t>(row_map[own + 1]);
-        const int slots = slots_for(end - to);
+        const auto to = static_cast<std::int64_t>(row_map[own]);
+        const int slots = slots_for(static_cast<std::int64_t>(row_map[own + 1]) - to);
         collect(team, batch, table, slots, own);
-        sort(team, table, slots);
-        Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, static_cast<int>(end - to)),
-                             [&](const int s) { columns[to + s] = table[s]; });
+        write(team, table, slots, columns + to);
       }
     });
   }
@@ -159,21 +157,17 @@ struct SpgemmTableRows : SpgemmTeam<Exec, Csr> {
       if (there == none || there == column) return;
     }
   }
-  /// A bitonic network; free slots come last.
-  KOKKOS_INLINE_FUNCTION void sort(const Member& team, Ordinal* table, int slots) const {
-    using Key = std::make_unsigned_t<Ordinal>;
-    for (int size = 2; size <= slots; size *= 2) {
-      for (int distance = size / 2; distance > 0; distance /= 2) {
-        Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, slots / 2), [&](const int pair) {
-          const int i = 2 * pair - (pair & (distance - 1)), j = i + distance;
-          const Ordinal a = table[i], b = table[j];
-          if ((static_cast<Key>(a) > static_cast<Key>(b)) == ((i & size) == 0)) {
-            table[i] = b;
-            table[j] = a;
-          }
-        });
-      }
-    }
+  /// Each column goes behind the smaller ones, which are counted: all lanes read the same slot, and none waits for
+  /// another.
+  KOKKOS_INLINE_FUNCTION void write(const Member& team, const Ordinal* table, int slots, Ordinal* to) const {
+    using Key = std::make_unsigned_t<Ordinal>;  // free slots are larger than any column
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, slots), [&](const int s) {
+      const Ordinal own = table[s];
+      if (own == none) return;
+      int smaller = 0;
+      for (int i = 0; i < slots; ++i) smaller += static_cast<Key>(table[i]) < static_cast<Key>(own);
+      to[smaller] = own;
+    });
   }
 };
 
