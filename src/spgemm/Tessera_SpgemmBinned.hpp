@@ -11,9 +11,9 @@
 
 /// \file
 /// SpgemmAlgorithm::Binned: rows by size, on any execution space. Rows of up to 96 (384) entries find their columns in
-/// tables in the scratch of a team and sort them there; longer ones take windows of 196,608 columns. Nothing of global
-/// memory but lists of rows is needed. [Tables per size of row: Nagasaka et al., ICPP'17; Parger et al., "spECK",
-/// PPoPP'20]
+/// tables in the scratch of a team and are put in order there; longer ones take windows of 196,608 columns. Nothing of
+/// global memory but lists of rows is needed. [Tables per size of row: Nagasaka et al., ICPP'17; Parger et al.,
+/// "spECK", PPoPP'20]
 
 namespace Tessera {
 namespace Impl {
@@ -128,7 +128,7 @@ class SpgemmBinned {
     Kokkos::parallel_for("Tessera::spgemm windows", policy, windows);
   }
 
-  /// Sorting takes more lanes for longer rows, however short those of B are.
+  /// Putting columns in order takes more lanes for longer rows, however short those of B are.
   int lanes_of(int bin) const {
     constexpr int least[] = {4, 16, 32, 32};
     return lanes_ == 1 ? 1 : std::max(lanes_, least[bin]);
@@ -145,8 +145,9 @@ class SpgemmBinned {
     Kokkos::parallel_for(label, policy, run);
   }
 
-  /// Rows of 97 to 384 entries are sorted in tables where the columns of B fill more windows than this: on an H200
-  /// sorting took 30 to 130 ns per row, a window about 10, and stencils of a million columns are slower with windows.
+  /// Rows of 97 to 384 entries are put in order in tables where the columns of B fill more windows than this: on an
+  /// H200 sorting took 30 to 130 ns per row, a window about 10, and stencils of a million columns are slower with
+  /// windows.
   static constexpr int few_windows = 4;
   static constexpr std::size_t slack = 64;  ///< arrays in scratch are aligned
   SpgemmBins<Exec> bins_;
