@@ -33,11 +33,12 @@ namespace Tessera {
 /// infinite or undefined number reaches only entries with a product of it.
 ///
 /// Time O(products + rows) for each phase (Hash: and nnz(C) log(longest row of C); Heap, Coo: products log(longest
-/// row)). Memory: 8 bytes per row of C, and 8 per row of B and 12 per word of 64 columns of it where Spa sums and B has
-/// two columns or more per word; scratch per thread: Spa n (s + 3/16) bytes with s of a number; Hash 2 (8 + s) bytes
-/// per product of the row with most (but not more than n of them), up to twice as much; Coo 8 + s per product of that
-/// row; Heap 32 bytes per entry of the longest row of A; Binned none, but 20 bytes per row and 8 per 1024
-/// entries of large rows of C in lists. workspace_bytes() has the sum of the threads';
+/// row); Binned: and, per row above 96 entries, a bit per column from its first to its last, and per part of 1024
+/// entries of C's row a search in each row of B). Memory: 8 bytes per row of C, and 8 per row of B and 12 per word of
+/// 64 columns of it where Spa sums and B has two columns or more per word; scratch per thread: Spa n (s + 3/16) bytes
+/// with s of a number; Hash 2 (8 + s) bytes per product of the row with most (but not more than n of them), up to twice
+/// as much; Coo 8 + s per product of that row; Heap 32 bytes per entry of the longest row of A; Binned none, but 20
+/// bytes per row and 8 per 1024 entries of large rows of C in lists. workspace_bytes() has the sum of the threads';
 /// SpgemmOptions::max_workspace_bytes keeps it lower by fewer threads. Scratch is allocated by the first phase and
 /// kept.
 ///
@@ -63,6 +64,7 @@ class SpgemmPlan {
   /// @throw DimensionMismatch  A has not as many columns as B has rows
   /// @throw NotSupported  another algorithm than Binned where no host is, unsorted B (Heap), more scratch than
   ///        max_workspace_bytes
+  /// @throw OutOfMemory, DeviceError  no room for what the plan keeps
   SpgemmPlan(const execution_space& space, const Csr& A, const Csr& B, const SpgemmOptions& options = {})
       : A_(A),
         B_(B),
@@ -153,7 +155,7 @@ class SpgemmPlan {
 };
 
 /// One-shot C = A B. A and B are CsrViews of one type, or anything csr_view() accepts; C owns its arrays.
-/// Large arrays of C are asked for in huge pages on Linux hosts: new pages of 4 KiB cost more than the product.
+/// Large arrays of C are asked for in huge pages on Linux hosts: new pages of 4 KiB can cost as much as the product.
 /// @throw DimensionMismatch, NotSupported  @throw OutOfMemory  C does not fit; says how large it is
 template <class Exec, class MatrixA, class MatrixB>
 auto spgemm(const Exec& space, const MatrixA& A, const MatrixB& B, const SpgemmOptions& options = {}) {

@@ -35,22 +35,20 @@ class CusparseSpgemm {
       return cusparseSpGEMM_workEstimation(handle, none, none, one_.data(), d.A, d.B, zero_.data(), d.C, one_.type(),
                                            algorithm_, d.work, bytes, buffer);
     });
-    std::size_t bytes = 0;
-    if (algorithm_ != CUSPARSE_SPGEMM_ALG1) bytes = estimated(handle, d);
-    DeviceArray products("cuSPARSE", bytes, 1);
     const auto compute = [&](std::size_t* size, void* buffer) {
       return cusparseSpGEMM_compute(handle, none, none, one_.data(), d.A, d.B, zero_.data(), d.C, one_.type(),
                                     algorithm_, d.work, size, buffer);
     };
+    DeviceArray products;  // until C is written
     if (algorithm_ == CUSPARSE_SPGEMM_ALG1) {
       products = filled(compute);
     } else {
+      std::size_t bytes = estimated(handle, d);
+      products = DeviceArray("cuSPARSE", bytes, 1);
       cusparse_check(compute(&bytes, products.data<void>()));
     }
     write(handle, d);
-    bytes_ = estimate.size() + products.size();
   }
-  std::size_t buffer_bytes() const { return bytes_; }
 
  private:
   static constexpr cusparseOperation_t none = CUSPARSE_OPERATION_NON_TRANSPOSE;
@@ -106,7 +104,6 @@ class CusparseSpgemm {
   SpgemmOperands o_;
   cusparseSpGEMMAlg_t algorithm_;
   CusparseScalar one_, zero_;
-  std::size_t bytes_ = 0;
 };
 
 }  // namespace

@@ -48,7 +48,7 @@ class SpgemmHandle {
   SpgemmHandle() = default;
   explicit SpgemmHandle(const SpgemmOptions& options) : options_(options) {}
 
-  /// See spgemm_symbolic(). @throw DimensionMismatch, NotSupported  as SpgemmPlan; C is as it was
+  /// See spgemm_symbolic(). @throw DimensionMismatch, NotSupported, OutOfMemory  as spgemm(); C is as it was
   void symbolic(const execution_space& space, const Matrix& A, bool transpose_a, const Matrix& B, bool transpose_b,
                 Matrix& C) {
     plan_.reset();

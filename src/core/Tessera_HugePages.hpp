@@ -18,7 +18,7 @@ namespace Tessera {
 namespace Impl {
 
 /// Asks Linux to give memory that was not written yet in pages of 2 MiB, as NumPy does for its arrays: the first write
-/// to an array of pages of 4 KiB costs more than all else that is done for an entry. A request that may be ignored;
+/// to an array of pages of 4 KiB can cost as much as the whole product. A request that may be ignored;
 /// only pages that lie in the array as a whole, so that it takes no more memory. Nothing elsewhere, or for small
 /// arrays.
 inline void prefer_huge_pages(void* data, std::size_t bytes) {

@@ -82,7 +82,6 @@ class SpgemmBinned {
 
  private:
   using Bins = SpgemmBins<Exec>;
-  static constexpr int part_entries = 1024;            ///< of a row that no table holds, worked on at once
   static constexpr std::size_t team_bytes = 24 << 10;  ///< of scratch, at most, and for one row more
 
   static SpgemmTeam<Exec, Csr> base(const Csr& A, const Csr& B) { return {CsrArrays<Csr>(A), CsrArrays<Csr>(B)}; }
@@ -146,8 +145,8 @@ class SpgemmBinned {
   }
 
   /// Rows of 97 to 384 entries are put in order in tables where the columns of B fill more windows than this: on an
-  /// H200 sorting took 30 to 130 ns per row, a window about 10, and stencils of a million columns are slower with
-  /// windows.
+  /// H200 a window took 12 to 18 ns per row where sorting in tables took 31 to 127, but stencils of a million columns
+  /// were slower with windows (perf_test/notes/spgemm.md).
   static constexpr int few_windows = 4;
   static constexpr std::size_t slack = 64;  ///< arrays in scratch are aligned
   SpgemmBins<Exec> bins_;

@@ -38,7 +38,7 @@ template <class Exec>
 class SpgemmBins {
  public:
   static constexpr int large = SpgemmTables::count, lists = large + 1;
-  static constexpr std::int64_t part_entries = 1024;
+  static constexpr std::int64_t part_entries = 1024;  ///< of a row that no table holds, worked on at once
 
   /// Entries of each row, or a bound of them; over rows.
   struct Sizes {

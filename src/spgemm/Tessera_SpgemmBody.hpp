@@ -13,8 +13,8 @@
 #include "Tessera_Device.hpp"
 #include "Tessera_Statistics.hpp"
 #include "core/Tessera_Arena.hpp"
+#include "core/Tessera_Backends.hpp"
 #include "core/Tessera_HugePages.hpp"
-#include "core/Tessera_KernelTables.hpp"
 #include "core/Tessera_Plan.hpp"
 #include "spgemm/Tessera_SpgemmBinned.hpp"
 #include "spgemm/Tessera_SpgemmHash.hpp"
@@ -156,9 +156,11 @@ template <class Exec>
 const KernelTable* spgemm_pool() {
   if constexpr (Compat::is_host_v<Exec>) return nullptr;
   try {
-    return &kernel_table(Compat::is_cuda_v<Exec> ? Backend::Cuda : Backend::Hip);
-  } catch (const Error&) {
-    return nullptr;  // not compiled, or not for this device
+    return &kernel_table(natural_backend<Exec>());
+  } catch (const NotCompiled&) {
+    return nullptr;
+  } catch (const NotSupported&) {  // by this device
+    return nullptr;
   }
 }
 

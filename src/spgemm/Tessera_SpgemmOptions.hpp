@@ -20,6 +20,7 @@ enum class SpgemmAlgorithm { Auto, Spa, Hash, Heap, Coo, Binned };
 struct SpgemmOptions {
   SpgemmAlgorithm algorithm = SpgemmAlgorithm::Auto;  ///< stronger than TESSERA_FORCE_SPGEMM_ALGORITHM
   /// Scratch, at most: with less, fewer threads work; 0: as much as all threads need.
+  /// Binned has none of this kind.
   std::size_t max_workspace_bytes = 0;
 };
 

@@ -178,7 +178,7 @@ struct SpgemmWindowRows : SpgemmTeam<Exec, Csr> {
   using Base = SpgemmTeam<Exec, Csr>;
   using typename Base::Member, typename Base::Offset, typename Base::Ordinal;
   static constexpr int most_words = 6144;                      ///< of a window
-  static constexpr std::size_t sums_bytes = 64 * sizeof(int);  ///< a sum per thread of a team
+  static constexpr std::size_t sums_bytes = 64 * sizeof(int);  ///< a sum per thread of a team, of at most 64
   std::int64_t cols;
   int words;            ///< of a window
   bool sorted;          ///< columns of B's rows ascend
@@ -277,6 +277,7 @@ struct SpgemmWindowRows : SpgemmTeam<Exec, Csr> {
                              const std::int64_t at = static_cast<std::int64_t>(this->B.entries()(b + t)) - first;
                              if (at < 0 || at >= 32 * std::int64_t{n}) return;
                              // Neighbours share words: most bits are set by then, and lanes would queue for the word.
+                             // A bit that is not seen yet is set once more.
                              const std::uint32_t bit = std::uint32_t{1} << at % 32;
                              if ((bits[at / 32] & bit) == 0) Kokkos::atomic_or(bits + at / 32, bit);
                            });

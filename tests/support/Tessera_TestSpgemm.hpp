@@ -172,6 +172,16 @@ struct SpgemmSuite {
     }
   }
 
+  /// Parts of a row side by side in columns, and rows of some hundred entries in more columns than few windows have.
+  static void long_and_far_rows() {
+    check("dense:rows=3:cols=4", "dense:rows=4:cols=3000");
+    const auto far = pattern_of_rows(20, 1'000'000, [](std::int64_t i, std::vector<int>& to) {
+      for (int k = 0; k < 20; ++k) to.push_back(static_cast<int>(k * 49'999 + i * 1'217));
+    });
+    const auto A = matrix(generate("uniform:rows=9:cols=20:per_row=11"), Data::Real, 3);
+    check(A, matrix(far, Data::Real, 4), Data::Real);
+  }
+
   /// Few products per row, from none to more than are sorted at once.
   static void every_number_of_products() {
     const auto lengths = pattern_of_rows(200, 50, [](std::int64_t i, std::vector<int>& to) {
