@@ -14,6 +14,17 @@
 #include "spgemm/Tessera_SpgemmInstances.hpp"
 
 namespace Tessera {
+namespace Impl {
+
+/// For plans that are used once.
+struct SpgemmOnce {
+  template <class Plan, class Exec, class RowMap>
+  static std::int64_t symbolic(Plan& plan, const Exec& space, const RowMap& row_map) {
+    return plan.symbolic(space, row_map, true);
+  }
+};
+
+}  // namespace Impl
 
 /// Sparse matrix product C := A B with A m x k, B k x n, in two phases, as Kokkos Kernels and cuSPARSE have it:
 ///
@@ -93,8 +104,7 @@ class SpgemmPlan {
   /// @throw NotSupported  nnz(C) does not fit offsets of this type; row_map is as it was
   template <class RowMap>
   std::int64_t symbolic(const execution_space& space, const RowMap& row_map) {
-    check<RowMap, size_type>("row_map", row_map, static_cast<std::size_t>(rows()) + 1);
-    return body_->symbolic(space, reinterpret_cast<Offset*>(row_map.data()));
+    return symbolic(space, row_map, false);
   }
   /// Writes the columns and numbers of C. @param row_map  as symbolic() wrote it
   /// @throw StalePlan  before symbolic()  @throw DimensionMismatch  other extents than m + 1, nnz(C), nnz(C)
@@ -125,9 +135,15 @@ class SpgemmPlan {
   Statistics statistics() const { return body_->statistics(); }
 
  private:
+  friend struct Impl::SpgemmOnce;
   using Body = Impl::SpgemmBody<Impl::PlanMatrixOf<Csr>>;
   using Offset = typename Impl::PlanMatrixOf<Csr>::size_type;
 
+  template <class RowMap>
+  std::int64_t symbolic(const execution_space& space, const RowMap& row_map, bool once) {
+    check<RowMap, size_type>("row_map", row_map, static_cast<std::size_t>(rows()) + 1);
+    return body_->symbolic(space, reinterpret_cast<Offset*>(row_map.data()), once);
+  }
   template <class View, class Element>
   static void check(const char* name, const View& view, std::size_t extent) {
     static_assert(Compat::is_view_v<View> && Compat::view_rank<View> == 1 &&
@@ -176,7 +192,7 @@ auto spgemm(const Exec& space, const MatrixA& A, const MatrixB& B, const SpgemmO
     };
     SpgemmPlan<MatrixA> plan(space, A, B, options);
     const auto row_map = make("C row_map", typename MatrixA::size_type(), static_cast<std::size_t>(A.rows()) + 1);
-    const auto nnz = static_cast<std::size_t>(plan.symbolic(space, row_map));
+    const auto nnz = static_cast<std::size_t>(Impl::SpgemmOnce::symbolic(plan, space, row_map));
     const auto entries = make("C entries", typename MatrixA::ordinal_type(), nnz);
     const auto values = make("C values", typename MatrixA::value_type(), nnz);
     plan.numeric(space, row_map, entries, values);

@@ -40,6 +40,11 @@ class CudaWave {
   __device__ __forceinline__ static int rank(Mask mask, int lane) { return __popc(mask & ((1u << lane) - 1u)); }
   __device__ __forceinline__ static int count(Mask mask) { return __popc(mask); }
 
+  __device__ __forceinline__ void same(Varying<Mask>& out, const Varying<std::int32_t>& v) const {
+    out.own = __match_any_sync(all, v.own);
+  }
+  __device__ __forceinline__ Mask any_bit(const Varying<Mask>& v) const { return __reduce_or_sync(all, v.own); }
+
   template <class T>
   __device__ __forceinline__ T sum(const Varying<T>& v) const {
     T total = v.own;
@@ -183,6 +188,13 @@ class CudaWave {
   __device__ __forceinline__ static void wait_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
     __syncwarp();
+  }
+  __device__ __forceinline__ static std::uint32_t claim(std::uint32_t* p, std::uint32_t old, std::uint32_t value) {
+    return atomicCAS(p, old, value);
+  }
+  __device__ __forceinline__ static void set_bits(std::uint32_t* p, std::uint32_t bits) { atomicOr(p, bits); }
+  __device__ __forceinline__ static void add(std::int64_t* p, std::int64_t value) {
+    atomicAdd(reinterpret_cast<unsigned long long*>(p), static_cast<unsigned long long>(value));
   }
   __device__ __forceinline__ static void converge() { __syncwarp(); }
   template <int Bytes>

@@ -43,6 +43,23 @@ class HipWave {
   __device__ __forceinline__ static int rank(Mask mask, int lane) { return __popcll(mask & ((Mask{1} << lane) - 1)); }
   __device__ __forceinline__ static int count(Mask mask) { return __popcll(mask); }
 
+  /// A vote per bit: there is no instruction.
+  __device__ __forceinline__ void same(Varying<Mask>& out, const Varying<std::int32_t>& v) const {
+    out.own = ~Mask{0};
+#pragma unroll
+    for (int bit = 0; bit < 32; ++bit) {
+      const bool set = (v.own >> bit & 1) != 0;
+      const Mask votes = __ballot(set);
+      out.own &= set ? votes : ~votes;
+    }
+  }
+  __device__ __forceinline__ Mask any_bit(const Varying<Mask>& v) const {
+    Mask mask = v.own;
+#pragma unroll
+    for (int distance = lanes / 2; distance > 0; distance /= 2) mask |= __shfl_xor(mask, distance, lanes);
+    return mask;
+  }
+
   template <class T>
   __device__ __forceinline__ T sum(const Varying<T>& v) const {
     T total = v.own;
@@ -111,6 +128,13 @@ class HipWave {
   template <int Pending>
   __device__ __forceinline__ static void wait_copies() {
     converge();
+  }
+  __device__ __forceinline__ static std::uint32_t claim(std::uint32_t* p, std::uint32_t old, std::uint32_t value) {
+    return atomicCAS(p, old, value);
+  }
+  __device__ __forceinline__ static void set_bits(std::uint32_t* p, std::uint32_t bits) { atomicOr(p, bits); }
+  __device__ __forceinline__ static void add(std::int64_t* p, std::int64_t value) {
+    atomicAdd(reinterpret_cast<unsigned long long*>(p), static_cast<unsigned long long>(value));
   }
   __device__ __forceinline__ static void converge() {
     __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");

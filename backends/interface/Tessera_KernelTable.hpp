@@ -7,6 +7,7 @@
 
 #include "backends/interface/Tessera_DeviceFacts.hpp"
 #include "backends/interface/Tessera_SddmmKernels.hpp"
+#include "backends/interface/Tessera_SpgemmKernels.hpp"
 #include "backends/interface/Tessera_SpmmKernels.hpp"
 #include "backends/interface/Tessera_SpmvKernels.hpp"
 #include "backends/interface/Tessera_Status.hpp"
@@ -38,6 +39,7 @@ struct KernelTable {
   SpmvKernels spmv;
   SpmmKernels spmm;
   SddmmKernels sddmm;
+  SpgemmKernels spgemm;
 };
 
 /// Null where the backend is not part of this build.

@@ -5,6 +5,7 @@
 
 #include "backends/interface/Tessera_KernelTable.hpp"
 #include "backends/launch/Tessera_SddmmLaunchers.hpp"
+#include "backends/launch/Tessera_SpgemmLaunchers.hpp"
 #include "backends/launch/Tessera_SpmmLaunchers.hpp"
 #include "backends/launch/Tessera_SpmvLaunchers.hpp"
 
@@ -22,6 +23,7 @@ const KernelTable* kernel_table_of() noexcept {
     t.spmv = spmv_kernels<Device>();
     t.spmm = spmm_kernels<Device>();
     t.sddmm = sddmm_kernels<Device>();
+    t.spgemm = spgemm_kernels<Device>();
     return t;
   }();
   return &table;

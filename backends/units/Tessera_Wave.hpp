@@ -18,6 +18,8 @@
 ///   ballot(flag)                       bit mask of the lanes whose Varying<bool> is set
 ///   rank(mask, lane)                   number of set bits below `lane`
 ///   count(mask)                        number of set bits
+///   same(out, v)                       out(lane) = bit mask of the lanes that have the same 32-bit v
+///   any_bit(v)                         the masks of all lanes in one
 ///   sum(v)                             sum over the lanes of v by xor-shuffles, the same in every lane, order fixed
 ///   first(v)                           v of the first lane, for values that are the same in all
 ///   load<Streaming>(p)                    *p; Streaming: data used once, kept out of the first-level cache where
@@ -30,6 +32,8 @@
 ///   copy_async<Cached>(to, p, on)      starts copying the 16 bytes at p (zeros if not on) to memory of the wave
 ///   commit_copies(), wait_copies<N>()  closes a group of copies; waits until all but the last N groups have arrived
 ///   load_staged<Bytes>(from, w)        w = 1 to 16 bytes of what has arrived
+///   claim(p, old, v)                   *p = v if *p was old; returns what it was; p in memory that waves share, as for
+///   set_bits(p, v), add(p, v)          *p |= v, *p += v
 ///   converge()                         no lane goes on before all came here
 ///   publish(p, v)                      one lane stores v where other waves will read it
 ///   last_to_arrive(counter, total)     true in the last of `total` waves to come here; everything published before by
@@ -82,6 +86,18 @@ class HostWave {
   static int rank(Mask mask, int lane) { return count(mask & ((Mask{1} << lane) - 1)); }
   static int count(Mask mask) { return __builtin_popcountll(mask); }
 
+  void same(Varying<Mask>& out, const Varying<std::int32_t>& v) const {
+    for (int lane = 0; lane < Lanes; ++lane) {
+      out(lane) = 0;
+      for (int other = 0; other < Lanes; ++other) out(lane) |= static_cast<Mask>(v(other) == v(lane)) << other;
+    }
+  }
+  Mask any_bit(const Varying<Mask>& v) const {
+    Mask mask = 0;
+    for (int lane = 0; lane < Lanes; ++lane) mask |= v(lane);
+    return mask;
+  }
+
   template <class T>
   T sum(const Varying<T>& v) const {
     Varying<T> total = v;
@@ -129,6 +145,13 @@ class HostWave {
   static void commit_copies() {}
   template <int Pending>
   static void wait_copies() {}
+  static std::uint32_t claim(std::uint32_t* p, std::uint32_t old, std::uint32_t value) {
+    const std::uint32_t was = *p;
+    if (was == old) *p = value;
+    return was;
+  }
+  static void set_bits(std::uint32_t* p, std::uint32_t bits) { *p |= bits; }
+  static void add(std::int64_t* p, std::int64_t value) { *p += value; }
   static void converge() {}
   template <int Bytes>
   static void load_staged(const char* from, std::uint32_t* w) {

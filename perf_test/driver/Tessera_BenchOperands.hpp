@@ -49,6 +49,12 @@ class DeviceArray {
   DeviceArray() = default;
   DeviceArray(const char* name, std::size_t size, std::size_t element_bytes)
       : bytes_(Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string(name)), size * element_bytes), size_(size) {}
+  /// Another's, which must stay alive.
+  template <class View>
+  explicit DeviceArray(const View& view)
+      : bytes_(reinterpret_cast<char*>(const_cast<typename View::non_const_value_type*>(view.data())),
+               view.extent(0) * sizeof(typename View::value_type)),
+        size_(view.extent(0)) {}
 
   std::size_t size() const { return size_; }
   const Kokkos::View<char*, Device>& bytes() const { return bytes_; }

@@ -16,10 +16,12 @@
 #include "core/Tessera_Backends.hpp"
 #include "core/Tessera_HugePages.hpp"
 #include "core/Tessera_Plan.hpp"
+#include "core/Tessera_Selection.hpp"
 #include "spgemm/Tessera_SpgemmBinned.hpp"
 #include "spgemm/Tessera_SpgemmHash.hpp"
 #include "spgemm/Tessera_SpgemmHost.hpp"
 #include "spgemm/Tessera_SpgemmMerge.hpp"
+#include "spgemm/Tessera_SpgemmNative.hpp"
 #include "spgemm/Tessera_SpgemmRules.hpp"
 #include "spgemm/Tessera_SpgemmSpa.hpp"
 
@@ -175,7 +177,8 @@ class SpgemmBody {
 
   SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const SpgemmOptions& options);
 
-  std::int64_t symbolic(const Exec& space, Offset* row_map);
+  /// @param once  see SpgemmNative::symbolic
+  std::int64_t symbolic(const Exec& space, Offset* row_map, bool once = false);
   void numeric(const Exec& space, const Offset* row_map, Ordinal* columns, Scalar* values);
   void update(const Exec& space, const Csr& A, const Csr& B, const Offset* row_map, const Ordinal* columns,
               Scalar* values);
@@ -190,9 +193,11 @@ class SpgemmBody {
   Statistics statistics() const;
 
  private:
+  bool look_natively(const Exec& space, const SpgemmOptions& options);
   void look(const Exec& space);
   void choose(const Exec& space, const SpgemmOptions& options);
   void make_words(const Exec& space);
+  static void require_fits(std::int64_t entries);
   /// Bytes of a thread.
   template <class Method>
   std::size_t scratch_of() const {
@@ -222,6 +227,8 @@ class SpgemmBody {
   std::int64_t products_ = 0;
   bool sorted_ = true;
   SpgemmBinned<Csr> binned_;
+  SpgemmNative<Csr> native_;
+  Backend backend_ = Backend::Kokkos;  ///< else native_ is what Binned is
   SpgemmAlgorithm algorithm_ = SpgemmAlgorithm::Auto;
   std::string why_;
   Shares shares_;
@@ -246,13 +253,37 @@ SpgemmBody<Csr>::SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const
     return std::string("spgemm: ") + to_string(algorithm_) + " runs on host execution spaces, these matrices live on " +
            Exec::name() + ": ask for Binned";
   });
-  look(space);
   why_ = std::string(to_string(algorithm_)) + (asked ? " was asked for" : " is what devices have");
-  choose(space, options);
+  if (!look_natively(space, options)) {
+    look(space);
+    choose(space, options);
+  }
   setup_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (verbose()) {
     std::fprintf(stderr, "Tessera: spgemm, %lld products: %s\n", static_cast<long long>(products()), why_.c_str());
   }
+}
+
+/// Whether a backend does what Binned is.
+template <class Csr>
+bool SpgemmBody<Csr>::look_natively(const Exec& space, const SpgemmOptions& options) {
+  const BackendSelection<Exec> place(options.backend);
+  place.check_place();
+  if constexpr (SpgemmNative<Csr>::possible) {
+    if (algorithm_ != SpgemmAlgorithm::Binned || place.forced() == Backend::Kokkos) return false;
+    if (!place.emulated() && (place.host() || !place.why_not().empty())) return false;
+    native_ = SpgemmNative<Csr>(space, kernel_table(place.backend()), A_, B_, options.max_workspace_bytes);
+    sizes_.cols = static_cast<std::int64_t>(B_.cols());
+    products_ = native_.products();
+    if (!native_.ordered()) {
+      why_ += ", columns of B descend or repeat: by Kokkos";
+      native_ = SpgemmNative<Csr>();
+      return false;
+    }
+    backend_ = place.backend();
+    return true;
+  }
+  return false;
 }
 
 template <class Csr>
@@ -377,8 +408,24 @@ void SpgemmBody<Csr>::run(const char* label, const Exec& space, const Row& row) 
 }
 
 template <class Csr>
-std::int64_t SpgemmBody<Csr>::symbolic(const Exec& space, Offset* row_map) {
+void SpgemmBody<Csr>::require_fits(std::int64_t entries) {
+  require<NotSupported>(
+      static_cast<std::uint64_t>(entries) <= static_cast<std::uint64_t>(std::numeric_limits<Offset>::max()), [&] {
+        return "spgemm: C has " + std::to_string(entries) +
+               " entries, more than offsets of this type count: use 64-bit offsets";
+      });
+}
+
+template <class Csr>
+std::int64_t SpgemmBody<Csr>::symbolic(const Exec& space, Offset* row_map, bool once) {
   const Compat::ScopedRegion region("Tessera::spgemm symbolic");
+  if constexpr (SpgemmNative<Csr>::possible) {
+    if (backend_ != Backend::Kokkos) {
+      const std::int64_t entries = native_.symbolic(space, row_map, once);
+      require_fits(entries);
+      return nnz_ = entries;
+    }
+  }
   const auto range = [&](std::int64_t n) {
     return Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, n);
   };
@@ -393,11 +440,7 @@ std::int64_t SpgemmBody<Csr>::symbolic(const Exec& space, Offset* row_map) {
     run("Tessera::spgemm symbolic", space, SpgemmCountRow<Csr>{owner.data()});
     Kokkos::parallel_reduce("Tessera::spgemm entries", range(rows()), SpgemmSumCounts{count}, sum);
   }
-  require<NotSupported>(
-      static_cast<std::uint64_t>(sum) <= static_cast<std::uint64_t>(std::numeric_limits<Offset>::max()), [&] {
-        return "spgemm: C has " + std::to_string(sum) +
-               " entries, more than offsets of this type count: use 64-bit offsets";
-      });
+  require_fits(sum);
   nnz_ = sum;
   Kokkos::parallel_scan("Tessera::spgemm offsets", range(rows() + 1), SpgemmOffsets<Offset>{count, rows(), row_map});
   Compat::fence(space, "Tessera::spgemm: counts are released");
@@ -406,7 +449,10 @@ std::int64_t SpgemmBody<Csr>::symbolic(const Exec& space, Offset* row_map) {
 
 template <class Csr>
 void SpgemmBody<Csr>::numeric(const Exec& space, const Offset* row_map, Ordinal* columns, Scalar* values) {
-  if (algorithm_ == SpgemmAlgorithm::Binned) {
+  if (backend_ != Backend::Kokkos) {
+    if constexpr (SpgemmNative<Csr>::possible) native_.numeric(space, row_map, columns, values);
+    Compat::fence(space, "Tessera::spgemm numeric");
+  } else if (algorithm_ == SpgemmAlgorithm::Binned) {
     binned_.fill(space, A_, B_, row_map, columns);
     binned_.update(space, A_, B_, row_map, columns, values);
     Compat::fence(space, "Tessera::spgemm numeric");
@@ -423,7 +469,10 @@ void SpgemmBody<Csr>::update(const Exec& space, const Csr& A, const Csr& B, cons
   });
   A_ = A;
   B_ = B;
-  if (algorithm_ == SpgemmAlgorithm::Binned) {
+  if (backend_ != Backend::Kokkos) {
+    if constexpr (SpgemmNative<Csr>::possible) native_.update(space, A_, B_, row_map, columns, values);
+    Compat::fence(space, "Tessera::spgemm update");
+  } else if (algorithm_ == SpgemmAlgorithm::Binned) {
     binned_.update(space, A_, B_, row_map, columns, values);
     Compat::fence(space, "Tessera::spgemm update");
   } else if constexpr (Compat::is_host_v<Exec>) {
@@ -436,7 +485,7 @@ Statistics SpgemmBody<Csr>::statistics() const {
   Statistics s;
   s.operation = "spgemm";
   s.algorithm = to_string(algorithm_);
-  s.backend = to_string(Backend::Kokkos);
+  s.backend = to_string(backend_);
   s.compute = to_string(ScalarTraits<Scalar>::precision);
   s.device = Exec::name();
   s.why = why_;
@@ -447,10 +496,12 @@ Statistics SpgemmBody<Csr>::statistics() const {
   s.csr_bytes = csr_bytes(A_) + csr_bytes(B_);
   s.format_bytes = s.csr_bytes + 8 * (before_.extent(0) + first_word_.extent(0) + word_bits_.extent(0)) +
                    4 * count_.extent(0) * (1 + SpgemmBinned<Csr>::words_per_row) + 4 * word_.extent(0) +
-                   binned_.bytes();
+                   binned_.bytes() + native_.bytes();
   s.workspace_bytes = workspace_bytes();
   s.setup_seconds = setup_seconds_;
-  s.launches = algorithm_ == SpgemmAlgorithm::Binned ? 2 * (SpgemmTables::count + 1) : 1;
+  s.launches = backend_ != Backend::Kokkos             ? native_.launches()
+               : algorithm_ == SpgemmAlgorithm::Binned ? 2 * (SpgemmTables::count + 1)
+                                                       : 1;
   s.classes = {{"products", s.rows, products_}};
   return s;
 }

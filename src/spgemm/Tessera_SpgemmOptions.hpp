@@ -19,8 +19,10 @@ enum class SpgemmAlgorithm { Auto, Spa, Hash, Heap, Coo, Binned };
 /// What a caller may choose of an SpgemmPlan.
 struct SpgemmOptions {
   SpgemmAlgorithm algorithm = SpgemmAlgorithm::Auto;  ///< stronger than TESSERA_FORCE_SPGEMM_ALGORITHM
-  /// Scratch, at most: with less, fewer threads work; 0: as much as all threads need.
-  /// Binned has none of this kind.
+  /// Of Binned: Kokkos, or on hosts an emulated one; others are of hosts and know Kokkos. Auto: the device's own.
+  Backend backend = Backend::Auto;
+  /// Scratch, at most; 0: as much as is of use. With less, fewer threads of a host work, and Binned on a backend finds
+  /// columns twice where once needs room for them (its default: an eighth of the device's memory).
   std::size_t max_workspace_bytes = 0;
 };
 

@@ -75,6 +75,21 @@ TEST_F(SpgemmPlans, ForcedByTheEnvironment) {
   expect<InvalidArgument>({"dasp", "SpGEMM algorithm", "hash"}, [&] { Plan(Exec(), a.view(), a.view()); });
 }
 
+// Binned has kernels of its own in a backend, for B with ascending columns.
+TEST_F(SpgemmPlans, BinnedSaysWhoRunsIt) {
+  SpgemmOptions options;
+  options.algorithm = SpgemmAlgorithm::Binned;
+  EXPECT_EQ(Plan(Exec(), a.view(), a.view(), options).statistics().backend, "kokkos") << "on hosts unless asked for";
+  options.backend = Backend::EmulatedNvidia;
+  EXPECT_EQ(Plan(Exec(), a.view(), a.view(), options).statistics().backend, "emulated-nvidia");
+  const auto unsorted = make_matrix<double, int>(
+      with_unsorted_columns(generate("random:rows=30:cols=30:lengths=equal:mean=5")), Data::Real, 1);
+  const Device u(unsorted);
+  const Statistics s = Plan(Exec(), u.view(), u.view(), options).statistics();
+  EXPECT_EQ(s.backend, "kokkos");
+  EXPECT_NE(s.why.find("descend"), std::string::npos) << s.why;
+}
+
 // A dense array of all columns is out of proportion to a few entries in millions of them.
 TEST_F(SpgemmPlans, AutoKeepsMemoryInProportion) {
   const int wide = 20'000'000;
@@ -172,9 +187,7 @@ TEST_F(SpgemmPlans, TooLargeForTheMemory) {
 // Threads share the rows; who takes which must not show.
 TEST_F(SpgemmPlans, Repeatable) {
   const auto B = make_matrix<double, int>("rmat:scale=12:degree=9", Data::Real, 3);
-  for (const SpgemmAlgorithm algorithm : spgemm_algorithms<Exec>()) {
-    SpgemmOptions options;
-    options.algorithm = algorithm;
+  for (const SpgemmOptions& options : spgemm_variants<Exec>()) {
     const auto first = multiply<Exec>(B, B, options), again = multiply<Exec>(B, B, options);
     EXPECT_TRUE(same_bits(first.values, again.values));
     EXPECT_EQ(first.columns, again.columns);

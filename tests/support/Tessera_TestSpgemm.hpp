@@ -20,12 +20,31 @@
 namespace Tessera {
 namespace Testing {
 
-/// Those that run on Exec.
+/// The algorithms that run on Exec, and Binned by other backends and with room for nothing.
 template <class Exec>
-std::vector<SpgemmAlgorithm> spgemm_algorithms() {
-  if (!Compat::is_host_v<Exec>) return {SpgemmAlgorithm::Auto, SpgemmAlgorithm::Binned};
-  return {SpgemmAlgorithm::Auto, SpgemmAlgorithm::Spa, SpgemmAlgorithm::Hash,
-          SpgemmAlgorithm::Heap, SpgemmAlgorithm::Coo, SpgemmAlgorithm::Binned};
+std::vector<SpgemmOptions> spgemm_variants() {
+  std::vector<SpgemmOptions> list;
+  const auto add = [&](SpgemmAlgorithm algorithm, Backend backend = Backend::Auto, std::size_t most = 0) {
+    SpgemmOptions options;
+    options.algorithm = algorithm;
+    options.backend = backend;
+    options.max_workspace_bytes = most;
+    list.push_back(options);
+  };
+  add(SpgemmAlgorithm::Auto);
+  add(SpgemmAlgorithm::Binned);
+  if (!Compat::is_host_v<Exec>) {
+    add(SpgemmAlgorithm::Binned, Backend::Auto, 1);
+    add(SpgemmAlgorithm::Binned, Backend::Kokkos);
+    return list;
+  }
+  for (const auto a : {SpgemmAlgorithm::Spa, SpgemmAlgorithm::Hash, SpgemmAlgorithm::Heap, SpgemmAlgorithm::Coo}) {
+    add(a);
+  }
+  add(SpgemmAlgorithm::Binned, Backend::EmulatedNvidia);
+  add(SpgemmAlgorithm::Binned, Backend::EmulatedNvidia, 1);
+  add(SpgemmAlgorithm::Binned, Backend::EmulatedAmd);
+  return list;
 }
 
 /// C as the phases wrote it.
@@ -55,6 +74,9 @@ SpgemmResult<T, Offset> multiply(const HostMatrix<T, Offset>& A, const HostMatri
   Kokkos::deep_copy(values, as<T>(std::nan("")));
   Kokkos::deep_copy(updated, as<T>(std::nan("")));
   plan.numeric(space, row_map, columns, values);
+  const auto whole = spgemm(space, a.view(), b.view(), options);
+  EXPECT_EQ(to_host(whole.entries()), to_host(columns));
+  EXPECT_TRUE(same_bits(to_host(whole.values()), to_host(values))) << "in one call";
   plan.update_values(space, a.view(), b.view(), row_map, columns, updated);
   return {to_host(row_map), to_host(columns), to_host(values), to_host(updated)};
 }
@@ -99,14 +121,13 @@ struct SpgemmSuite {
   /// All methods, which give the same bits.
   static void check(const Matrix& A, const Matrix& B, Data data, bool sorted = true) {
     std::vector<T> first;
-    for (const SpgemmAlgorithm algorithm : spgemm_algorithms<Exec>()) {
-      if (algorithm == SpgemmAlgorithm::Heap && !sorted) continue;
-      SCOPED_TRACE(to_string(algorithm));
-      SpgemmOptions options;
-      options.algorithm = algorithm;
+    for (const SpgemmOptions& options : spgemm_variants<Exec>()) {
+      if (options.algorithm == SpgemmAlgorithm::Heap && !sorted) continue;
+      SCOPED_TRACE(std::string(to_string(options.algorithm)) + ", " + to_string(options.backend) + ", room " +
+                   std::to_string(options.max_workspace_bytes));
       const auto C = multiply<Exec>(A, B, options);
       expect_product(A, B, C, data == Data::Integers);
-      if (algorithm == SpgemmAlgorithm::Auto) first = C.values;
+      if (options.algorithm == SpgemmAlgorithm::Auto) first = C.values;
       // Integers are equal to the oracle's already; undefined numbers among them may have other bits.
       if (data == Data::Real) {
         EXPECT_TRUE(same_bits(first, C.values)) << "another order of sums";

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+#include "backends/emulated/Tessera_EmulatedDevice.hpp"
+#include "backends/launch/Tessera_SpgemmLaunch.hpp"
+
+namespace Tessera {
+namespace Launch {
+
+template void spgemm_deal<EmulatedNvidia>(std::int64_t, SpgemmArgs&) noexcept;
+template Status spgemm_look<EmulatedNvidia>(const SpgemmArgs&, Stream) noexcept;
+template Status spgemm_columns<EmulatedNvidia>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
+template Status spgemm_offsets<EmulatedNvidia>(const SpgemmArgs&, Stream) noexcept;
+template Status spgemm_numbers<EmulatedNvidia>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
+template void spgemm_deal<EmulatedAmd>(std::int64_t, SpgemmArgs&) noexcept;
+template Status spgemm_look<EmulatedAmd>(const SpgemmArgs&, Stream) noexcept;
+template Status spgemm_columns<EmulatedAmd>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
+template Status spgemm_offsets<EmulatedAmd>(const SpgemmArgs&, Stream) noexcept;
+template Status spgemm_numbers<EmulatedAmd>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
+
+}  // namespace Launch
+}  // namespace Tessera

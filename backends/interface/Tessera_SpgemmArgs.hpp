@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_INTERFACE_SPGEMM_ARGS_HPP
+#define TESSERA_INTERFACE_SPGEMM_ARGS_HPP
+
+#include <cstdint>
+
+#include "backends/interface/Tessera_Macros.hpp"
+
+/// \file
+/// What crosses from the Kokkos side to a backend for C := A B. Rows of C are independent of each other, and are worked
+/// on by size: first those that a bound says, to find their columns, then those that are known, to sum their numbers.
+
+namespace Tessera {
+
+/// Offsets of 32 or 64 bits.
+struct SpgemmOffsets {
+  const void* of = nullptr;
+  bool wide = false;
+
+  TESSERA_FUNCTION std::int64_t operator()(std::int64_t row) const {
+    return wide ? static_cast<const std::int64_t*>(of)[row] : static_cast<const std::int32_t*>(of)[row];
+  }
+};
+
+struct SpgemmMatrix {
+  std::int64_t rows = 0, nnz = 0;
+  SpgemmOffsets row_map;
+  const std::int32_t* columns = nullptr;
+  const void* values = nullptr;
+};
+
+/// How the columns of a row are found: in a table (kinds 0 to 4, by bound), or by a bit per column between its first
+/// and its last, by a small or a large thread block.
+struct SpgemmRowKinds {
+  static constexpr int tables = 5, narrow = tables, wide = tables + 1, empty = tables + 2, count = empty;
+  TESSERA_FUNCTION static constexpr int slots(int kind) { return 32 << kind; }
+  /// A quarter of the slots is free, so that a search meets a free one soon.
+  TESSERA_FUNCTION static constexpr int holds(int kind) { return slots(kind) / 4 * 3; }
+  /// @param products  of the row  @param width  columns from its first to its last
+  TESSERA_FUNCTION static int of(std::int64_t products, std::int64_t width) {
+    if (products == 0) return empty;
+    const std::int64_t bound = products < width ? products : width;
+    const bool few_words = width <= 8192 && products > holds(1);
+    for (int kind = 0; kind < tables && !few_words; ++kind) {
+      if (bound <= holds(kind)) return kind;
+    }
+    return width <= narrow_columns && products <= narrow_products ? narrow : wide;
+  }
+  static constexpr int narrow_columns = 65536, narrow_products = 16384;
+};
+
+/// How the numbers of a row are summed: rows 0 to 2 as a whole, large ones in parts.
+struct SpgemmRowSizes {
+  static constexpr int whole = 3, large = whole, empty = whole + 1, count = empty;
+  static constexpr int part_entries = 1024;
+  TESSERA_FUNCTION static constexpr int holds(int size) { return 32 << 2 * size; }
+  /// @param long_rows  those of B have enough entries for all lanes of a wave
+  TESSERA_FUNCTION static int of(std::int64_t entries, bool long_rows) {
+    if (entries == 0) return empty;
+    for (int size = 0; size < (long_rows ? whole : whole - 1); ++size) {
+      if (entries <= holds(size)) return size;
+    }
+    return large;
+  }
+};
+
+/// A part of a row of C: entries [part * part_entries, (part + 1) * part_entries) of it, as far as there are.
+struct SpgemmRowPart {
+  std::int32_t row, part;
+};
+
+/// Of all rows, or of those of a thread block.
+struct SpgemmTotals {
+  static constexpr int most_kinds = 8;
+  std::int64_t rows[most_kinds];  ///< of each kind, or size
+  std::int64_t entries;           ///< bound of them, or of C
+  std::int64_t products;
+  std::int64_t parts;     ///< of large rows
+  std::int64_t disorder;  ///< entries of B that do not ascend in their row
+  static constexpr int count = most_kinds + 4;
+};
+
+struct SpgemmArgs {
+  SpgemmMatrix A, B;
+  bool fp64 = true;
+  bool long_rows = false;  ///< see SpgemmRowSizes::of
+  bool once = false;       ///< numbers of rows in tables are summed with their columns
+
+  // Of each row of C.
+  std::uint8_t* kind = nullptr;
+  std::int32_t* low = nullptr;    ///< first column of it
+  std::int32_t* high = nullptr;   ///< last column of it
+  std::int32_t* bound = nullptr;  ///< of its entries
+  std::int32_t* count = nullptr;  ///< its entries
+  std::int64_t* at = nullptr;     ///< where it begins among the columns that are found
+  std::int32_t* order = nullptr;  ///< rows by kind
+  std::int32_t* sizes = nullptr;  ///< rows by size
+  SpgemmRowPart* part = nullptr;  ///< of large rows; null: not wanted
+
+  std::int64_t thread_blocks = 1, rows_per_block = 0;  ///< that look at rows
+  SpgemmTotals* partial = nullptr;                     ///< of each of these
+  SpgemmTotals* totals = nullptr;
+
+  SpgemmOffsets place;                  ///< where a row's columns are written: `at`, or row map of C
+  std::int32_t* found = nullptr;        ///< columns; null: rows are counted
+  void* found_values = nullptr;         ///< their numbers, if `once`
+  const std::int32_t* known = nullptr;  ///< columns by `place`; null: they are in C
+
+  void* row_map = nullptr;  ///< of C
+  bool wide = false;        ///< its offsets
+  std::int32_t* columns = nullptr;
+  void* values = nullptr;
+};
+
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_KERNELS_SPGEMM_SPGEMM_BITS_KERNEL_HPP
+#define TESSERA_KERNELS_SPGEMM_SPGEMM_BITS_KERNEL_HPP
+
+#include <cstdint>
+
+#include "backends/kernels/spgemm/Tessera_SpgemmWave.hpp"
+
+/// \file
+/// Columns of rows of C with many products, a thread block per row: a bit per column from the row's first to its last,
+/// in windows where these are too many. What is set is counted and written in order.
+
+namespace Tessera {
+
+/// Words: of 32 columns, in a window.
+template <class Wave, int Waves, int Words>
+class SpgemmBitsKernel {
+ public:
+  static constexpr int threads = Waves * Wave::lanes;
+  struct Memory {
+    std::int64_t begin[threads];  ///< of rows of B, in its entries
+    std::int32_t entries[threads];
+    std::int32_t set[Waves];  ///< bits of each wave's words
+    alignas(16) std::uint32_t word[Words];
+  };
+  static constexpr int bytes = static_cast<int>(sizeof(Memory));
+
+  /// @param lanes  that go through a row of B together, a power of two
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpgemmArgs& args, std::int64_t place,
+                                   int lanes) {
+    auto& memory = *reinterpret_cast<Memory*>(thread_block.memory());
+    const std::int32_t row = args.order[place];
+    const std::int64_t low = args.low[row] / 32 * 32, high = args.high[row];
+    std::int64_t done = 0;
+    for (std::int64_t first = low; first <= high; first += 32 * std::int64_t{Words}) {
+      const std::int64_t left = (high - first) / 32 + 1;
+      const int words = left < Words ? static_cast<int>(left) : Words;
+      mark(thread_block, args, memory, row, first, words, lanes);
+      // Whole rounds of lanes, so that all waves but the last have full ones.
+      const int each = ((words + Waves - 1) / Waves + Wave::lanes - 1) / Wave::lanes * Wave::lanes;
+      thread_block.each_wave([&](unsigned w) { count(memory, w, each, words); });
+      thread_block.synchronize();
+      if (args.found != nullptr) {
+        const std::int64_t to = args.place(row) + done;
+        thread_block.each_wave([&](unsigned w) {
+          std::int64_t before = 0;
+          for (unsigned v = 0; v < w; ++v) before += memory.set[v];
+          write(memory, w, each, words, static_cast<std::int32_t>(first), args.found + to + before);
+        });
+      }
+      for (int v = 0; v < Waves; ++v) done += memory.set[v];
+      thread_block.synchronize();  // before the window is cleared
+    }
+    thread_block.each_thread([&](unsigned thread) {
+      if (thread == 0) args.count[row] = static_cast<std::int32_t>(done);
+    });
+  }
+
+ private:
+  template <class T>
+  using Varying = typename Wave::template Varying<T>;
+
+  /// Entries of A are looked up by all threads side by side.
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void mark(const ThreadBlock& thread_block, const SpgemmArgs& args, Memory& memory,
+                                    std::int32_t row, std::int64_t first, int words, int lanes) {
+    thread_block.each_thread([&](unsigned thread) {
+      for (int i = static_cast<int>(thread); i < words; i += threads) memory.word[i] = 0;
+    });
+    const std::int64_t end = args.A.row_map(row + 1);
+    for (std::int64_t e = args.A.row_map(row); e < end; e += threads) {
+      const int n = end - e < threads ? static_cast<int>(end - e) : threads;
+      thread_block.each_thread([&](unsigned thread) {
+        const SpgemmPiece piece = static_cast<int>(thread) < n ? spgemm_piece(args, e + thread) : SpgemmPiece{0, 0};
+        memory.begin[thread] = piece.begin;
+        memory.entries[thread] = piece.count;
+      });
+      thread_block.synchronize();
+      thread_block.each_thread([&](unsigned thread) {
+        const int own = static_cast<int>(thread) & (lanes - 1), teams = threads / lanes;
+        for (int j = static_cast<int>(thread) / lanes; j < n; j += teams) {
+          const std::int32_t* const columns = args.B.columns + memory.begin[j];
+          const std::int32_t count = memory.entries[j];
+          TESSERA_UNROLL_4
+          for (std::int32_t i = own; i < count; i += lanes) set(memory.word, columns[i] - first, words);
+        }
+      });
+      thread_block.synchronize();
+    }
+  }
+  /// Neighbours share words: most bits are set by then, and lanes would queue for the word.
+  TESSERA_FUNCTION static void set(std::uint32_t* word, std::int64_t at, int words) {
+    if (at < 0 || at >= std::int64_t{words} * 32) return;
+    const auto where = static_cast<std::uint32_t>(at);
+    const std::uint32_t bit = 1u << where % 32;
+    if ((word[where / 32] & bit) == 0) Wave::set_bits(word + where / 32, bit);
+  }
+  TESSERA_FUNCTION static void count(Memory& memory, unsigned own, int each, int words) {
+    const Wave wave;
+    Varying<std::int32_t> bits;
+    wave.each([&](int lane) {
+      const int begin = static_cast<int>(own) * each, end = begin + each < words ? begin + each : words;
+      bits(lane) = 0;
+      for (int i = begin + lane; i < end; i += Wave::lanes) bits(lane) += count_bits(memory.word[i]);
+    });
+    const std::int32_t all = wave.sum(bits);
+    wave.each([&](int lane) {
+      if (lane == 0) memory.set[own] = all;
+    });
+  }
+  /// The columns of a wave's words; `first` is that of the window.
+  TESSERA_FUNCTION static void write(const Memory& memory, unsigned own, int each, int words, std::int32_t first,
+                                     std::int32_t* to) {
+    const Wave wave;
+    const int begin = static_cast<int>(own) * each, end = begin + each < words ? begin + each : words;
+    for (int i = begin; i < end; i += Wave::lanes) {
+      Varying<std::uint32_t> word;
+      Varying<std::int32_t> before;
+      wave.each([&](int lane) {
+        word(lane) = i + lane < end ? memory.word[i + lane] : 0;
+        before(lane) = count_bits(word(lane));
+      });
+      spgemm_scan(wave, before);
+      const std::int32_t all = spgemm_lane(wave, before, Wave::lanes - 1);
+      if (all == 0) continue;
+      if (all < 8 * Wave::lanes) {
+        wave.each([&](int lane) {
+          std::int32_t at = before(lane) - count_bits(word(lane));
+          for (std::uint32_t bits = word(lane); bits != 0; bits &= bits - 1) {
+            to[at++] = first + 32 * (i + lane) + count_bits((bits & (0u - bits)) - 1);
+          }
+        });
+      } else {  // a word at a time, so that lanes write side by side
+        for (int source = 0; source < Wave::lanes && i + source < end; ++source) {
+          const std::uint32_t bits = spgemm_lane(wave, word, source);
+          const std::int32_t at = spgemm_lane(wave, before, source) - count_bits(bits);
+          wave.each([&](int lane) {
+            if (lane < 32 && (bits >> lane & 1) != 0) {
+              to[at + count_bits(bits & ((1u << lane) - 1))] = first + 32 * (i + source) + lane;
+            }
+          });
+        }
+      }
+      to += all;
+    }
+  }
+};
+
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_LAUNCH_SPGEMM_LAUNCH_HPP
+#define TESSERA_LAUNCH_SPGEMM_LAUNCH_HPP
+
+#include <algorithm>
+
+#include "backends/kernels/spgemm/Tessera_SpgemmBitsKernel.hpp"
+#include "backends/kernels/spgemm/Tessera_SpgemmNumbersKernel.hpp"
+#include "backends/kernels/spgemm/Tessera_SpgemmRowsKernel.hpp"
+#include "backends/kernels/spgemm/Tessera_SpgemmTableKernel.hpp"
+#include "backends/launch/Tessera_Launch.hpp"
+#include "backends/launch/Tessera_SpgemmLaunchers.hpp"
+
+/// \file
+/// Launchers of SpGEMM.
+
+namespace Tessera {
+namespace Launch {
+
+/// Threads of a block that looks at rows, a row each at once.
+constexpr int spgemm_row_threads = 256;
+
+/// A kernel of a thread block.
+template <class Device, template <class, class, int> class Kernel, class Stage>
+struct SpgemmRowsBody {
+  using Wave = typename Device::Wave;
+  static constexpr int threads = spgemm_row_threads, bound = 0;
+  using Work = Kernel<Wave, Stage, threads / Wave::lanes>;
+  static constexpr int shared = Work::bytes;
+  static constexpr bool overlapping = true;
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpgemmArgs& args) {
+    thread_block.template wait_for_previous_launch<false>();
+    Work::run(thread_block, args);
+  }
+};
+
+/// A kernel of a wave that takes several rows of a list.
+template <class Device, class Kernel, int Waves>
+struct SpgemmListBody {
+  using Wave = typename Device::Wave;
+  static constexpr int threads = Waves * Wave::lanes, bound = 0, shared = Waves * Kernel::bytes;
+  static constexpr bool overlapping = true;
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpgemmArgs& args, std::int64_t begin,
+                                   std::int64_t end) {
+    thread_block.template wait_for_previous_launch<false>();
+    thread_block.each_wave([&](unsigned in_thread_block) {
+      const std::int64_t first = begin + (std::int64_t{thread_block.index()} * Waves + in_thread_block) * Kernel::rows;
+      if (first >= end) return;
+      const Wave wave;
+      Kernel::run(wave, args, first, end, thread_block.memory() + in_thread_block * Kernel::bytes);
+    });
+  }
+};
+
+template <class Device, class Kernel>
+struct SpgemmBitsBody {
+  static constexpr int threads = Kernel::threads, bound = 0, shared = Kernel::bytes;
+  static constexpr bool overlapping = true;
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpgemmArgs& args, std::int64_t begin,
+                                   int lanes) {
+    thread_block.template wait_for_previous_launch<false>();
+    Kernel::run(thread_block, args, begin + thread_block.index(), lanes);
+  }
+};
+
+template <class Device, class Value>
+struct SpgemmPartsBody {
+  using Wave = typename Device::Wave;
+  using Kernel = SpgemmPartsKernel<Wave, Value>;
+  static constexpr int waves = for_family<Device>(2, 1), threads = waves * Wave::lanes, bound = 0;
+  static constexpr int shared = waves * Kernel::bytes;
+  static constexpr bool overlapping = true;
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpgemmArgs& args, std::int64_t parts) {
+    thread_block.template wait_for_previous_launch<false>();
+    thread_block.each_wave([&](unsigned in_thread_block) {
+      const std::int64_t index = std::int64_t{thread_block.index()} * waves + in_thread_block;
+      if (index >= parts) return;
+      const Wave wave;
+      Kernel::run(wave, args, args.part[index], thread_block.memory() + in_thread_block * Kernel::bytes);
+    });
+  }
+};
+
+/// A tile of rows per thread block, or more of them where thread blocks would have to add up too many totals.
+template <class Device>
+void spgemm_deal(std::int64_t rows, SpgemmArgs& args) noexcept {
+  constexpr std::int64_t most = Device::emulated ? 3 : 1024;
+  const std::int64_t tiles = ceil_div(std::max<std::int64_t>(rows, 1), spgemm_row_threads);
+  args.rows_per_block = ceil_div(tiles, most) * spgemm_row_threads;
+  args.thread_blocks = ceil_div(std::max<std::int64_t>(rows, 1), args.rows_per_block);
+}
+
+template <class Device, class Stage>
+typename Device::Error launch_spgemm_rows(const SpgemmArgs& args, Stream stream) {
+  const Grid grid{args.thread_blocks};
+  const auto error = launch<Device, SpgemmRowsBody<Device, SpgemmTallyKernel, Stage>>(grid, stream, args);
+  if (error != Device::success) return error;
+  return launch<Device, SpgemmRowsBody<Device, SpgemmPlaceKernel, Stage>>(grid, stream, args);
+}
+template <class Device>
+Status spgemm_look(const SpgemmArgs& args, Stream stream) noexcept {
+  return Device::status(launch_spgemm_rows<Device, SpgemmLook<typename Device::Wave>>(args, stream),
+                        "Tessera::spgemm[look]");
+}
+template <class Device>
+Status spgemm_offsets(const SpgemmArgs& args, Stream stream) noexcept {
+  return Device::status(launch_spgemm_rows<Device, SpgemmCounted<typename Device::Wave>>(args, stream),
+                        "Tessera::spgemm[offsets]");
+}
+
+/// Launches kernels one list after the other.
+template <class Device>
+class SpgemmLists {
+ public:
+  SpgemmLists(const SpgemmArgs& args, Stream stream) : args_(args), stream_(stream) {}
+  typename Device::Error error = Device::success;
+
+  template <class Kernel>
+  void rows(std::int64_t n) {
+    constexpr int waves = for_family<Device>(4, 2);
+    using Body = SpgemmListBody<Device, Kernel, waves>;
+    start<Body>(ceil_div(n, std::int64_t{waves} * Kernel::rows), begin_, begin_ + n);
+    begin_ += n;
+  }
+  template <class Kernel>
+  void thread_blocks(std::int64_t n, int lanes) {
+    start<SpgemmBitsBody<Device, Kernel>>(n, begin_, lanes);
+    begin_ += n;
+  }
+  template <class Body, class... Args>
+  void start(std::int64_t thread_blocks, const Args&... args) {
+    if (thread_blocks == 0 || error != Device::success) return;
+    error = launch<Device, Body>({thread_blocks}, stream_, args_, args...);
+  }
+
+ private:
+  const SpgemmArgs& args_;
+  Stream stream_;
+  std::int64_t begin_ = 0;
+};
+
+template <class Device, class Value, bool Numbers>
+void launch_spgemm_tables(SpgemmLists<Device>& lists, const SpgemmTotals& totals) {
+  using Wave = typename Device::Wave;
+  lists.template rows<SpgemmTableKernel<Wave, Value, 2, SpgemmRowKinds::slots(0), Numbers>>(totals.rows[0]);
+  lists.template rows<SpgemmTableKernel<Wave, Value, 3, SpgemmRowKinds::slots(1), Numbers>>(totals.rows[1]);
+  lists.template rows<SpgemmTableKernel<Wave, Value, 3, SpgemmRowKinds::slots(2), Numbers>>(totals.rows[2]);
+  lists.template rows<SpgemmTableKernel<Wave, Value, 4, SpgemmRowKinds::slots(3), Numbers>>(totals.rows[3]);
+  lists.template rows<SpgemmTableKernel<Wave, Value, 5, SpgemmRowKinds::slots(4), Numbers>>(totals.rows[4]);
+}
+template <class Device>
+Status spgemm_columns(const SpgemmArgs& args, const SpgemmTotals& totals, Stream stream) noexcept {
+  using Wave = typename Device::Wave;
+  SpgemmLists<Device> lists(args, stream);
+  if (!args.once) {
+    launch_spgemm_tables<Device, float, false>(lists, totals);
+  } else if (args.fp64) {
+    launch_spgemm_tables<Device, double, true>(lists, totals);
+  } else {
+    launch_spgemm_tables<Device, float, true>(lists, totals);
+  }
+  // As many lanes as the mean row of B has entries, at least.
+  int lanes = 4;
+  while (lanes < 32 && lanes * args.B.rows < args.B.nnz) lanes *= 2;
+  constexpr int narrow_words = SpgemmRowKinds::narrow_columns / 32 + 1, wide_words = for_family<Device>(8192, 4096);
+  lists.template thread_blocks<SpgemmBitsKernel<Wave, for_family<Device>(2, 1), narrow_words>>(
+      totals.rows[SpgemmRowKinds::narrow], lanes);
+  lists.template thread_blocks<SpgemmBitsKernel<Wave, for_family<Device>(16, 8), wide_words>>(
+      totals.rows[SpgemmRowKinds::wide], lanes);
+  return Device::status(lists.error, "Tessera::spgemm[columns]");
+}
+
+/// Columns and numbers of rows that were summed in tables go to C: four lanes per row.
+template <class Wave, class Value>
+struct SpgemmCopyKernel {
+  static constexpr int lanes = 4, rows = Wave::lanes / lanes, bytes = 0;
+  TESSERA_FUNCTION static void run(const Wave& wave, const SpgemmArgs& args, std::int64_t first, std::int64_t end,
+                                   char*) {
+    wave.each([&](int lane) {
+      const std::int64_t row = first + lane / lanes;
+      if (row >= end || args.kind[row] >= SpgemmRowKinds::tables) return;
+      const std::int64_t from = args.at[row], to = SpgemmOffsets{args.row_map, args.wide}(row);
+      const std::int32_t n = args.count[row];
+      TESSERA_UNROLL_4
+      for (std::int32_t i = lane % lanes; i < n; i += lanes) {
+        args.columns[to + i] = args.known[from + i];
+        static_cast<Value*>(args.values)[to + i] = static_cast<const Value*>(args.found_values)[from + i];
+      }
+    });
+  }
+};
+
+template <class Device, class Value>
+Status launch_spgemm_numbers(const SpgemmArgs& args, const SpgemmTotals& totals, Stream stream) {
+  using Wave = typename Device::Wave;
+  if (args.once) {
+    SpgemmLists<Device> all(args, stream);
+    all.template rows<SpgemmCopyKernel<Wave, Value>>(args.A.rows);
+    if (all.error != Device::success) return Device::status(all.error, "Tessera::spgemm[copy]");
+  }
+  SpgemmLists<Device> lists(args, stream);
+  lists.template rows<SpgemmWholeRowsKernel<Wave, Value, 2, SpgemmRowSizes::holds(0)>>(totals.rows[0]);
+  lists.template rows<SpgemmWholeRowsKernel<Wave, Value, 3, SpgemmRowSizes::holds(1)>>(totals.rows[1]);
+  lists.template rows<SpgemmWholeRowsKernel<Wave, Value, 5, SpgemmRowSizes::holds(2)>>(totals.rows[2]);
+  using Parts = SpgemmPartsBody<Device, Value>;
+  lists.template start<Parts>(ceil_div(totals.parts, Parts::waves), totals.parts);
+  return Device::status(lists.error, "Tessera::spgemm[numbers]");
+}
+template <class Device>
+Status spgemm_numbers(const SpgemmArgs& args, const SpgemmTotals& totals, Stream stream) noexcept {
+  return args.fp64 ? launch_spgemm_numbers<Device, double>(args, totals, stream)
+                   : launch_spgemm_numbers<Device, float>(args, totals, stream);
+}
+
+}  // namespace Launch
+}  // namespace Tessera
+
+#endif
