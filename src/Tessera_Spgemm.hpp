@@ -16,11 +16,11 @@
 namespace Tessera {
 namespace Impl {
 
-/// For plans that are used once.
+/// For plans that are used once: work begins before C has its row map.
 struct SpgemmOnce {
-  template <class Plan, class Exec, class RowMap>
-  static std::int64_t symbolic(Plan& plan, const Exec& space, const RowMap& row_map) {
-    return plan.symbolic(space, row_map, true);
+  template <class Plan, class Exec>
+  static void start(Plan& plan, const Exec& space) {
+    plan.body_->start_once(space);
   }
 };
 
@@ -104,7 +104,8 @@ class SpgemmPlan {
   /// @throw NotSupported  nnz(C) does not fit offsets of this type; row_map is as it was
   template <class RowMap>
   std::int64_t symbolic(const execution_space& space, const RowMap& row_map) {
-    return symbolic(space, row_map, false);
+    check<RowMap, size_type>("row_map", row_map, static_cast<std::size_t>(rows()) + 1);
+    return body_->symbolic(space, reinterpret_cast<Offset*>(row_map.data()));
   }
   /// Writes the columns and numbers of C. @param row_map  as symbolic() wrote it
   /// @throw StalePlan  before symbolic()  @throw DimensionMismatch  other extents than m + 1, nnz(C), nnz(C)
@@ -139,11 +140,6 @@ class SpgemmPlan {
   using Body = Impl::SpgemmBody<Impl::PlanMatrixOf<Csr>>;
   using Offset = typename Impl::PlanMatrixOf<Csr>::size_type;
 
-  template <class RowMap>
-  std::int64_t symbolic(const execution_space& space, const RowMap& row_map, bool once) {
-    check<RowMap, size_type>("row_map", row_map, static_cast<std::size_t>(rows()) + 1);
-    return body_->symbolic(space, reinterpret_cast<Offset*>(row_map.data()), once);
-  }
   template <class View, class Element>
   static void check(const char* name, const View& view, std::size_t extent) {
     static_assert(Compat::is_view_v<View> && Compat::view_rank<View> == 1 &&
@@ -191,8 +187,9 @@ auto spgemm(const Exec& space, const MatrixA& A, const MatrixB& B, const SpgemmO
       return Impl::allocate_large<Kokkos::View<decltype(element)*, Kokkos::LayoutLeft, Device>>(name, n);
     };
     SpgemmPlan<MatrixA> plan(space, A, B, options);
+    Impl::SpgemmOnce::start(plan, space);
     const auto row_map = make("C row_map", typename MatrixA::size_type(), static_cast<std::size_t>(A.rows()) + 1);
-    const auto nnz = static_cast<std::size_t>(Impl::SpgemmOnce::symbolic(plan, space, row_map));
+    const auto nnz = static_cast<std::size_t>(plan.symbolic(space, row_map));
     const auto entries = make("C entries", typename MatrixA::ordinal_type(), nnz);
     const auto values = make("C values", typename MatrixA::value_type(), nnz);
     plan.numeric(space, row_map, entries, values);

@@ -55,10 +55,11 @@ struct SpgemmRowSizes {
   static constexpr int whole = 3, large = whole, empty = whole + 1, count = empty;
   static constexpr int part_entries = 1024;
   TESSERA_FUNCTION static constexpr int holds(int size) { return 32 << 2 * size; }
+  /// @param kind  of the row: many products take many lanes, however few entries they end in
   /// @param long_rows  those of B have enough entries for all lanes of a wave
-  TESSERA_FUNCTION static int of(std::int64_t entries, bool long_rows) {
+  TESSERA_FUNCTION static int of(std::int64_t entries, int kind, bool long_rows) {
     if (entries == 0) return empty;
-    for (int size = 0; size < (long_rows ? whole : whole - 1); ++size) {
+    for (int size = kind < 2 ? 0 : kind < 4 ? 1 : 2; size < (long_rows ? whole : whole - 1); ++size) {
       if (entries <= holds(size)) return size;
     }
     return large;

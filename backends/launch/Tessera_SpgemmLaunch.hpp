@@ -86,12 +86,17 @@ struct SpgemmPartsBody {
   }
 };
 
-/// A tile of rows per thread block, or more of them where thread blocks would have to add up too many totals.
+/// A tile of rows per thread block; more of them where thread blocks would have to add up too many totals, and less
+/// than one where multiprocessors would have nothing to do.
 template <class Device>
 void spgemm_deal(std::int64_t rows, SpgemmArgs& args) noexcept {
-  constexpr std::int64_t most = Device::emulated ? 3 : 1024;
+  constexpr std::int64_t most = Device::emulated ? 3 : 1024, least = 32;
   const std::int64_t tiles = ceil_div(std::max<std::int64_t>(rows, 1), spgemm_row_threads);
-  args.rows_per_block = ceil_div(tiles, most) * spgemm_row_threads;
+  const std::int64_t few = ceil_div(rows, 2 * std::int64_t{Device::multiprocessors()} * least) * least;
+  args.rows_per_block = std::min(ceil_div(tiles, most) * spgemm_row_threads, std::max(few, least));
+  if (args.rows_per_block > spgemm_row_threads || ceil_div(rows, args.rows_per_block) > most) {
+    args.rows_per_block = ceil_div(tiles, most) * spgemm_row_threads;
+  }
   args.thread_blocks = ceil_div(std::max<std::int64_t>(rows, 1), args.rows_per_block);
 }
 

@@ -177,8 +177,9 @@ class SpgemmBody {
 
   SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const SpgemmOptions& options);
 
-  /// @param once  see SpgemmNative::symbolic
-  std::int64_t symbolic(const Exec& space, Offset* row_map, bool once = false);
+  /// Enqueues what symbolic() needs no row map for, in a plan that multiplies once: the caller can allocate beside it.
+  void start_once(const Exec& space);
+  std::int64_t symbolic(const Exec& space, Offset* row_map);
   void numeric(const Exec& space, const Offset* row_map, Ordinal* columns, Scalar* values);
   void update(const Exec& space, const Csr& A, const Csr& B, const Offset* row_map, const Ordinal* columns,
               Scalar* values);
@@ -417,11 +418,18 @@ void SpgemmBody<Csr>::require_fits(std::int64_t entries) {
 }
 
 template <class Csr>
-std::int64_t SpgemmBody<Csr>::symbolic(const Exec& space, Offset* row_map, bool once) {
+void SpgemmBody<Csr>::start_once(const Exec& space) {
+  if constexpr (SpgemmNative<Csr>::possible) {
+    if (backend_ != Backend::Kokkos) native_.find(space, true);
+  }
+}
+
+template <class Csr>
+std::int64_t SpgemmBody<Csr>::symbolic(const Exec& space, Offset* row_map) {
   const Compat::ScopedRegion region("Tessera::spgemm symbolic");
   if constexpr (SpgemmNative<Csr>::possible) {
     if (backend_ != Backend::Kokkos) {
-      const std::int64_t entries = native_.symbolic(space, row_map, once);
+      const std::int64_t entries = native_.symbolic(space, row_map);
       require_fits(entries);
       return nnz_ = entries;
     }

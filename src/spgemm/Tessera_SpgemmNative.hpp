@@ -64,10 +64,9 @@ class SpgemmNative {
     return n;
   }
 
-  /// Entries of C; the row map, unless that many do not fit. @param once  the one numeric() that follows takes the
-  /// numbers as they are now, and no update() comes
-  std::int64_t symbolic(const Exec& space, Offset* row_map, bool once) {
-    args_.row_map = row_map;
+  /// Enqueues the search for columns. @param once  the one numeric() that follows takes the numbers as they are now,
+  /// and no update() comes
+  void find(const Exec& space, bool once) {
     make_room(space, once);
     args_.place = {args_.at, true};
     run_lists(space, backend_->spgemm.columns, kinds_);
@@ -75,6 +74,13 @@ class SpgemmNative {
     part_ =
         Impl::allocate<Space>(space, backend_, "Tessera::spgemm parts", parts * sizeof(SpgemmRowPart), Lifetime::Plan);
     args_.part = static_cast<SpgemmRowPart*>(part_.get());
+    started_ = true;
+  }
+  /// Entries of C; the row map, unless that many do not fit. After find(), or with it.
+  std::int64_t symbolic(const Exec& space, Offset* row_map) {
+    if (!started_) find(space, false);
+    started_ = false;
+    args_.row_map = row_map;
     run(space, backend_->spgemm.offsets);
     sizes_ = totals(space);
     return sizes_.entries;
@@ -164,6 +170,7 @@ class SpgemmNative {
   SpgemmArgs args_;
   SpgemmTotals kinds_ = {}, sizes_ = {};
   std::size_t most_room_ = 0, bytes_ = 0;
+  bool started_ = false;
   std::shared_ptr<void> storage_, part_, room_;
   typename Arena<Space>::template View<SpgemmTotals> totals_view_;
 };

@@ -118,13 +118,15 @@ class SpgemmBitsKernel {
     for (int i = begin; i < end; i += Wave::lanes) {
       Varying<std::uint32_t> word;
       Varying<std::int32_t> before;
+      Varying<bool> is;
       wave.each([&](int lane) {
         word(lane) = i + lane < end ? memory.word[i + lane] : 0;
         before(lane) = count_bits(word(lane));
+        is(lane) = word(lane) != 0;
       });
+      if (wave.ballot(is) == 0) continue;
       spgemm_scan(wave, before);
       const std::int32_t all = spgemm_lane(wave, before, Wave::lanes - 1);
-      if (all == 0) continue;
       if (all < 8 * Wave::lanes) {
         wave.each([&](int lane) {
           std::int32_t at = before(lane) - count_bits(word(lane));

@@ -84,11 +84,11 @@ class SpgemmWholeRowsKernel {
       }
     });
     wave.converge();
-    Products::each(wave, args, span, [&](int lane, std::int32_t c, Value product) {
+    Products::each(wave, args, span, [&](int lane, std::int32_t c, Value a, Value b) {
       const Stretch& s = stretch(lane);
       auto* const sum = reinterpret_cast<Value*>(row_of(memory, lane));
       const auto* const column = reinterpret_cast<const std::int32_t*>(sum + Holds);
-      sum[s.width() <= most_width ? c - s.low : spgemm_place(column, s.n, c)] += product;
+      sum[s.width() <= most_width ? c - s.low : spgemm_place(column, s.n, c)] += a * b;
     });
     wave.each([&](int lane) {
       const Stretch& s = stretch(lane);
@@ -113,6 +113,7 @@ template <class Wave, class Value>
 class SpgemmPartsKernel {
  public:
   static constexpr int holds = SpgemmRowSizes::part_entries;
+  static constexpr int at_once = 4;  ///< times as many products as lanes are under way
   struct Memory {
     alignas(16) char sums[holds * (sizeof(Value) + sizeof(std::int32_t))];  ///< and columns or bits, if not by column
     std::int64_t shift[Wave::lanes];
@@ -137,9 +138,12 @@ class SpgemmPartsKernel {
     const std::int64_t first = args.A.row_map(part.row), end = args.A.row_map(part.row + 1);
     const SpgemmOffsets row_map{args.row_map, args.wide};
     const bool cut = row_map(part.row + 1) - row_map(part.row) > holds;
+    Varying<SpgemmPiece> piece;
+    next_pieces(wave, args, first, end, piece);
     for (std::int64_t e = first; e < end; e += Wave::lanes) {
       int pieces = 0;
-      const std::int32_t products = look(wave, args, s, cut, e, end, memory, pieces);
+      const std::int32_t products = look(wave, args, s, cut, e, piece, memory, pieces);
+      next_pieces(wave, args, e + Wave::lanes, end, piece);
       if (products > 0) add(wave, args, s, how, products, pieces, memory);
     }
     const Value* const sum = sum_of(memory);
@@ -157,7 +161,7 @@ class SpgemmPartsKernel {
   enum class How { Column, Bits, Place };
   struct Product {
     Varying<std::int32_t> column;
-    Varying<Value> value;
+    Varying<Value> a, b;
     bool conflicts;  ///< may be of one entry
   };
 
@@ -193,15 +197,17 @@ class SpgemmPartsKernel {
     }
     wave.converge();
   }
+  TESSERA_FUNCTION static void next_pieces(const Wave& wave, const SpgemmArgs& args, std::int64_t e, std::int64_t end,
+                                           Varying<SpgemmPiece>& piece) {
+    wave.each([&](int lane) { piece(lane) = e + lane < end ? spgemm_piece(args, e + lane) : SpgemmPiece{0, 0}; });
+  }
   /// What of the rows of B that entries [e, e + lanes) of A name may be in the part: where each piece starts among the
   /// products of all, those without any left out. A few products on either side may be of other parts.
   TESSERA_FUNCTION static std::int32_t look(const Wave& wave, const SpgemmArgs& args, const Stretch& s, bool cut,
-                                            std::int64_t e, std::int64_t end, Memory& memory, int& pieces) {
-    Varying<SpgemmPiece> piece;
+                                            std::int64_t e, Varying<SpgemmPiece>& piece, Memory& memory, int& pieces) {
     Varying<std::int32_t> sum;
     Varying<bool> is;
     wave.each([&](int lane) {
-      piece(lane) = e + lane < end ? spgemm_piece(args, e + lane) : SpgemmPiece{0, 0};
       if (cut) piece(lane) = narrowed(args.B.columns + piece(lane).begin, piece(lane), s.low, s.high);
       sum(lane) = piece(lane).count;
       is(lane) = piece(lane).count > 0;
@@ -253,51 +259,55 @@ class SpgemmPartsKernel {
     Value* const sum = sum_of(memory);
     const std::int32_t* const column = column_of(memory);
     int started = 0;
-    Product now = load(wave, args, s, start, 0, products, started, memory);
-    for (std::int32_t at = 0; at < products; at += Wave::lanes) {
-      const bool last = at + Wave::lanes >= products;
-      const Product next = last ? now : load(wave, args, s, start, at + Wave::lanes, products, started, memory);
-      Varying<std::int32_t> slot;
-      wave.each([&](int lane) {
-        slot(lane) = -1 - lane;  // of no other
-        if (now.column(lane) >= 0) slot(lane) = slot_of(column, s, how, now.column(lane));
-      });
-      if (now.conflicts) {
-        in_turn(wave, slot, now.value, sum);
-      } else {
-        wave.each([&](int lane) {
-          if (slot(lane) >= 0) sum[slot(lane)] += now.value(lane);
-        });
+    for (std::int32_t at = 0; at < products; at += at_once * Wave::lanes) {
+      Product product[at_once];
+      TESSERA_UNROLL
+      for (int i = 0; i < at_once; ++i) {
+        load(wave, args, s, start, at + i * Wave::lanes, products, started, memory, product[i]);
       }
-      wave.converge();
-      now = next;
+      TESSERA_UNROLL
+      for (int i = 0; i < at_once; ++i) {
+        if (at + i * Wave::lanes >= products) break;
+        Varying<std::int32_t> slot;
+        wave.each([&](int lane) {
+          slot(lane) = -1 - lane;  // of no other
+          if (product[i].column(lane) >= 0) slot(lane) = slot_of(column, s, how, product[i].column(lane));
+        });
+        if (product[i].conflicts) {
+          in_turn(wave, slot, product[i], sum);
+        } else {
+          wave.each([&](int lane) {
+            if (slot(lane) >= 0) sum[slot(lane)] += product[i].a(lane) * product[i].b(lane);
+          });
+        }
+        wave.converge();
+      }
     }
   }
   /// Products at [at, at + lanes). @param started  pieces that start before them; after: with them
-  TESSERA_FUNCTION static Product load(const Wave& wave, const SpgemmArgs& args, const Stretch& s,
-                                       const Varying<std::int32_t>& start, std::int32_t at, std::int32_t products,
-                                       int& started, const Memory& memory) {
+  TESSERA_FUNCTION static void load(const Wave& wave, const SpgemmArgs& args, const Stretch& s,
+                                    const Varying<std::int32_t>& start, std::int32_t at, std::int32_t products,
+                                    int& started, const Memory& memory, Product& p) {
     Varying<Mask> bit;
     wave.each([&](int lane) {
       const std::int32_t from = start(lane) - at;
       bit(lane) = from >= 0 && from < Wave::lanes ? Mask{1} << from : 0;
     });
     const Mask starts = wave.any_bit(bit);
-    Product p;
     wave.each([&](int lane) {
       p.column(lane) = -1;
-      p.value(lane) = 0;
+      p.a(lane) = p.b(lane) = 0;
       if (at + lane >= products) return;
       const int piece = started + Wave::rank(starts, lane) + static_cast<int>(starts >> lane & 1) - 1;
       const std::int64_t entry = memory.shift[piece] + at + lane;
       const std::int32_t column = args.B.columns[entry];
-      p.value(lane) = memory.a[piece] * static_cast<const Value*>(args.B.values)[entry];
+      p.a(lane) = memory.a[piece];
+      p.b(lane) = static_cast<const Value*>(args.B.values)[entry];
       if (column >= s.low && column <= s.high) p.column(lane) = column;
     });
     const int new_ones = Wave::count(starts);
     p.conflicts = new_ones > (starts & 1 ? 1 : 0);
     started += new_ones;
-    return p;
   }
   TESSERA_FUNCTION static std::int32_t slot_of(const std::int32_t* column, const Stretch& s, How how,
                                                std::int32_t wanted) {
@@ -307,7 +317,7 @@ class SpgemmPartsKernel {
     const auto bits = static_cast<std::uint32_t>(column[at / 32]);
     return column[words + at / 32] + count_bits(bits & ((1u << at % 32) - 1));
   }
-  TESSERA_FUNCTION static void in_turn(const Wave& wave, const Varying<std::int32_t>& slot, const Varying<Value>& value,
+  TESSERA_FUNCTION static void in_turn(const Wave& wave, const Varying<std::int32_t>& slot, const Product& product,
                                        Value* sum) {
     Varying<Mask> same;
     wave.same(same, slot);
@@ -315,7 +325,7 @@ class SpgemmPartsKernel {
       Varying<bool> waits;
       wave.each([&](int lane) {
         const int own = Wave::rank(same(lane), lane);
-        if (slot(lane) >= 0 && own == turn) sum[slot(lane)] += value(lane);
+        if (slot(lane) >= 0 && own == turn) sum[slot(lane)] += product.a(lane) * product.b(lane);
         waits(lane) = slot(lane) >= 0 && own > turn;
       });
       if (wave.ballot(waits) == 0) break;

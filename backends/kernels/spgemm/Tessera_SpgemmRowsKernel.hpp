@@ -125,7 +125,7 @@ class SpgemmCounted {
   TESSERA_FUNCTION static SpgemmRowFacts read(const SpgemmArgs& args, std::int64_t row) {
     SpgemmRowFacts facts{SpgemmRowSizes::empty, args.count[row]};
     if (!args.once || args.kind[row] >= SpgemmRowKinds::tables)
-      facts.kind = SpgemmRowSizes::of(facts.entries, args.long_rows);
+      facts.kind = SpgemmRowSizes::of(facts.entries, args.kind[row], args.long_rows);
     if (facts.kind == SpgemmRowSizes::large) {
       facts.parts = (facts.entries + SpgemmRowSizes::part_entries - 1) / SpgemmRowSizes::part_entries;
     }
@@ -175,9 +175,11 @@ class SpgemmTallyKernel {
     auto& totals = *reinterpret_cast<SpgemmTotals*>(sum);
     thread_block.each_wave([&](unsigned in_thread_block) {
       const Wave wave;
-      for (std::int64_t first = begin + in_thread_block * Wave::lanes; first < end; first += Waves * Wave::lanes) {
+      // Few rows are dealt out to all waves of the thread block.
+      const std::int64_t each = args.rows_per_block < Waves * Wave::lanes ? args.rows_per_block / Waves : Wave::lanes;
+      for (std::int64_t first = begin + in_thread_block * each; first < end; first += Waves * each) {
         typename Wave::template Varying<SpgemmRowFacts> facts;
-        Stage::facts(wave, args, first, end, facts);
+        Stage::facts(wave, args, first, first + each < end ? first + each : end, facts);
         add(wave, facts, totals);
       }
       if (Stage::looks) {

@@ -40,10 +40,10 @@ class SpgemmTableKernel {
       }
     });
     wave.converge();
-    Products::each(wave, args, span, [&](int lane, std::int32_t column, Value product) {
+    Products::each(wave, args, span, [&](int lane, std::int32_t column, Value a, Value b) {
       const Table table = table_of(memory, lane);
       const int slot = insert(table.column, static_cast<std::uint32_t>(column));
-      if (Numbers) table.sum[slot] += product;
+      if (Numbers) table.sum[slot] += a * b;
     });
     Varying<int> used;
     make_dense(wave, memory, used);
@@ -70,9 +70,11 @@ class SpgemmTableKernel {
     return {reinterpret_cast<Value*>(begin),
             reinterpret_cast<std::uint32_t*>(begin + (Numbers ? Slots * sizeof(Value) : 0))};
   }
+  TESSERA_FUNCTION static constexpr int bits_of(int slots) { return slots == 1 ? 0 : 1 + bits_of(slots / 2); }
   TESSERA_FUNCTION static int insert(std::uint32_t* table, std::uint32_t column) {
-    // Neighbouring columns in neighbouring slots, and columns that are a power of two apart not in one.
-    for (std::uint32_t s = column + (column >> 11) * 0x9e3779b1u;; ++s) {
+    // Rows of meshes and webs have runs of columns at equal distances, which any simpler function puts side by side.
+    constexpr int shift = 32 - bits_of(Slots);
+    for (std::uint32_t s = (column * 0x9e3779b1u) >> shift;; ++s) {
       const int slot = static_cast<int>(s & (Slots - 1));
       std::uint32_t there = table[slot];
       if (there == none) there = Wave::claim(table + slot, none, column);

@@ -72,7 +72,8 @@ class SpgemmTeamProducts {
   };
   TESSERA_FUNCTION static int own(int lane) { return lane & (lanes - 1); }
 
-  /// f(lane, column, product; zero if not Numbers); one row of B after the other.
+  /// f(lane, column, number of A, number of B; zeros if not Numbers); one row of B after the other. It multiplies where
+  /// it adds, so that compilers fuse the two alike everywhere, and results have the same bits.
   template <class F>
   TESSERA_FUNCTION static void each(const Wave& wave, const SpgemmArgs& args, Varying<Span> row, const F& f) {
     const auto* const columns = args.B.columns;
@@ -102,10 +103,11 @@ class SpgemmTeamProducts {
         wave.each([&](int lane) {
           const std::int32_t count = now.of.count(lane);
           if (own(lane) >= count) return;
-          f(lane, now.column(lane), Numbers ? now.of.a(lane) * now.b(lane) : Value(0));
+          const Value a = Numbers ? now.of.a(lane) : Value(0);
+          f(lane, now.column(lane), a, Numbers ? now.b(lane) : Value(0));
           for (std::int32_t i = own(lane) + lanes; i < count; i += lanes) {
             const std::int64_t at = now.of.begin(lane) + i;
-            f(lane, columns[at], Numbers ? now.of.a(lane) * b_values[at] : Value(0));
+            f(lane, columns[at], a, Numbers ? b_values[at] : Value(0));
           }
         });
         wave.converge();
