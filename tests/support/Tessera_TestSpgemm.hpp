@@ -118,7 +118,7 @@ struct SpgemmSuite {
     return make_matrix<T, Offset>(p, data, seed);
   }
 
-  /// All methods, which give the same bits.
+  /// All methods, which give the same bits where compilers fuse alike.
   static void check(const Matrix& A, const Matrix& B, Data data, bool sorted = true) {
     std::vector<T> first;
     for (const SpgemmOptions& options : spgemm_variants<Exec>()) {
@@ -129,7 +129,9 @@ struct SpgemmSuite {
       expect_product(A, B, C, data == Data::Integers);
       if (options.algorithm == SpgemmAlgorithm::Auto) first = C.values;
       // Integers are equal to the oracle's already; undefined numbers among them may have other bits.
-      if (data == Data::Real) {
+      // On devices Kokkos' kernels and a backend's fuse multiplications with additions at different places.
+      const bool alike = Compat::is_host_v<Exec> || options.backend != Backend::Kokkos;
+      if (data == Data::Real && alike) {
         EXPECT_TRUE(same_bits(first, C.values)) << "another order of sums";
       }
     }
