@@ -54,6 +54,12 @@ class CudaThreadBlock {
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
   }
+  /// Lets the thread blocks of the next launch come in; for a launch that waits when its work is done.
+  __device__ __forceinline__ static void start_next_launch() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+  }
 
  private:
   char* memory_;

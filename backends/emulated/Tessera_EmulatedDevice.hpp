@@ -45,6 +45,7 @@ class EmulatedThreadBlock {
   void synchronize() const {}
   template <bool EarlyNext>
   void wait_for_previous_launch() const {}
+  void start_next_launch() const {}
 
  private:
   const Launch::Grid& grid_;

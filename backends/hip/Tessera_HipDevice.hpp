@@ -45,6 +45,7 @@ class HipThreadBlock {
   /// Launches follow each other.
   template <bool EarlyNext>
   __device__ __forceinline__ static void wait_for_previous_launch() {}
+  __device__ __forceinline__ static void start_next_launch() {}
 
  private:
   char* memory_;

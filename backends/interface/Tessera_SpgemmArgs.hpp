@@ -53,20 +53,33 @@ struct SpgemmRowKinds {
 /// How the numbers of a row are summed: rows 0 to 2 as a whole, large ones in parts.
 struct SpgemmRowSizes {
   static constexpr int whole = 3, large = whole, empty = whole + 1, count = empty;
-  static constexpr int part_entries = 1024;
+  static constexpr std::int64_t whole_products = 32768, part_entries = 512, part_products = 8192, least_part = 64;
   TESSERA_FUNCTION static constexpr int holds(int size) { return 32 << 2 * size; }
   /// @param kind  of the row: many products take many lanes, however few entries they end in
   /// @param long_rows  those of B have enough entries for all lanes of a wave
-  TESSERA_FUNCTION static int of(std::int64_t entries, int kind, bool long_rows) {
+  TESSERA_FUNCTION static int of(std::int64_t entries, std::int64_t products, int kind, bool long_rows) {
     if (entries == 0) return empty;
     for (int size = kind < 2 ? 0 : kind < 4 ? 1 : 2; size < (long_rows ? whole : whole - 1); ++size) {
-      if (entries <= holds(size)) return size;
+      if (entries <= holds(size) && products <= whole_products) return size;
     }
     return large;
   }
+  /// Entries of each part of a large row but the last: as many as fit, fewer where a wave would have many products of
+  /// them, which it adds one after the other.
+  TESSERA_FUNCTION static std::int64_t each_part(std::int64_t entries, std::int64_t products) {
+    const std::int64_t by_entries = (entries + part_entries - 1) / part_entries;
+    const std::int64_t by_products = products / part_products, most = entries / least_part;
+    const std::int64_t wanted = by_products < most ? by_products : most;
+    const std::int64_t parts = by_entries > wanted ? by_entries : wanted;
+    return (entries + parts - 1) / parts;
+  }
+  /// Never more of all rows, of which `rows` may be large.
+  static std::int64_t most_parts(std::int64_t entries, std::int64_t products, std::int64_t rows) {
+    return entries / part_entries + products / part_products + 2 * rows;
+  }
 };
 
-/// A part of a row of C: entries [part * part_entries, (part + 1) * part_entries) of it, as far as there are.
+/// A part of a row of C: entries [part * each, (part + 1) * each) of it, as far as there are.
 struct SpgemmRowPart {
   std::int32_t row, part;
 };
@@ -90,14 +103,15 @@ struct SpgemmArgs {
 
   // Of each row of C.
   std::uint8_t* kind = nullptr;
-  std::int32_t* low = nullptr;    ///< first column of it
-  std::int32_t* high = nullptr;   ///< last column of it
-  std::int32_t* bound = nullptr;  ///< of its entries
-  std::int32_t* count = nullptr;  ///< its entries
-  std::int64_t* at = nullptr;     ///< where it begins among the columns that are found
-  std::int32_t* order = nullptr;  ///< rows by kind
-  std::int32_t* sizes = nullptr;  ///< rows by size
-  SpgemmRowPart* part = nullptr;  ///< of large rows; null: not wanted
+  std::int32_t* low = nullptr;       ///< first column of it
+  std::int32_t* high = nullptr;      ///< last column of it
+  std::int32_t* bound = nullptr;     ///< of its entries
+  std::int32_t* count = nullptr;     ///< its entries
+  std::int32_t* products = nullptr;  ///< that they are sums of; 2^31 - 1: that many or more
+  std::int64_t* at = nullptr;        ///< where it begins among the columns that are found
+  std::int32_t* order = nullptr;     ///< rows by kind
+  std::int32_t* sizes = nullptr;     ///< rows by size
+  SpgemmRowPart* part = nullptr;     ///< of large rows; null: not wanted
 
   std::int64_t thread_blocks = 1, rows_per_block = 0;  ///< that look at rows
   SpgemmTotals* partial = nullptr;                     ///< of each of these

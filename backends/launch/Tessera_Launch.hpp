@@ -42,7 +42,7 @@
 ///                 memory(), at a multiple of 128 bytes;
 ///                 each_wave(f) and each_thread(f) call f(index in it), on a device once, for the own one;
 ///                 each_wave_of<Body>(args...) calls Body::wave(thread_block, index, args...) likewise;
-///                 synchronize(); wait_for_previous_launch<EarlyNext>()
+///                 synchronize(); wait_for_previous_launch<EarlyNext>(), start_next_launch()
 ///
 /// The order of a body's statements is the one that nvcc makes the best code of; in particular a wave, which reads the
 /// thread's index, comes after what may end the thread.

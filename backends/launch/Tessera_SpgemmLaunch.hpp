@@ -36,6 +36,26 @@ struct SpgemmRowsBody {
   }
 };
 
+/// Launches of a stage work on different rows: only the first waits for the stage before, the others wait for each
+/// other when their work is done, so that the last rows of one are not waited for.
+enum class SpgemmTurn { First, Later };
+
+template <class ThreadBlock, class Work>
+TESSERA_FUNCTION void spgemm_in_turn(const ThreadBlock& thread_block, SpgemmTurn turn, const Work& work) {
+  if (turn == SpgemmTurn::First) {
+    thread_block.template wait_for_previous_launch<false>();
+    thread_block.start_next_launch();  // not before: it does not wait for the stage before
+    work();
+  } else {
+    thread_block.start_next_launch();
+    work();
+    // One thread block is enough, and the others make room.
+    if (thread_block.index() + 1 == thread_block.thread_blocks()) {
+      thread_block.template wait_for_previous_launch<false>();
+    }
+  }
+}
+
 /// A kernel of a wave that takes several rows of a list.
 template <class Device, class Kernel, int Waves>
 struct SpgemmListBody {
@@ -43,14 +63,16 @@ struct SpgemmListBody {
   static constexpr int threads = Waves * Wave::lanes, bound = 0, shared = Waves * Kernel::bytes;
   static constexpr bool overlapping = true;
   template <class ThreadBlock>
-  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpgemmArgs& args, std::int64_t begin,
-                                   std::int64_t end) {
-    thread_block.template wait_for_previous_launch<false>();
-    thread_block.each_wave([&](unsigned in_thread_block) {
-      const std::int64_t first = begin + (std::int64_t{thread_block.index()} * Waves + in_thread_block) * Kernel::rows;
-      if (first >= end) return;
-      const Wave wave;
-      Kernel::run(wave, args, first, end, thread_block.memory() + in_thread_block * Kernel::bytes);
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpgemmArgs& args, SpgemmTurn turn,
+                                   std::int64_t begin, std::int64_t end) {
+    spgemm_in_turn(thread_block, turn, [&] {
+      thread_block.each_wave([&](unsigned in_thread_block) {
+        const std::int64_t index = std::int64_t{thread_block.index()} * Waves + in_thread_block;
+        const std::int64_t first = begin + index * Kernel::rows;
+        if (first >= end) return;
+        const Wave wave;
+        Kernel::run(wave, args, first, end, thread_block.memory() + in_thread_block * Kernel::bytes);
+      });
     });
   }
 };
@@ -60,10 +82,9 @@ struct SpgemmBitsBody {
   static constexpr int threads = Kernel::threads, bound = 0, shared = Kernel::bytes;
   static constexpr bool overlapping = true;
   template <class ThreadBlock>
-  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpgemmArgs& args, std::int64_t begin,
-                                   int lanes) {
-    thread_block.template wait_for_previous_launch<false>();
-    Kernel::run(thread_block, args, begin + thread_block.index(), lanes);
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpgemmArgs& args, SpgemmTurn turn,
+                                   std::int64_t begin, int lanes) {
+    spgemm_in_turn(thread_block, turn, [&] { Kernel::run(thread_block, args, begin + thread_block.index(), lanes); });
   }
 };
 
@@ -75,13 +96,15 @@ struct SpgemmPartsBody {
   static constexpr int shared = waves * Kernel::bytes;
   static constexpr bool overlapping = true;
   template <class ThreadBlock>
-  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpgemmArgs& args, std::int64_t parts) {
-    thread_block.template wait_for_previous_launch<false>();
-    thread_block.each_wave([&](unsigned in_thread_block) {
-      const std::int64_t index = std::int64_t{thread_block.index()} * waves + in_thread_block;
-      if (index >= parts) return;
-      const Wave wave;
-      Kernel::run(wave, args, args.part[index], thread_block.memory() + in_thread_block * Kernel::bytes);
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpgemmArgs& args, SpgemmTurn turn,
+                                   std::int64_t parts) {
+    spgemm_in_turn(thread_block, turn, [&] {
+      thread_block.each_wave([&](unsigned in_thread_block) {
+        const std::int64_t index = std::int64_t{thread_block.index()} * waves + in_thread_block;
+        if (index >= parts) return;
+        const Wave wave;
+        Kernel::run(wave, args, args.part[index], thread_block.memory() + in_thread_block * Kernel::bytes);
+      });
     });
   }
 };
@@ -140,12 +163,16 @@ class SpgemmLists {
   template <class Body, class... Args>
   void start(std::int64_t thread_blocks, const Args&... args) {
     if (thread_blocks == 0 || error != Device::success) return;
-    error = launch<Device, Body>({thread_blocks}, stream_, args_, args...);
+    error = launch<Device, Body>({thread_blocks}, stream_, args_, turn_, args...);
+    turn_ = SpgemmTurn::Later;
   }
+  /// Another list of rows, in the same stage.
+  void restart() { begin_ = 0; }
 
  private:
   const SpgemmArgs& args_;
   Stream stream_;
+  SpgemmTurn turn_ = SpgemmTurn::First;
   std::int64_t begin_ = 0;
 };
 
@@ -203,12 +230,9 @@ struct SpgemmCopyKernel {
 template <class Device, class Value>
 Status launch_spgemm_numbers(const SpgemmArgs& args, const SpgemmTotals& totals, Stream stream) {
   using Wave = typename Device::Wave;
-  if (args.once) {
-    SpgemmLists<Device> all(args, stream);
-    all.template rows<SpgemmCopyKernel<Wave, Value>>(args.A.rows);
-    if (all.error != Device::success) return Device::status(all.error, "Tessera::spgemm[copy]");
-  }
   SpgemmLists<Device> lists(args, stream);
+  if (args.once) lists.template rows<SpgemmCopyKernel<Wave, Value>>(args.A.rows);
+  lists.restart();
   lists.template rows<SpgemmWholeRowsKernel<Wave, Value, 2, SpgemmRowSizes::holds(0)>>(totals.rows[0]);
   lists.template rows<SpgemmWholeRowsKernel<Wave, Value, 3, SpgemmRowSizes::holds(1)>>(totals.rows[1]);
   lists.template rows<SpgemmWholeRowsKernel<Wave, Value, 5, SpgemmRowSizes::holds(2)>>(totals.rows[2]);

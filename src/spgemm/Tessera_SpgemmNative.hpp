@@ -30,7 +30,8 @@ class SpgemmNative {
   static constexpr bool possible = std::is_same_v<typename Csr::ordinal_type, int>;
 
   SpgemmNative() = default;
-  /// Looks at A and B. @param most_room  bytes for columns that are found; 0: an eighth of the device's memory
+  /// Looks at A and B. @param most_room  bytes for columns that are found; 0: a 32nd of the device's memory, what a
+  /// backend's pool keeps
   SpgemmNative(const Exec& space, const KernelTable& backend, const Csr& A, const Csr& B, std::size_t most_room)
       : backend_(&backend), most_room_(most_room) {
     set(A, B);
@@ -41,7 +42,8 @@ class SpgemmNative {
     args_.long_rows = args_.B.nnz >= long_row * args_.B.rows;
     storage_ = Arena<Space>::make(space, backend_, "Tessera::spgemm rows", Lifetime::Plan, [&](Arena<Space>& arena) {
       args_.kind = arena.template take<std::uint8_t>(rows).data();
-      for (auto** const of_rows : {&args_.low, &args_.high, &args_.bound, &args_.count, &args_.order, &args_.sizes}) {
+      for (auto** const of_rows :
+           {&args_.low, &args_.high, &args_.bound, &args_.count, &args_.products, &args_.order, &args_.sizes}) {
         *of_rows = arena.template take<std::int32_t>(rows).data();
       }
       args_.at = arena.template take<std::int64_t>(rows).data();
@@ -70,7 +72,8 @@ class SpgemmNative {
     make_room(space, once);
     args_.place = {args_.at, true};
     run_lists(space, backend_->spgemm.columns, kinds_);
-    const auto parts = static_cast<std::size_t>(kinds_.entries / SpgemmRowSizes::part_entries + may_be_large());
+    const auto parts =
+        static_cast<std::size_t>(SpgemmRowSizes::most_parts(kinds_.entries, kinds_.products, may_be_large()));
     part_ =
         Impl::allocate<Space>(space, backend_, "Tessera::spgemm parts", parts * sizeof(SpgemmRowPart), Lifetime::Plan);
     args_.part = static_cast<SpgemmRowPart*>(part_.get());
@@ -145,7 +148,7 @@ class SpgemmNative {
   std::int64_t may_be_large() const {
     std::int64_t rows = 0;
     for (int kind = 0; kind < SpgemmRowKinds::count; ++kind) {
-      if (kind >= SpgemmRowKinds::tables || SpgemmRowKinds::holds(kind) > SpgemmRowSizes::holds(1))
+      if (kind >= SpgemmRowKinds::tables || SpgemmRowKinds::holds(kind) > SpgemmRowSizes::holds(0))
         rows += kinds_.rows[kind];
     }
     return rows;
@@ -153,7 +156,7 @@ class SpgemmNative {
   void make_room(const Exec& space, bool once) {
     std::size_t most = most_room_;
     DeviceFacts facts;
-    if (most == 0 && backend_->runtime.device_facts(facts).ok()) most = facts.memory_bytes / 8;
+    if (most == 0 && backend_->runtime.device_facts(facts).ok()) most = facts.memory_bytes / 32;
     const auto entries = static_cast<std::size_t>(kinds_.entries);
     const std::size_t columns = (entries * sizeof(int) + 255) / 256 * 256;
     args_.once = once && (most == 0 || columns + entries * sizeof(Scalar) <= most);

@@ -22,7 +22,7 @@ struct SpgemmOptions {
   /// Of Binned: Kokkos, or on hosts an emulated one; others are of hosts and know Kokkos. Auto: the device's own.
   Backend backend = Backend::Auto;
   /// Scratch, at most; 0: as much as is of use. With less, fewer threads of a host work, and Binned on a backend finds
-  /// columns twice where once needs room for them (its default: an eighth of the device's memory).
+  /// columns twice where once needs room for them (its default: a 32nd of the device's memory).
   std::size_t max_workspace_bytes = 0;
 };
 

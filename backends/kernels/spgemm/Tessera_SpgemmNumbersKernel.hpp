@@ -21,13 +21,14 @@ struct SpgemmStretch {
   Value* values;
   std::int32_t n, low, high;
 
-  /// @param part  of rows in parts
-  TESSERA_FUNCTION static SpgemmStretch of(const SpgemmArgs& args, std::int32_t row, std::int32_t part) {
+  /// @param part  of rows in parts  @param each  entries of a part
+  TESSERA_FUNCTION static SpgemmStretch of(const SpgemmArgs& args, std::int32_t row, std::int32_t part,
+                                           std::int64_t each) {
     const SpgemmOffsets row_map{args.row_map, args.wide};
-    const std::int64_t skipped = std::int64_t{part} * SpgemmRowSizes::part_entries;
+    const std::int64_t skipped = part * each;
     const std::int64_t to = row_map(row) + skipped, left = row_map(row + 1) - to;
     SpgemmStretch s;
-    s.n = left < SpgemmRowSizes::part_entries ? static_cast<std::int32_t>(left) : SpgemmRowSizes::part_entries;
+    s.n = static_cast<std::int32_t>(left < each ? left : each);
     s.known = args.known != nullptr ? args.known + args.place(row) + skipped : args.columns + to;
     s.columns = args.known != nullptr ? args.columns + to : nullptr;
     s.values = static_cast<Value*>(args.values) + to;
@@ -71,7 +72,7 @@ class SpgemmWholeRowsKernel {
       if (i >= end) return;
       const std::int32_t row = args.sizes[i];
       span(lane) = {args.A.row_map(row), args.A.row_map(row + 1)};
-      const Stretch s = stretch(lane) = Stretch::of(args, row, 0);
+      const Stretch s = stretch(lane) = Stretch::of(args, row, 0, Holds);
       auto* const sum = reinterpret_cast<Value*>(row_of(memory, lane));
       auto* const column = reinterpret_cast<std::int32_t*>(sum + Holds);
       const bool dense = s.width() <= most_width;
@@ -132,12 +133,13 @@ class SpgemmPartsKernel {
 
   TESSERA_FUNCTION static void run(const Wave& wave, const SpgemmArgs& args, const SpgemmRowPart& part, char* bytes) {
     auto& memory = *reinterpret_cast<Memory*>(bytes);
-    const Stretch s = Stretch::of(args, part.row, part.part);
+    const std::int64_t entries = args.count[part.row];
+    const std::int64_t each = SpgemmRowSizes::each_part(entries, args.products[part.row]);
+    const Stretch s = Stretch::of(args, part.row, part.part, each);
     const How how = s.width() <= most_width ? How::Column : s.width() <= 32 * words ? How::Bits : How::Place;
     prepare(wave, s, how, memory);
     const std::int64_t first = args.A.row_map(part.row), end = args.A.row_map(part.row + 1);
-    const SpgemmOffsets row_map{args.row_map, args.wide};
-    const bool cut = row_map(part.row + 1) - row_map(part.row) > holds;
+    const bool cut = entries > each;
     Varying<SpgemmPiece> piece;
     next_pieces(wave, args, first, end, piece);
     for (std::int64_t e = first; e < end; e += Wave::lanes) {

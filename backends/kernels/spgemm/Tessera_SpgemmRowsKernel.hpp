@@ -105,6 +105,7 @@ class SpgemmLook {
     args.low[row] = reach.low;
     args.high[row] = reach.high;
     args.bound[row] = static_cast<std::int32_t>(facts.entries);
+    args.products[row] = static_cast<std::int32_t>(reach.products < INT32_MAX ? reach.products : INT32_MAX);
     if (facts.kind == SpgemmRowKinds::empty) args.count[row] = 0;
     return facts;
   }
@@ -124,10 +125,13 @@ class SpgemmCounted {
   }
   TESSERA_FUNCTION static SpgemmRowFacts read(const SpgemmArgs& args, std::int64_t row) {
     SpgemmRowFacts facts{SpgemmRowSizes::empty, args.count[row]};
-    if (!args.once || args.kind[row] >= SpgemmRowKinds::tables)
-      facts.kind = SpgemmRowSizes::of(facts.entries, args.kind[row], args.long_rows);
+    const int kind = args.kind[row];
+    if (!args.once || kind >= SpgemmRowKinds::tables) {
+      facts.kind = SpgemmRowSizes::of(facts.entries, args.products[row], kind, args.long_rows);
+    }
     if (facts.kind == SpgemmRowSizes::large) {
-      facts.parts = (facts.entries + SpgemmRowSizes::part_entries - 1) / SpgemmRowSizes::part_entries;
+      const std::int64_t each = SpgemmRowSizes::each_part(facts.entries, args.products[row]);
+      facts.parts = (facts.entries + each - 1) / each;
     }
     return facts;
   }

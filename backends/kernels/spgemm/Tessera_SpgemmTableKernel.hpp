@@ -96,6 +96,7 @@ class SpgemmTableKernel {
         is(lane) = column(lane) != none;
       });
       const Mask mask = wave.ballot(is);
+      wave.converge();
       wave.each([&](int lane) {
         const Table table = table_of(memory, lane);
         const int base = lane & ~(lanes - 1);
