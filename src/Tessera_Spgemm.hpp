@@ -44,12 +44,14 @@ struct SpgemmOnce {
 /// infinite or undefined number reaches only entries with a product of it.
 ///
 /// Time O(products + rows) for each phase (Hash: and nnz(C) log(longest row of C); Heap, Coo: products log(longest
-/// row); Binned: and, per row above 96 entries, a bit per column from its first to its last, and per part of 1024
-/// entries of C's row a search in each row of B). Memory: 8 bytes per row of C, and 8 per row of B and 12 per word of
-/// 64 columns of it where Spa sums and B has two columns or more per word; scratch per thread: Spa n (s + 3/16) bytes
-/// with s of a number; Hash 2 (8 + s) bytes per product of the row with most (but not more than n of them), up to twice
-/// as much; Coo 8 + s per product of that row; Heap 32 bytes per entry of the longest row of A; Binned none, but 20
-/// bytes per row and 8 per 1024 entries of large rows of C in lists. workspace_bytes() has the sum of the threads';
+/// row); Binned: and, per row of many products, a bit per column from its first to its last, and per part of up to 512
+/// entries of C's row a look at each row of B). Memory: 8 bytes per row of C, and 8 per row of B and 12 per word of 64
+/// columns of it where Spa sums and B has two columns or more per word; scratch per thread: Spa n (s + 3/16) bytes with
+/// s of a number; Hash 2 (8 + s) bytes per product of the row with most (but not more than n of them), up to twice as
+/// much; Coo 8 + s per product of that row; Heap 32 bytes per entry of the longest row of A; Binned none, but 20 (by a
+/// backend 37) bytes per row and 8 per part of large rows of C in lists, and by a backend, from symbolic() to
+/// numeric(), 4 bytes (in one call 4 + s) per entry that C may have: min(products, columns from first to last) of each
+/// row, or none of it if that is more than max_workspace_bytes. workspace_bytes() has the sum of the threads';
 /// SpgemmOptions::max_workspace_bytes keeps it lower by fewer threads. Scratch is allocated by the first phase and
 /// kept.
 ///

@@ -10,10 +10,10 @@
 #include "spgemm/Tessera_SpgemmTeams.hpp"
 
 /// \file
-/// SpgemmAlgorithm::Binned: rows by size, on any execution space. Rows of up to 96 (384) entries find their columns in
-/// tables in the scratch of a team and are put in order there; longer ones take windows of 196,608 columns. Nothing of
-/// global memory but lists of rows is needed. [Tables per size of row: Nagasaka et al., ICPP'17; Parger et al.,
-/// "spECK", PPoPP'20]
+/// SpgemmAlgorithm::Binned without a backend's kernels (Tessera_SpgemmNative.hpp): rows by size, on any execution
+/// space, in any order of B's columns. Rows of up to 96 (384) entries find their columns in tables in the scratch of a
+/// team and are put in order there; longer ones take windows of 196,608 columns. Nothing of global memory but lists of
+/// rows is needed. [Tables per size of row: Nagasaka et al., ICPP'17; Parger et al., "spECK", PPoPP'20]
 
 namespace Tessera {
 namespace Impl {
