@@ -22,6 +22,7 @@ class SpgemmBitsKernel {
     std::int64_t begin[threads];  ///< of rows of B, in its entries
     std::int32_t entries[threads];
     std::int32_t set[Waves];  ///< bits of each wave's words
+    std::int32_t long_ones;   ///< whether some of these rows are long
     alignas(16) std::uint32_t word[Words];
   };
   static constexpr int bytes = static_cast<int>(sizeof(Memory));
@@ -61,6 +62,8 @@ class SpgemmBitsKernel {
  private:
   template <class T>
   using Varying = typename Wave::template Varying<T>;
+  /// Of B: all threads go through it, where a few lanes would take this many steps.
+  static constexpr int long_row = 128;
 
   /// Entries of A are looked up by all threads side by side.
   template <class ThreadBlock>
@@ -68,7 +71,9 @@ class SpgemmBitsKernel {
                                     std::int32_t row, std::int64_t first, int words, int lanes) {
     thread_block.each_thread([&](unsigned thread) {
       for (int i = static_cast<int>(thread); i < words; i += threads) memory.word[i] = 0;
+      if (thread == 0) memory.long_ones = 0;
     });
+    thread_block.synchronize();
     const std::int64_t end = args.A.row_map(row + 1);
     for (std::int64_t e = args.A.row_map(row); e < end; e += threads) {
       const int n = end - e < threads ? static_cast<int>(end - e) : threads;
@@ -76,6 +81,7 @@ class SpgemmBitsKernel {
         const SpgemmPiece piece = static_cast<int>(thread) < n ? spgemm_piece(args, e + thread) : SpgemmPiece{0, 0};
         memory.begin[thread] = piece.begin;
         memory.entries[thread] = piece.count;
+        if (piece.count > long_row * lanes) memory.long_ones = 1;
       });
       thread_block.synchronize();
       thread_block.each_thread([&](unsigned thread) {
@@ -83,8 +89,18 @@ class SpgemmBitsKernel {
         for (int j = static_cast<int>(thread) / lanes; j < n; j += teams) {
           const std::int32_t* const columns = args.B.columns + memory.begin[j];
           const std::int32_t count = memory.entries[j];
+          if (count > long_row * lanes) continue;
           TESSERA_UNROLL_4
           for (std::int32_t i = own; i < count; i += lanes) set(memory.word, columns[i] - first, words);
+        }
+        for (int j = 0; memory.long_ones != 0 && j < n; ++j) {
+          const std::int32_t* const columns = args.B.columns + memory.begin[j];
+          const std::int32_t count = memory.entries[j];
+          if (count <= long_row * lanes) continue;
+          TESSERA_UNROLL_4
+          for (auto i = static_cast<std::int32_t>(thread); i < count; i += threads) {
+            set(memory.word, columns[i] - first, words);
+          }
         }
       });
       thread_block.synchronize();

@@ -251,7 +251,9 @@ class SpgemmPartsKernel {
         }
       }
     }
-    return {piece.begin + below, above > below ? above - below : 0};
+    // Most pieces of a row of A with many entries have nothing in the part.
+    if (above <= below || columns[above - 1] < low || columns[below] > high) return {piece.begin, 0};
+    return {piece.begin + below, above - below};
   }
 
   TESSERA_FUNCTION static void add(const Wave& wave, const SpgemmArgs& args, const Stretch& s, How how,
