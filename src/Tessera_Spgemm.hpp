@@ -75,8 +75,8 @@ class SpgemmPlan {
   /// Counts products and chooses. The matrices are trusted: run validate() on those from outside first. Arrays of
   /// managed Views stay alive with the plan; those of unmanaged ones must outlive it. Work O(nnz(A) + nnz(B) + m).
   /// @throw DimensionMismatch  A has not as many columns as B has rows
-  /// @throw NotSupported  another algorithm than Binned where no host is, unsorted B (Heap), more scratch than
-  ///        max_workspace_bytes
+  /// @throw NotSupported  another algorithm than Binned where no host is or with a backend of devices, unsorted B
+  ///        (Heap), more scratch than max_workspace_bytes
   /// @throw OutOfMemory, DeviceError  no room for what the plan keeps
   SpgemmPlan(const execution_space& space, const Csr& A, const Csr& B, const SpgemmOptions& options = {})
       : A_(A),

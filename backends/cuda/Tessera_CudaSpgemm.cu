@@ -7,7 +7,7 @@
 namespace Tessera {
 namespace Launch {
 
-template void spgemm_deal<CudaDevice>(std::int64_t, SpgemmArgs&) noexcept;
+template void spgemm_deal<CudaDevice>(SpgemmArgs&) noexcept;
 template Status spgemm_look<CudaDevice>(const SpgemmArgs&, Stream) noexcept;
 template Status spgemm_columns<CudaDevice>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
 template Status spgemm_offsets<CudaDevice>(const SpgemmArgs&, Stream) noexcept;

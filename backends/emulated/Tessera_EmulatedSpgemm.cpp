@@ -7,12 +7,12 @@
 namespace Tessera {
 namespace Launch {
 
-template void spgemm_deal<EmulatedNvidia>(std::int64_t, SpgemmArgs&) noexcept;
+template void spgemm_deal<EmulatedNvidia>(SpgemmArgs&) noexcept;
 template Status spgemm_look<EmulatedNvidia>(const SpgemmArgs&, Stream) noexcept;
 template Status spgemm_columns<EmulatedNvidia>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
 template Status spgemm_offsets<EmulatedNvidia>(const SpgemmArgs&, Stream) noexcept;
 template Status spgemm_numbers<EmulatedNvidia>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
-template void spgemm_deal<EmulatedAmd>(std::int64_t, SpgemmArgs&) noexcept;
+template void spgemm_deal<EmulatedAmd>(SpgemmArgs&) noexcept;
 template Status spgemm_look<EmulatedAmd>(const SpgemmArgs&, Stream) noexcept;
 template Status spgemm_columns<EmulatedAmd>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
 template Status spgemm_offsets<EmulatedAmd>(const SpgemmArgs&, Stream) noexcept;

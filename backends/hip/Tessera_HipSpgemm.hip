@@ -7,7 +7,7 @@
 namespace Tessera {
 namespace Launch {
 
-template void spgemm_deal<HipDevice>(std::int64_t, SpgemmArgs&) noexcept;
+template void spgemm_deal<HipDevice>(SpgemmArgs&) noexcept;
 template Status spgemm_look<HipDevice>(const SpgemmArgs&, Stream) noexcept;
 template Status spgemm_columns<HipDevice>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
 template Status spgemm_offsets<HipDevice>(const SpgemmArgs&, Stream) noexcept;

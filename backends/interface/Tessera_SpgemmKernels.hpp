@@ -10,8 +10,8 @@ namespace Tessera {
 
 /// What a backend offers for C := A B where columns ascend in every row of B, without copies.
 struct SpgemmKernels {
-  /// Thread blocks and rows of each that look at `rows` rows.
-  void (*deal)(std::int64_t rows, SpgemmArgs&) noexcept = nullptr;
+  /// Thread blocks that look at rows and at B's entries, and rows of each.
+  void (*deal)(SpgemmArgs&) noexcept = nullptr;
   /// Kinds of rows, bounds, their order and `at`; totals. Two launches.
   Status (*look)(const SpgemmArgs&, Stream) noexcept = nullptr;
   /// Entries of each row; their columns, if `found` is there, and if `once` the numbers of rows in tables. A launch per

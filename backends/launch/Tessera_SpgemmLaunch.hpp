@@ -110,17 +110,16 @@ struct SpgemmPartsBody {
 };
 
 /// A tile of rows per thread block; more of them where thread blocks would have to add up too many totals, and less
-/// than one where multiprocessors would have nothing to do.
+/// than one where multiprocessors would have nothing to do. Of a large B more thread blocks look at entries than at
+/// rows.
 template <class Device>
-void spgemm_deal(std::int64_t rows, SpgemmArgs& args) noexcept {
-  constexpr std::int64_t most = Device::emulated ? 3 : 1024, least = 32;
-  const std::int64_t tiles = ceil_div(std::max<std::int64_t>(rows, 1), spgemm_row_threads);
-  const std::int64_t few = ceil_div(rows, 2 * std::int64_t{Device::multiprocessors()} * least) * least;
-  args.rows_per_block = std::min(ceil_div(tiles, most) * spgemm_row_threads, std::max(few, least));
-  if (args.rows_per_block > spgemm_row_threads || ceil_div(rows, args.rows_per_block) > most) {
-    args.rows_per_block = ceil_div(tiles, most) * spgemm_row_threads;
-  }
-  args.thread_blocks = ceil_div(std::max<std::int64_t>(rows, 1), args.rows_per_block);
+void spgemm_deal(SpgemmArgs& args) noexcept {
+  constexpr std::int64_t most = Device::emulated ? 3 : 1024, least = 32, entries = 8192;
+  const std::int64_t rows = std::max<std::int64_t>(args.A.rows, 1);
+  const std::int64_t whole = ceil_div(ceil_div(rows, spgemm_row_threads), most) * spgemm_row_threads;
+  const std::int64_t spread = ceil_div(rows, 2 * Device::multiprocessors() * least) * least;
+  args.rows_per_block = spread <= spgemm_row_threads && ceil_div(rows, spread) <= most ? spread : whole;
+  args.thread_blocks = std::max(ceil_div(rows, args.rows_per_block), std::min(most, args.B.nnz / entries));
 }
 
 template <class Device, class Stage>
@@ -206,26 +205,6 @@ Status spgemm_columns(const SpgemmArgs& args, const SpgemmTotals& totals, Stream
       totals.rows[SpgemmRowKinds::wide], lanes);
   return Device::status(lists.error, "Tessera::spgemm[columns]");
 }
-
-/// Columns and numbers of rows that were summed in tables go to C: four lanes per row.
-template <class Wave, class Value>
-struct SpgemmCopyKernel {
-  static constexpr int lanes = 4, rows = Wave::lanes / lanes, bytes = 0;
-  TESSERA_FUNCTION static void run(const Wave& wave, const SpgemmArgs& args, std::int64_t first, std::int64_t end,
-                                   char*) {
-    wave.each([&](int lane) {
-      const std::int64_t row = first + lane / lanes;
-      if (row >= end || args.kind[row] >= SpgemmRowKinds::tables) return;
-      const std::int64_t from = args.at[row], to = SpgemmOffsets{args.row_map, args.wide}(row);
-      const std::int32_t n = args.count[row];
-      TESSERA_UNROLL_4
-      for (std::int32_t i = lane % lanes; i < n; i += lanes) {
-        args.columns[to + i] = args.known[from + i];
-        static_cast<Value*>(args.values)[to + i] = static_cast<const Value*>(args.found_values)[from + i];
-      }
-    });
-  }
-};
 
 template <class Device, class Value>
 Status launch_spgemm_numbers(const SpgemmArgs& args, const SpgemmTotals& totals, Stream stream) {

@@ -13,7 +13,7 @@ namespace Tessera {
 namespace Launch {
 
 template <class Device>
-void spgemm_deal(std::int64_t rows, SpgemmArgs& args) noexcept;
+void spgemm_deal(SpgemmArgs& args) noexcept;
 template <class Device>
 Status spgemm_look(const SpgemmArgs& args, Stream stream) noexcept;
 template <class Device>

@@ -194,7 +194,7 @@ class SpgemmBody {
   Statistics statistics() const;
 
  private:
-  bool look_natively(const Exec& space, const SpgemmOptions& options);
+  bool look_natively(const Exec& space, const BackendSelection<Exec>& place, const SpgemmOptions& options);
   void look(const Exec& space);
   void choose(const Exec& space, const SpgemmOptions& options);
   void make_words(const Exec& space);
@@ -249,13 +249,21 @@ SpgemmBody<Csr>::SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const
   });
   algorithm_ = options.algorithm != SpgemmAlgorithm::Auto ? options.algorithm : forced_spgemm_algorithm();
   const bool asked = algorithm_ != SpgemmAlgorithm::Auto;
-  if (!asked && !Compat::is_host_v<Exec>) algorithm_ = SpgemmAlgorithm::Binned;
+  const BackendSelection<Exec> place(options.backend);
+  place.check_place();
+  if (!asked && (!Compat::is_host_v<Exec> || place.emulated())) algorithm_ = SpgemmAlgorithm::Binned;
+  require<NotSupported>(options.backend == Backend::Auto || options.backend == Backend::Kokkos ||
+                            (algorithm_ == SpgemmAlgorithm::Binned && options.backend != Backend::Reference),
+                        [&] {
+                          return std::string("spgemm: ") + to_string(algorithm_) + " has no backend '" +
+                                 to_string(options.backend) + "': Binned has those of devices and emulated ones";
+                        });
   require<NotSupported>(Compat::is_host_v<Exec> || algorithm_ == SpgemmAlgorithm::Binned, [&] {
     return std::string("spgemm: ") + to_string(algorithm_) + " runs on host execution spaces, these matrices live on " +
            Exec::name() + ": ask for Binned";
   });
-  why_ = std::string(to_string(algorithm_)) + (asked ? " was asked for" : " is what devices have");
-  if (!look_natively(space, options)) {
+  why_ = std::string(to_string(algorithm_)) + (asked ? " was asked for" : " is what devices have, emulated or not");
+  if (!look_natively(space, place, options)) {
     look(space);
     choose(space, options);
   }
@@ -267,9 +275,8 @@ SpgemmBody<Csr>::SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const
 
 /// Whether a backend does what Binned is.
 template <class Csr>
-bool SpgemmBody<Csr>::look_natively(const Exec& space, const SpgemmOptions& options) {
-  const BackendSelection<Exec> place(options.backend);
-  place.check_place();
+bool SpgemmBody<Csr>::look_natively(const Exec& space, const BackendSelection<Exec>& place,
+                                    const SpgemmOptions& options) {
   if constexpr (SpgemmNative<Csr>::possible) {
     if (algorithm_ != SpgemmAlgorithm::Binned || place.forced() == Backend::Kokkos) return false;
     if (!place.emulated() && (place.host() || !place.why_not().empty())) return false;

@@ -3,11 +3,10 @@
 #ifndef TESSERA_SPGEMM_SPGEMM_NATIVE_HPP
 #define TESSERA_SPGEMM_SPGEMM_NATIVE_HPP
 
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 #include "core/Tessera_Arena.hpp"
 
@@ -36,7 +35,7 @@ class SpgemmNative {
       : backend_(&backend), most_room_(most_room) {
     set(A, B);
     const auto rows = static_cast<std::size_t>(A.rows());
-    backend.spgemm.deal(args_.A.rows, args_);
+    backend.spgemm.deal(args_);
     args_.fp64 = sizeof(Scalar) == 8;
     args_.wide = sizeof(Offset) == 8;
     args_.long_rows = args_.B.nnz >= long_row * args_.B.rows;
@@ -59,7 +58,7 @@ class SpgemmNative {
   std::int64_t products() const { return kinds_.products; }
   /// Columns of every row of B ascend, without copies: else nothing of this can be used.
   bool ordered() const { return kinds_.disorder == 0; }
-  std::size_t bytes() const { return bytes_; }
+  std::size_t bytes() const { return bytes_ + parts_bytes_; }
   int launches() const {
     int n = static_cast<int>(sizes_.parts > 0);
     for (int size = 0; size < SpgemmRowSizes::whole; ++size) n += sizes_.rows[size] > 0;
@@ -74,8 +73,8 @@ class SpgemmNative {
     run_lists(space, backend_->spgemm.columns, kinds_);
     const auto parts =
         static_cast<std::size_t>(SpgemmRowSizes::most_parts(kinds_.entries, kinds_.products, may_be_large()));
-    part_ =
-        Impl::allocate<Space>(space, backend_, "Tessera::spgemm parts", parts * sizeof(SpgemmRowPart), Lifetime::Plan);
+    parts_bytes_ = parts * sizeof(SpgemmRowPart);
+    part_ = Impl::allocate<Space>(space, backend_, "Tessera::spgemm parts", parts_bytes_, Lifetime::Plan);
     args_.part = static_cast<SpgemmRowPart*>(part_.get());
     started_ = true;
   }
@@ -100,7 +99,7 @@ class SpgemmNative {
     numbers(space, row_map, columns, values);
     args_.known = args_.found = nullptr;
     args_.once = false;
-    room_.reset();
+    room_.reset();  // waits
   }
   void update(const Exec& space, const Csr& A, const Csr& B, const Offset* row_map, const int* columns,
               Scalar* values) {
@@ -144,12 +143,13 @@ class SpgemmNative {
     Impl::fetch(space, backend_, "Tessera::spgemm totals", host, totals_view_);
     return host;
   }
-  /// Rows whose bound is above what a row as a whole may have.
+  /// Rows whose bound is above what one has that few lanes take as a whole.
   std::int64_t may_be_large() const {
     std::int64_t rows = 0;
     for (int kind = 0; kind < SpgemmRowKinds::count; ++kind) {
-      if (kind >= SpgemmRowKinds::tables || SpgemmRowKinds::holds(kind) > SpgemmRowSizes::holds(0))
+      if (kind >= SpgemmRowKinds::tables || SpgemmRowKinds::holds(kind) > SpgemmRowSizes::holds(1)) {
         rows += kinds_.rows[kind];
+      }
     }
     return rows;
   }
@@ -162,9 +162,15 @@ class SpgemmNative {
     args_.once = once && (most == 0 || columns + entries * sizeof(Scalar) <= most);
     args_.found = nullptr;
     room_.reset();
+    if (entries == 0) return;
     if (!args_.once && most > 0 && columns > most) return;
     const std::size_t all = columns + (args_.once ? entries * sizeof(Scalar) : 0);
-    room_ = Impl::allocate<Space>(space, backend_, "Tessera::spgemm columns", all, Lifetime::Temporary);
+    try {  // numeric() may come on another instance, or never
+      room_ = Impl::allocate<Space>(space, backend_, "Tessera::spgemm columns", all, Lifetime::Plan);
+    } catch (const DeviceError&) {  // no memory for what can be done without
+      args_.once = false;
+      return;
+    }
     args_.found = static_cast<std::int32_t*>(room_.get());
     args_.found_values = static_cast<char*>(room_.get()) + columns;
   }
@@ -172,7 +178,7 @@ class SpgemmNative {
   const KernelTable* backend_ = nullptr;
   SpgemmArgs args_;
   SpgemmTotals kinds_ = {}, sizes_ = {};
-  std::size_t most_room_ = 0, bytes_ = 0;
+  std::size_t most_room_ = 0, bytes_ = 0, parts_bytes_ = 0;
   bool started_ = false;
   std::shared_ptr<void> storage_, part_, room_;
   typename Arena<Space>::template View<SpgemmTotals> totals_view_;

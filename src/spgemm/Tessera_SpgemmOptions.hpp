@@ -19,10 +19,12 @@ enum class SpgemmAlgorithm { Auto, Spa, Hash, Heap, Coo, Binned };
 /// What a caller may choose of an SpgemmPlan.
 struct SpgemmOptions {
   SpgemmAlgorithm algorithm = SpgemmAlgorithm::Auto;  ///< stronger than TESSERA_FORCE_SPGEMM_ALGORITHM
-  /// Of Binned: Kokkos, or on hosts an emulated one; others are of hosts and know Kokkos. Auto: the device's own.
+  /// Of Binned: Kokkos, the device's own, or on hosts an emulated one, with which Auto is Binned. The other algorithms
+  /// know Kokkos. Auto: the device's own where it is built, else Kokkos. A B whose columns descend or repeat is for
+  /// Kokkos whatever is asked for; statistics() says who it was.
   Backend backend = Backend::Auto;
   /// Scratch, at most; 0: as much as is of use. With less, fewer threads of a host work, and Binned on a backend finds
-  /// columns twice where once needs room for them (its default: a 32nd of the device's memory).
+  /// columns twice where once needs room for them (its default: a 32nd of the device's memory, if there is as much).
   std::size_t max_workspace_bytes = 0;
 };
 

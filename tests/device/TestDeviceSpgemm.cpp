@@ -7,6 +7,9 @@
 
 #include "support/Tessera_TestDevice.hpp"
 #include "support/Tessera_TestSpgemm.hpp"
+#if defined(KOKKOS_ENABLE_CUDA)
+#include "device/OwnStream.hpp"
+#endif
 
 namespace Tessera {
 namespace Testing {
@@ -52,6 +55,37 @@ TEST_F(DeviceSpgemmPlans, Repeatable) {
     EXPECT_EQ(first.columns, again.columns);
   }
 }
+
+#if defined(KOKKOS_ENABLE_CUDA)
+// Phases on different streams, one of which is gone before the plan is; other work follows at once, in memory that the
+// plan gave back.
+TEST_F(DeviceSpgemmPlans, PhasesOnOtherStreams) {
+  const auto B = make_matrix<double, int>("rmat:scale=12:degree=9", Data::Real, 3);
+  const auto wanted = multiply<DeviceExec>(B, B, SpgemmOptions());
+  const DeviceMatrix<DeviceExec, double, int> b(B);
+  using Plan = SpgemmPlan<decltype(b.view())>;
+  const OwnStream second;
+  for (int turn = 0; turn < 5; ++turn) {
+    std::unique_ptr<Plan> plan, unused;
+    const DeviceVector<DeviceExec, int> rows("rows", static_cast<std::size_t>(B.rows) + 1);
+    {
+      const OwnStream first;
+      plan = std::make_unique<Plan>(first.space(), b.view(), b.view());
+      unused = std::make_unique<Plan>(first.space(), b.view(), b.view());
+      plan->symbolic(first.space(), rows);
+      unused->symbolic(first.space(), rows);
+    }
+    const auto nnz = static_cast<std::size_t>(plan->nnz());
+    const DeviceVector<DeviceExec, int> columns("columns", nnz);
+    const DeviceVector<DeviceExec, double> values("values", nnz);
+    plan->numeric(second.space(), rows, columns, values);
+    unused.reset();
+    spgemm(second.space(), b.view(), b.view());
+    EXPECT_EQ(to_host(columns), wanted.columns);
+    EXPECT_TRUE(same_bits(to_host(values), wanted.values));
+  }
+}
+#endif
 
 TEST_F(DeviceSpgemmPlans, MethodsOfHostsAreRefused) {
   const DeviceMatrix<DeviceExec, double, int> a(make_matrix<double, int>("stencil2d:nx=5:ny=4", Data::Real, 1));

@@ -82,12 +82,39 @@ TEST_F(SpgemmPlans, BinnedSaysWhoRunsIt) {
   EXPECT_EQ(Plan(Exec(), a.view(), a.view(), options).statistics().backend, "kokkos") << "on hosts unless asked for";
   options.backend = Backend::EmulatedNvidia;
   EXPECT_EQ(Plan(Exec(), a.view(), a.view(), options).statistics().backend, "emulated-nvidia");
+  options.algorithm = SpgemmAlgorithm::Auto;
+  EXPECT_EQ(Plan(Exec(), a.view(), a.view(), options).statistics().backend, "emulated-nvidia");
   const auto unsorted = make_matrix<double, int>(
       with_unsorted_columns(generate("random:rows=30:cols=30:lengths=equal:mean=5")), Data::Real, 1);
   const Device u(unsorted);
   const Statistics s = Plan(Exec(), u.view(), u.view(), options).statistics();
   EXPECT_EQ(s.backend, "kokkos");
   EXPECT_NE(s.why.find("descend"), std::string::npos) << s.why;
+
+  options.algorithm = SpgemmAlgorithm::Spa;
+  expect<NotSupported>({"spa", "emulated-nvidia", "Binned"}, [&] { Plan(Exec(), a.view(), a.view(), options); });
+  options.algorithm = SpgemmAlgorithm::Binned;
+  options.backend = Backend::Reference;
+  expect<NotSupported>({"binned", "reference"}, [&] { Plan(Exec(), a.view(), a.view(), options); });
+}
+
+// Phases again, in any order that makes sense: columns that were found for the first are found again.
+TEST_F(SpgemmPlans, PhasesAgain) {
+  for (const SpgemmOptions& options : spgemm_variants<Exec>()) {
+    SCOPED_TRACE(std::string(to_string(options.algorithm)) + ", " + to_string(options.backend));
+    const auto wanted = multiply<Exec>(A, A, options);
+    Plan plan(Exec(), a.view(), a.view(), options);
+    const DeviceVector<Exec, int> rows("rows", static_cast<std::size_t>(A.rows) + 1);
+    plan.symbolic(Exec(), rows);
+    const auto nnz = static_cast<std::size_t>(plan.symbolic(Exec(), rows));
+    for (int turn = 0; turn < 2; ++turn) {
+      const DeviceVector<Exec, int> columns("columns", nnz);
+      const DeviceVector<Exec, double> values("values", nnz);
+      plan.numeric(Exec(), rows, columns, values);
+      EXPECT_EQ(to_host(columns), wanted.columns);
+      EXPECT_TRUE(same_bits(to_host(values), wanted.values));
+    }
+  }
 }
 
 // A dense array of all columns is out of proportion to a few entries in millions of them.

@@ -75,6 +75,7 @@ SpgemmResult<T, Offset> multiply(const HostMatrix<T, Offset>& A, const HostMatri
   Kokkos::deep_copy(updated, as<T>(std::nan("")));
   plan.numeric(space, row_map, columns, values);
   const auto whole = spgemm(space, a.view(), b.view(), options);
+  EXPECT_EQ(to_host(whole.row_map()), to_host(row_map));
   EXPECT_EQ(to_host(whole.entries()), to_host(columns));
   EXPECT_TRUE(same_bits(to_host(whole.values()), to_host(values))) << "in one call";
   plan.update_values(space, a.view(), b.view(), row_map, columns, updated);
@@ -187,6 +188,13 @@ struct SpgemmSuite {
       std::sort(to.end() - 211, to.end());
       to.erase(std::unique(to.begin() + (to.size() - 211), to.end()), to.end());
     });
+    // Many products for few entries: several parts for that alone. More rows of B than threads of a block.
+    check("dense:rows=2:cols=600", "dense:rows=600:cols=200");
+    // Rows of B of which one is much longer than the others.
+    const auto uneven = pattern_of_rows(40, 300000, [](std::int64_t i, std::vector<int>& to) {
+      for (int k = 0; k < (i == 7 ? 6000 : 2); ++k) to.push_back(static_cast<int>(k * 47 + i));
+    });
+    check(matrix(generate("dense:rows=3:cols=40"), Data::Real, 5), matrix(uneven, Data::Real, 6), Data::Real);
     const Pattern left = generate("dense:rows=3:cols=40");
     for (const Data data : {Data::Integers, Data::Real}) {
       const auto A = matrix(left, data, 3);

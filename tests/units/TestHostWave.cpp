@@ -110,6 +110,41 @@ TYPED_TEST(HostWaveTest, SumKeepsTheOrderOfXorShuffles) {
   EXPECT_EQ(wave.sum(v), level[0]);
 }
 
+TYPED_TEST(HostWaveTest, SameAndAnyBit) {
+  using Wave = typename TestFixture::Wave;
+  using Mask = typename Wave::Mask;
+  const Wave wave;
+  typename Wave::template Varying<std::int32_t> v;
+  typename Wave::template Varying<Mask> same, bit;
+  wave.each([&](int lane) {
+    v(lane) = lane % 3 - 1;
+    bit(lane) = lane % 5 == 2 ? Mask{1} << lane : 0;
+  });
+  wave.same(same, v);
+  Mask wanted_bits = 0;
+  for (int lane = 0; lane < Wave::lanes; ++lane) {
+    Mask wanted = 0;
+    for (int other = lane % 3; other < Wave::lanes; other += 3) wanted |= Mask{1} << other;
+    EXPECT_EQ(same(lane), wanted) << lane;
+    if (lane % 5 == 2) wanted_bits |= Mask{1} << lane;
+  }
+  EXPECT_EQ(wave.any_bit(bit), wanted_bits);
+}
+
+TYPED_TEST(HostWaveTest, SharedMemory) {
+  using Wave = typename TestFixture::Wave;
+  std::uint32_t word = 7;
+  EXPECT_EQ(Wave::claim(&word, 8, 9), 7u) << "not what was expected there: stays";
+  EXPECT_EQ(word, 7u);
+  EXPECT_EQ(Wave::claim(&word, 7, 9), 7u);
+  EXPECT_EQ(word, 9u);
+  Wave::set_bits(&word, 6);
+  EXPECT_EQ(word, 15u);
+  std::int64_t sum = std::int64_t{1} << 40;
+  Wave::add(&sum, -1);
+  EXPECT_EQ(sum, (std::int64_t{1} << 40) - 1);
+}
+
 TYPED_TEST(HostWaveTest, LastToArriveOnceAndCounterBackAtZero) {
   const typename TestFixture::Wave wave;
   std::uint32_t counter = 0;

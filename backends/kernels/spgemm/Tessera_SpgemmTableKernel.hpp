@@ -132,6 +132,26 @@ class SpgemmTableKernel {
   }
 };
 
+/// Columns and numbers of rows that were summed in tables go to C: four lanes per row.
+template <class Wave, class Value>
+struct SpgemmCopyKernel {
+  static constexpr int lanes = 4, rows = Wave::lanes / lanes, bytes = 0;
+  TESSERA_FUNCTION static void run(const Wave& wave, const SpgemmArgs& args, std::int64_t first, std::int64_t end,
+                                   char*) {
+    wave.each([&](int lane) {
+      const std::int64_t row = first + lane / lanes;
+      if (row >= end || args.kind[row] >= SpgemmRowKinds::tables) return;
+      const std::int64_t from = args.at[row], to = SpgemmOffsets{args.row_map, args.wide}(row);
+      const std::int32_t n = args.count[row];
+      TESSERA_UNROLL_4
+      for (std::int32_t i = lane % lanes; i < n; i += lanes) {
+        args.columns[to + i] = args.known[from + i];
+        static_cast<Value*>(args.values)[to + i] = static_cast<const Value*>(args.found_values)[from + i];
+      }
+    });
+  }
+};
+
 }  // namespace Tessera
 
 #endif
