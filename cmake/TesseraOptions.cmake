@@ -51,6 +51,7 @@ set(Tessera_TEST_FLAGS "${tessera_default_TEST_FLAGS}"
     CACHE STRING "Last flags of the test programs in release builds (-O1 halves their compile time)")
 set(Tessera_PERF_TEST_FLAGS ""
     CACHE STRING "Last flags of the benchmarks in release builds (development; its figures need the default)")
+set(Tessera_TEST_SHARDS 0 CACHE STRING "Per test program so many ctest entries; 0: one per test (development)")
 option(Tessera_TEST_FEWER_TYPES "Tests leave out types that differ from others in arithmetic or offsets only, and some widths (development)" OFF)
 
 # 80 also as PTX, which later devices compile at load time.
@@ -59,10 +60,10 @@ set(Tessera_HIP_ARCHITECTURES "gfx90a" CACHE STRING "AMD GPU architectures, as i
 
 if(Tessera_ENABLE_SANITIZERS)
   # Errors end the program, so that ctest sees them.
-  # The address sanitizer ends a program at a null pointer, too, and nothing here is virtual: checks at every member
-  # access would make compiling twice as long.
-  set(tessera_sanitizer_flags -fsanitize=address,undefined -fno-sanitize=null,vptr,object-size -fno-sanitize-recover=all
-                              -fno-omit-frame-pointer)
+  # The address sanitizer ends a program at a null pointer and at a wrong address, too, and nothing here is virtual:
+  # checks at every member access would make compiling twice as long, those of pointers' sums half as long again.
+  set(tessera_sanitizer_flags -fsanitize=address,undefined -fno-sanitize=null,vptr,object-size,pointer-overflow
+                              -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${tessera_sanitizer_flags}>")
   add_link_options(${tessera_sanitizer_flags})
 endif()

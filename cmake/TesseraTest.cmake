@@ -2,7 +2,9 @@
 # SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
 # tessera_add_test(<name> LABEL <label> SOURCES <file>... [LIBRARIES <target>...])
-# One GoogleTest program; each of its tests becomes a ctest entry "<label>.<suite>.<test>".
+# One GoogleTest program; each of its tests becomes a ctest entry "<label>.<suite>.<test>". With Tessera_TEST_SHARDS = n
+# there are n entries "<label>.<shard>" per program instead, each of which runs every n-th test in one process: starting a
+# process and Kokkos per test takes longer than most tests.
 function(tessera_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "SOURCES;LIBRARIES")
   add_executable(${name} ${arg_SOURCES})
@@ -13,6 +15,17 @@ function(tessera_add_test name)
   target_compile_options(${name} PRIVATE "$<$<CONFIG:Release>:${Tessera_TEST_FLAGS}>")
   if(Tessera_TEST_FEWER_TYPES)
     target_compile_definitions(${name} PRIVATE TESSERA_TEST_FEWER_TYPES)
+  endif()
+  if(Tessera_TEST_SHARDS)
+    foreach(shard RANGE 1 ${Tessera_TEST_SHARDS})
+      math(EXPR index "${shard} - 1")
+      add_test(NAME ${arg_LABEL}.${shard} COMMAND ${name})
+      set_tests_properties(
+        ${arg_LABEL}.${shard}
+        PROPERTIES LABELS "${arg_LABEL}" TIMEOUT 1800 ENVIRONMENT
+                   "GTEST_TOTAL_SHARDS=${Tessera_TEST_SHARDS};GTEST_SHARD_INDEX=${index};GTEST_BRIEF=1")
+    endforeach()
+    return()
   endif()
   # Listed when ctest runs and not by the build: a program with a device backend may not start where it is built.
   gtest_discover_tests(
