@@ -61,6 +61,7 @@ struct SddmmRowsArgs {
   const SddmmGroup* groups = nullptr;       ///< one for every 32 entries, the last one for fewer
   const std::int32_t* row_of = nullptr;     ///< rows that have entries; null: all rows have
   const std::uint32_t* entry_at = nullptr;  ///< place in CSR of each entry; null: the same
+  bool beside = false;                      ///< runs beside the launch before, a SddmmWindowArgs::with_next
   SddmmDense dense;
 };
 
@@ -96,6 +97,7 @@ struct SddmmWindowArgs {
   const std::int32_t* row_order = nullptr;    ///< row of X at each place in the windows; null: the same
   const std::uint32_t* entry_at = nullptr;    ///< place in CSR of each entry as the blocks count them; null: the same
   std::int64_t blocks_per_wave = 1;           ///< set by the backend
+  bool with_next = false;                     ///< the launch after this one may begin: other entries of the same P
   SddmmDense dense;
 };
 

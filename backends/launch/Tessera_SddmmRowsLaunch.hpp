@@ -25,7 +25,7 @@ struct SddmmRowsBody {
   template <class ThreadBlock>
   TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SddmmRowsArgs& args, int passes,
                                    std::int64_t first_head) {
-    thread_block.template wait_for_previous_launch<false>();
+    if (!args.beside) thread_block.template wait_for_previous_launch<false>();
     thread_block.each_wave([&](unsigned in_thread_block) {
       const std::int64_t index = std::int64_t{thread_block.index()} * waves + in_thread_block;
       const std::int64_t first = index * passes * Kernel::entries;
@@ -33,6 +33,10 @@ struct SddmmRowsBody {
       const Wave wave;
       Kernel::run(wave, args, first, passes, first_head + thread_block.tile());
     });
+    // The launch after this one waits for this one alone, so one thread block waits for the one before.
+    if (args.beside && thread_block.index() + 1 == thread_block.thread_blocks()) {
+      thread_block.template wait_for_previous_launch<false>();
+    }
   }
 };
 

@@ -27,6 +27,7 @@ struct SddmmWindowBody {
   TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SddmmWindowArgs& args,
                                    std::int64_t first_head) {
     thread_block.template wait_for_previous_launch<false>();
+    if (args.with_next) thread_block.start_next_launch();  // not before: it does not wait for the launch before
     thread_block.each_wave([&](unsigned in_thread_block) {
       const std::int64_t first = std::int64_t{thread_block.index()} * waves * args.blocks_per_wave + in_thread_block;
       if (first >= args.blocks) return;

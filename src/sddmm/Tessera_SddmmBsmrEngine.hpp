@@ -26,7 +26,7 @@ namespace Impl {
 /// - Each column of a window is weighed by itself, not sixteen of them by their sum: as many blocks, and no order of
 ///   columns by count, so that entries of a row stay in theirs.
 /// - A slot of a block is a bit, not the number of its entry.
-/// - The two kernels follow each other: each fills the device.
+/// - The kernel of other entries begins as the thread blocks of the one of windows end, on one stream.
 template <class Csr>
 class SddmmBsmrEngine {
  public:
@@ -83,6 +83,8 @@ class SddmmBsmrEngine {
     others.groups = groups_.groups.data();
     others.row_of = groups_.row_of.extent(0) > 0 ? groups_.row_of.data() : windows.row_order;
     others.entry_at = columns_.other.entry_at.data();
+    windows.with_next = others.nnz > 0;
+    others.beside = windows.blocks > 0;
     const auto launch = [&](SddmmDense dense) {
       if (scaled_) dense.scale = csr_.values().data();
       dense.scale_type = ScalarTraits<typename Csr::value_type>::element;
