@@ -46,14 +46,13 @@ std::vector<SpgemmAlgorithm> algorithms_of(const BenchOptions& options) {
       continue;
     }
     add(SpgemmAlgorithm::Auto);
-    if (!Compat::is_host_v<Exec>) {
-      add(SpgemmAlgorithm::Binned);
-      continue;
-    }
+    if (!Compat::is_host_v<Exec>) add(SpgemmAlgorithm::Binned);
     for (const SpgemmAlgorithm a :
          {SpgemmAlgorithm::Spa, SpgemmAlgorithm::Hash, SpgemmAlgorithm::Heap, SpgemmAlgorithm::Coo}) {
-      add(a);
+      if (Compat::is_host_v<Exec>) add(a);
     }
+    add(SpgemmAlgorithm::Dia);
+    add(SpgemmAlgorithm::Ell);
   }
   if (options.regret) add(SpgemmAlgorithm::Auto);
   return list;
@@ -185,8 +184,9 @@ Operation spgemm_operation() {
   op.name = "spgemm";
   op.summary = "C = A B with --matrix-b, else A A, of rectangular matrices A A^T";
   op.precisions = {Precision::FP64, Precision::FP32};
-  for (const SpgemmAlgorithm a : {SpgemmAlgorithm::Auto, SpgemmAlgorithm::Spa, SpgemmAlgorithm::Hash,
-                                  SpgemmAlgorithm::Heap, SpgemmAlgorithm::Coo, SpgemmAlgorithm::Binned}) {
+  for (const SpgemmAlgorithm a :
+       {SpgemmAlgorithm::Auto, SpgemmAlgorithm::Spa, SpgemmAlgorithm::Hash, SpgemmAlgorithm::Heap, SpgemmAlgorithm::Coo,
+        SpgemmAlgorithm::Binned, SpgemmAlgorithm::Dia, SpgemmAlgorithm::Ell}) {
     op.algorithms.emplace_back(to_string(a));
   }
   op.baselines = {"kokkos-kernels", "cusparse-alg1", "cusparse-alg2", "cusparse-alg3"};
