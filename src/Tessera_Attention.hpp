@@ -32,9 +32,9 @@ namespace Tessera {
 ///
 /// Bytes, per head, with s per element: Q, K, V and O once, (2 d + 2 e) s per row and column, 4 per entry and
 /// the row map, and from the caches (d + e) s per entry. Chain adds 5 passes over the scores, 20 bytes per entry (FP64:
-/// 40), and their memory. backward reads Q, K, V, O, dO and writes dQ, dK, dV once, and from the caches twice (d + e) s
-/// per entry in either of two passes; nothing is kept of the forward pass but O and the log-sum-exp. Time O(nnz (d +
-/// e)).
+/// 40), and their memory, for as many heads at once as have up to 2^24 scores. backward reads Q, K, V, O, dO and writes
+/// dQ, dK, dV once, and from the caches twice (d + e) s per entry in either of two passes; nothing is kept of the
+/// forward pass but O and the log-sum-exp. Time O(nnz (d + e)).
 ///
 /// Set-up: Fused nothing; Chain that of its SDDMM and SpMM plans; prepare_backward adds the transposed pattern, O(nnz
 /// log(longest column)) work, some waits, nnz (sizeof offset + 4) bytes. Deterministic: bitwise the same result for the

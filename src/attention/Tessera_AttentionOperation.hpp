@@ -8,9 +8,9 @@
 #include <variant>
 
 #include "attention/Tessera_AttentionBackward.hpp"
+#include "attention/Tessera_AttentionRules.hpp"
 #include "attention/Tessera_ChainAttentionEngine.hpp"
 #include "attention/Tessera_FusedAttentionEngine.hpp"
-#include "attention/Tessera_SelectAttention.hpp"
 #include "core/Tessera_Plan.hpp"
 
 namespace Tessera {
@@ -26,7 +26,7 @@ struct AttentionOperation {
   using Options = AttentionOptions;
   using Algorithm = AttentionAlgorithm;
   using Choice = AttentionChoice;
-  struct Features {};  ///< none yet
+  using Features = SpmmFeatures;
   using Engine = std::variant<std::monostate, FusedAttentionEngine<Csr>, ChainAttentionEngine<Csr>>;
   using Plan = PlanBody<AttentionOperation>;
   static constexpr const char* name = "attention";
@@ -38,7 +38,12 @@ struct AttentionOperation {
   static Choice choose(const Options& options) { return AttentionSelection<Csr>(options).choose(); }
   static std::int64_t usual_columns(const Options& options) { return options.dimension_hint; }
   static bool measurable(const Choice&) { return true; }
-  static void look(const Exec&, const Csr&, const Options&, Choice&, std::optional<Features>&) {}
+  static void look(const Exec& space, const Csr& A, const Options& options, Choice& choice,
+                   std::optional<Features>& features) {
+    if (!choice.predict) return;
+    features = spmm_features(space, A, nullptr);
+    predict_attention(choice, *features, options.dimension_hint, sizeof(Value));
+  }
   static void make(Engine& engine, const Exec& space, const Csr& A, const Options& options, Choice& choice, Backend,
                    const std::optional<Features>&) {
     if (choice.algorithm == Algorithm::Chain) {
@@ -57,7 +62,7 @@ struct AttentionOperation {
   static std::size_t workspace(const E& engine, std::int64_t columns) {
     return engine.workspace_bytes(columns);
   }
-  static void describe(const Features&, Statistics&) {}
+  static void describe(const Features& features, Statistics& s) { s.row_max = features.longest; }
 
   class Trial {
    public:

@@ -3,6 +3,7 @@
 #ifndef TESSERA_ATTENTION_CHAIN_ATTENTION_ENGINE_HPP
 #define TESSERA_ATTENTION_CHAIN_ATTENTION_ENGINE_HPP
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -48,11 +49,45 @@ class ChainAttentionEngine {
   /// Scores of one head; what the two plans need is theirs.
   std::size_t workspace_bytes(std::int64_t) const { return ScratchLayout::rounded(csr_.nnz() * sizeof(Sum)); }
 
-  /// There are rows and heads.
+  /// There are rows and heads. As many heads at once as have up to 2^24 scores, one at least.
   void apply(const Exec& space, Sum scale, const AttentionInput<T>& in, const AttentionOutput<T>& out) const {
     const auto nnz = static_cast<std::int64_t>(csr_.nnz());
-    ScratchLayout layout(scratch_.reserve(space, static_cast<std::size_t>(in.heads * nnz) * sizeof(Sum)));
-    const BatchVector<Sum> p{layout.take<Sum>(in.heads * nnz), nnz, 1, nnz};
+    const std::int64_t at_once =
+        nnz > 0 ? std::clamp<std::int64_t>((std::int64_t{1} << 24) / nnz, 1, in.heads) : in.heads;
+    ScratchLayout layout(scratch_.reserve(space, static_cast<std::size_t>(at_once * nnz) * sizeof(Sum)));
+    const BatchVector<Sum> p{layout.take<Sum>(at_once * nnz), nnz, 1, nnz};
+    for (std::int64_t h = 0; h < in.heads; h += at_once) {
+      AttentionInput<T> some = in;
+      AttentionOutput<T> to = out;
+      some.heads = std::min(at_once, in.heads - h);
+      some.q.matrix = in.q.head(h);
+      some.k.matrix = in.k.head(h);
+      some.v.matrix = in.v.head(h);
+      to.o.matrix = out.o.head(h);
+      if (out.lse.data != nullptr) to.lse.data += h * out.lse.head_stride;
+      chain(space, scale, some, to, p);
+    }
+  }
+
+  void update(const Exec& space, const Csr& A) {
+    csr_ = A;
+    sddmm_->update_values(space, A.values());
+  }
+  void describe(Statistics& s) const {
+    s.launches = sddmm_->statistics().launches + 1 + spmm_->statistics().launches;
+    s.format_bytes = s.csr_bytes + format_bytes();
+  }
+
+ private:
+  Weights weights(const typename Weights::values_type& values) const {
+    using Offsets = typename Weights::row_map_type;
+    return Weights(csr_.rows(), csr_.cols(), Offsets(csr_.row_map().data(), csr_.row_map().extent(0)),
+                   typename Weights::entries_type(csr_.entries().data(), csr_.nnz()), values);
+  }
+
+  void chain(const Exec& space, Sum scale, const AttentionInput<T>& in, const AttentionOutput<T>& out,
+             const BatchVector<Sum>& p) const {
+    const std::int64_t nnz = p.size;
     if (nnz > 0) {
       SddmmOutput<Sum> to;
       to.data = p.data;
@@ -72,28 +107,11 @@ class ChainAttentionEngine {
                         out.lse,
                         Shares(),
                         16});
-    const auto one = span_of(in.v.matrix);
+    const auto span = static_cast<std::size_t>(span_of(in.v.matrix));
     for (std::int64_t h = 0; h < in.heads; ++h) {
       spmm_->update_values(space, typename Weights::values_type(p.data + h * nnz, csr_.nnz()));
-      spmm_->apply(space, Op::NoTrans, 1.0, DenseInput<T>{in.v.head(h), static_cast<std::size_t>(one)}, 0.0,
-                   out.o.head(h));
+      spmm_->apply(space, Op::NoTrans, 1.0, DenseInput<T>{in.v.head(h), span}, 0.0, out.o.head(h));
     }
-  }
-
-  void update(const Exec& space, const Csr& A) {
-    csr_ = A;
-    sddmm_->update_values(space, A.values());
-  }
-  void describe(Statistics& s) const {
-    s.launches = sddmm_->statistics().launches + 1 + spmm_->statistics().launches;
-    s.format_bytes = s.csr_bytes + format_bytes();
-  }
-
- private:
-  Weights weights(const typename Weights::values_type& values) const {
-    using Offsets = typename Weights::row_map_type;
-    return Weights(csr_.rows(), csr_.cols(), Offsets(csr_.row_map().data(), csr_.row_map().extent(0)),
-                   typename Weights::entries_type(csr_.entries().data(), csr_.nnz()), values);
   }
 
   Csr csr_;

@@ -21,9 +21,9 @@ inline AttentionAlgorithm forced_attention_algorithm() {
   return name == nullptr || *name == 0 ? AttentionAlgorithm::Auto : parse_attention_algorithm(name);
 }
 
-/// Which algorithm and backend an AttentionPlan takes, and the sentence that says why. On hosts Fused was the faster on
-/// every pattern that was measured (perf_test/notes/attention.md). On devices neither was measured yet: where a backend
-/// has SDDMM and SpMM for the matrix's type, Chain runs on it.
+/// Which algorithm and backend an AttentionPlan takes before it has looked at the pattern, and the sentence that says
+/// why. On devices neither algorithm was measured yet: where a backend has SDDMM and SpMM for the matrix's type, Chain
+/// runs on it.
 template <class Csr>
 class AttentionSelection {
  public:
@@ -55,7 +55,7 @@ class AttentionSelection {
     if (asked_ == AttentionAlgorithm::Chain) return take(asked_, "Chain was asked for");
     if (elsewhere) return take(AttentionAlgorithm::Chain, "a backend was asked for, whose SDDMM and SpMM make a chain");
     if (place_.host()) {
-      candidates(AttentionAlgorithm::Fused, AttentionAlgorithm::Chain);
+      choice_.predict = true;
       return take(AttentionAlgorithm::Fused, "hosts keep the scores of a row in their first cache");
     }
     const bool narrow = sizeof(typename Csr::value_type) == 2,

@@ -250,6 +250,28 @@ TEST(AttentionTeams, AsInPlainLoops) {
   teams<float>(AttentionValues::Bias, 700, 3);
 }
 
+/// More scores than Chain has at once (2^24): of three heads of 6.25 million each, two and then one, with the bits that
+/// each has by itself.
+TEST(AttentionChains, ManyScoresGoInParts) {
+  constexpr std::size_t n = 2500, heads = 3;
+  const DeviceMatrix<Exec, float, int> A(make_matrix<float, int>("dense:rows=2500:cols=2500", Data::Integers, 1));
+  AttentionOptions options;
+  options.algorithm = AttentionAlgorithm::Chain;
+  const AttentionPlan<DeviceMatrix<Exec, float, int>::Csr> plan(Exec(), A.view(), options);
+  using Batch = Kokkos::View<float***, Kokkos::LayoutRight, DeviceOf<Exec>>;
+  const Batch q("q", heads, n, 1), o("o", heads, n, 1), one("one", 1, n, 1);
+  const Kokkos::View<float**, Kokkos::LayoutRight, DeviceOf<Exec>> lse("lse", heads, n), one_lse("lse", 1, n);
+  for (std::size_t i = 0; i < heads * n; ++i) q.data()[i] = static_cast<float>(number(Data::Real, 1, i));
+  plan.apply(Exec(), 1, q, q, q, o, lse);
+  Exec().fence();
+  for (std::size_t h = 0; h < heads; ++h) {
+    const auto own = Kokkos::subview(q, std::make_pair(h, h + 1), Kokkos::ALL(), Kokkos::ALL());
+    plan.apply(Exec(), 1, own, own, own, one, one_lse);
+    Exec().fence();
+    EXPECT_EQ(std::memcmp(one.data(), o.data() + h * n, n * sizeof(float)), 0) << h;
+    EXPECT_EQ(std::memcmp(one_lse.data(), lse.data() + h * n, n * sizeof(float)), 0) << h;
+  }
+}
 TEST(AttentionBackends, ChainsOfPlans) {
   for (const Backend backend : {Backend::Reference, Backend::EmulatedNvidia, Backend::EmulatedAmd}) {
     SCOPED_TRACE(to_string(backend));

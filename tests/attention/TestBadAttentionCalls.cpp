@@ -133,13 +133,34 @@ class AttentionChoices : public BadAttentionCalls {
   Statistics of(const AttentionOptions& options) { return Plan(Exec(), A.view(), options).statistics(); }
   ~AttentionChoices() override { unsetenv("TESSERA_FORCE_ATTENTION_ALGORITHM"); }
 };
-TEST_F(AttentionChoices, HostsFuse) {
+TEST_F(AttentionChoices, HostsFuseWhatIsNear) {
   const Statistics s = of({});
   EXPECT_EQ(s.operation, "attention");
   EXPECT_EQ(s.algorithm, "fused");
   EXPECT_EQ(s.backend, "kokkos");
   EXPECT_FALSE(s.transpose_prepared);
   EXPECT_FALSE(s.why.empty());
+}
+/// Rows that use or reach across more of K and V than caches keep go by Chain, unless operands are of 16 bits.
+TEST(AttentionRules, WhatCachesDoNotKeepGoesByChain) {
+  SpmmFeatures f;
+  f.rows = f.cols = 1000000;
+  for (const double reach : {10.0, 1000.0, 1e6}) {
+    for (const double mean : {5.0, 500.0}) {
+      for (const std::size_t bytes : {2, 4, 8}) {
+        f.reach = reach;
+        f.mean = mean;
+        Impl::AttentionChoice choice;
+        Impl::predict_attention(choice, f, 64, bytes);
+        const bool far = (reach == 1e6 || mean == 500) && bytes > 2;
+        EXPECT_EQ(choice.algorithm, far ? AttentionAlgorithm::Chain : AttentionAlgorithm::Fused)
+            << reach << ' ' << mean << ' ' << bytes;
+        ASSERT_EQ(choice.candidates.size(), 2u);
+        EXPECT_EQ(choice.candidates[0].algorithm, choice.algorithm);
+        EXPECT_LE(choice.candidates[0].cost, choice.candidates[1].cost);
+      }
+    }
+  }
 }
 TEST_F(AttentionChoices, BackwardKeepsTheTransposedPattern) {
   const Statistics s = of(with(AttentionValues::None, true));
