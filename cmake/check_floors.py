@@ -49,6 +49,8 @@ for name in OPERATIONS:
     MAY[f"src/{name}"] = below | INTERFACE | {"backends/host", "backends/reference"}
     MAY["src/plans"].add(f"src/{name}")
     MAY[f"backends/kernels/{name}"] = {"backends/units", *INTERFACE}
+# A chain of other operations' plans is one of its algorithms.
+MAY["src/attention"] |= {"src/sddmm", "src/spmm"}
 kernels = {f"backends/kernels/{name}" for name in OPERATIONS}
 MAY["backends/launch"] = kernels | {"backends/units", *INTERFACE}
 for vendor in ("cuda", "hip", "emulated"):

@@ -6,11 +6,13 @@
 /// \file
 /// Everything of the library: sparse matrix kernels on matrix units for Kokkos applications.
 
+#include "Tessera_Attention.hpp"
 #include "Tessera_Config.hpp"
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Device.hpp"
 #include "Tessera_Error.hpp"
 #include "Tessera_Options.hpp"
+#include "Tessera_RowSoftmax.hpp"
 #include "Tessera_Sddmm.hpp"
 #include "Tessera_Spgemm.hpp"
 #include "Tessera_Spmm.hpp"

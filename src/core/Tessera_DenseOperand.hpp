@@ -69,6 +69,40 @@ Dense<typename V::value_type> dense_of(const V& v) {
   return d;
 }
 
+/// A batch of matrices of one shape: the heads of attention.
+template <class T>
+struct DenseBatch {
+  Dense<T> matrix;  ///< of the first head
+  std::int64_t head_stride = 0;
+
+  Dense<T> head(std::int64_t h) const {
+    Dense<T> d = matrix;
+    d.data += h * head_stride;
+    return d;
+  }
+};
+
+/// Of a View of rank 2, or 3 with heads first. transposed: the columns come before the rows.
+template <class V>
+DenseBatch<typename V::value_type> dense_batch_of(const V& v, bool transposed = false) {
+  using T = typename V::value_type;
+  using D = Dense<T>;
+  constexpr unsigned first = Compat::view_rank<V> == 3 ? 1 : 0;
+  const unsigned row = transposed ? first + 1 : first, column = transposed ? first : first + 1;
+  D d;
+  d.data = v.data();
+  d.rows = static_cast<std::int64_t>(v.extent(row));
+  d.columns = static_cast<std::int64_t>(v.extent(column));
+  const auto stride = [&](unsigned r) {
+    return static_cast<std::int64_t>(r == 0 ? v.stride_0() : r == 1 ? v.stride_1() : v.stride_2());
+  };
+  d.column_stride = d.columns > 1 ? stride(column) : 1;
+  d.row_stride = d.rows > 1 ? stride(row) : D::padded(d.columns);
+  DenseBatch<T> f{d, 0};
+  if (first == 1 && v.extent(0) > 1) f.head_stride = stride(0);
+  return f;
+}
+
 /// Whether two matrices of one kind are interleaved without sharing an element: columns or rows of one parent.
 template <class T, class U>
 bool interleaved(const Dense<T>& b, const Dense<U>& c) {

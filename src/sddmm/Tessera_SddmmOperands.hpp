@@ -18,18 +18,8 @@
 namespace Tessera {
 namespace Impl {
 
-/// A batch of matrices of one shape.
 template <class T>
-struct SddmmFactor {
-  Dense<const T> matrix;  ///< of the first head
-  std::int64_t head_stride = 0;
-
-  Dense<const T> head(std::int64_t h) const {
-    Dense<const T> d = matrix;
-    d.data += h * head_stride;
-    return d;
-  }
-};
+using SddmmFactor = DenseBatch<const T>;
 template <class T>
 struct SddmmInput {
   SddmmFactor<T> x, y;                  ///< m x K, n x K
@@ -45,31 +35,11 @@ struct SddmmOutput {
   Dense<T> matrix() const { return {data, heads, nnz, head_stride, stride}; }
 };
 
-/// Of a View of rank 2, or 3 with heads first. transposed: K comes before the rows.
-template <class V>
-SddmmFactor<typename V::non_const_value_type> sddmm_factor(const V& v, bool transposed) {
-  using T = typename V::non_const_value_type;
-  using D = Dense<const T>;
-  constexpr unsigned first = Compat::view_rank<V> == 3 ? 1 : 0;
-  const unsigned row = transposed ? first + 1 : first, column = transposed ? first : first + 1;
-  D d;
-  d.data = v.data();
-  d.rows = static_cast<std::int64_t>(v.extent(row));
-  d.columns = static_cast<std::int64_t>(v.extent(column));
-  const auto stride = [&](unsigned r) {
-    return static_cast<std::int64_t>(r == 0 ? v.stride_0() : r == 1 ? v.stride_1() : v.stride_2());
-  };
-  d.column_stride = d.columns > 1 ? stride(column) : 1;
-  d.row_stride = d.rows > 1 ? stride(row) : D::padded(d.columns);
-  SddmmFactor<T> f{d, 0};
-  if (first == 1 && v.extent(0) > 1) f.head_stride = stride(0);
-  return f;
-}
 template <class X, class Y>
 SddmmInput<typename X::non_const_value_type> sddmm_input(const X& x, const Y& y, Op op_y) {
   SddmmInput<typename X::non_const_value_type> in;
-  in.x = sddmm_factor(x, false);
-  in.y = sddmm_factor(y, op_y != Op::NoTrans);
+  in.x = dense_batch_of(typename X::const_type(x));
+  in.y = dense_batch_of(typename Y::const_type(y), op_y != Op::NoTrans);
   if (Compat::view_rank<X> == 3) {
     in.heads = static_cast<std::int64_t>(x.extent(0));
     in.y_heads = static_cast<std::int64_t>(y.extent(0));

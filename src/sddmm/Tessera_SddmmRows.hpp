@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/Tessera_HostLanes.hpp"
+#include "core/Tessera_HostRows.hpp"
 #include "core/Tessera_Pattern.hpp"
 #include "core/Tessera_Shares.hpp"
 #include "sddmm/Tessera_SddmmOperands.hpp"
@@ -70,27 +70,8 @@ struct SddmmHostFunctor : SddmmProduct<Csr, T, PT> {
     const T* const x = this->x.at(row, 0);
     const T* y[Count];
     for (int c = 0; c < Count; ++c) y[c] = this->y.at(static_cast<std::int64_t>(this->A.entries()(first + c)), 0);
-    const std::int64_t inner = this->x.columns;
-    std::int64_t k = 0;
-    Sum sums[Count] = {};
-    if constexpr (Bytes > 0) {
-      using Lanes = HostLanes<Sum, Bytes>;
-      typename Lanes::type v[Count] = {};
-      for (; k + Lanes::count <= inner; k += Lanes::count) {
-        typename Lanes::type own, other;
-        Lanes::load(own, x + k);
-        for (int c = 0; c < Count; ++c) {
-          Lanes::load(other, y[c] + k);
-          Lanes::add_product(v[c], own, other);
-        }
-      }
-      for (int c = 0; c < Count; ++c) sums[c] = Lanes::total(v[c]);
-    }
-    const std::int64_t dx = this->x.column_stride, dy = this->y.column_stride;
-    for (; k < inner; ++k) {
-      const Sum own = widen<Sum>(x[k * dx]);
-      for (int c = 0; c < Count; ++c) sums[c] += own * widen<Sum>(y[c][k * dy]);
-    }
+    Sum sums[Count];
+    host_dots<Bytes, Count>(x, this->x.column_stride, y, this->y.column_stride, this->x.columns, sums);
     for (int c = 0; c < Count; ++c) this->store(first + c, sums[c]);
   }
 

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_ATTENTION_ATTENTION_BACKWARD_HPP
+#define TESSERA_ATTENTION_ATTENTION_BACKWARD_HPP
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "attention/Tessera_AttentionHostBackward.hpp"
+#include "attention/Tessera_AttentionTeams.hpp"
+#include "attention/Tessera_SoftmaxOfRows.hpp"
+#include "core/Tessera_Transpose.hpp"
+
+namespace Tessera {
+namespace Impl {
+
+/// The gradients of an attention plan, whichever algorithm goes forward: what depends on the pattern, and the launches.
+template <class Csr>
+class AttentionBackward {
+ public:
+  using Exec = typename Csr::execution_space;
+  using Memory = typename Csr::memory_space;
+  using T = typename Csr::value_type;
+  using Sum = AttentionSum<T>;
+
+  AttentionBackward(const Exec& space, const Csr& A) : transposed_(transposed_pattern(space, pattern_of(A))) {
+    scratch_.set_up(nullptr, {});
+  }
+
+  std::size_t bytes() const {
+    return (transposed_.row_map.extent(0) + transposed_.source.extent(0)) * sizeof(typename Csr::size_type) +
+           transposed_.entries.extent(0) * sizeof(typename Csr::ordinal_type);
+  }
+
+  /// There are heads.
+  void apply(const Exec& space, const Csr& A, AttentionValues kind, Sum scale, const AttentionInput<T>& in,
+             const AttentionGradients<T>& g) const {
+    using In = ContiguousRows<const T>;
+    using Out = ContiguousRows<T>;
+    const std::int64_t heads = in.heads, rows = in.q.matrix.rows;
+    DenseBatch<T> q, k, v, d_o, d_q, d_k, d_v;
+    Sum* delta = nullptr;
+    const auto lay_out = [&](ScratchLayout layout) {
+      delta = layout.template take<Sum>(heads * rows);
+      q = In::place(layout, in.q, heads);
+      k = In::place(layout, in.k, heads);
+      v = In::place(layout, in.v, heads);
+      d_o = In::place(layout, g.d_o, heads);
+      d_q = Out::place(layout, g.d_q, heads);
+      d_k = Out::place(layout, g.d_k, heads);
+      d_v = Out::place(layout, g.d_v, heads);
+      return layout.bytes();
+    };
+    const std::size_t bytes = lay_out(ScratchLayout());
+    lay_out(ScratchLayout(scratch_.reserve(space, bytes)));
+    const AttentionInput<T> from{In::read(space, "Tessera::attention[pack Q]", in.q, q, heads),
+                                 In::read(space, "Tessera::attention[pack K]", in.k, k, heads),
+                                 In::read(space, "Tessera::attention[pack V]", in.v, v, heads), heads};
+    AttentionGradients<T> to = g;
+    to.d_o = In::read(space, "Tessera::attention[pack dO]", g.d_o, d_o, heads);
+    to.d_q = Out::write(g.d_q, d_q);
+    to.d_k = Out::write(g.d_k, d_k);
+    to.d_v = Out::write(g.d_v, d_v);
+    Kokkos::parallel_for("Tessera::attention[delta]",
+                         Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, heads * rows),
+                         AttentionDelta<T>{g.o, to.d_o, delta});
+    launch(space, A, {A.values().data(), kind, scale}, from, to, delta);
+    Out::finish(space, "Tessera::attention[unpack dQ]", g.d_q, d_q, heads);
+    Out::finish(space, "Tessera::attention[unpack dK]", g.d_k, d_k, heads);
+    Out::finish(space, "Tessera::attention[unpack dV]", g.d_v, d_v, heads);
+  }
+
+ private:
+  /// The transposed pattern as a matrix, whose numbers nobody reads.
+  Csr turned(const Csr& A) const {
+    return Csr(A.cols(), A.rows(),
+               typename Csr::row_map_type(transposed_.row_map.data(), transposed_.row_map.extent(0)),
+               typename Csr::entries_type(transposed_.entries.data(), A.nnz()),
+               typename Csr::values_type(A.values().data(), A.nnz()));
+  }
+  void launch(const Exec& space, const Csr& A, const AttentionScores<T>& scores, const AttentionInput<T>& in,
+              const AttentionGradients<T>& g, const Sum* delta) const {
+    const Csr columns = turned(A);
+    if constexpr (Compat::is_host_v<Exec>) {
+      using Rows = AttentionHostRows<Csr>;
+      using Columns = AttentionHostColumns<Csr>;
+      static const std::string rows_label("Tessera::attention[dQ]"), columns_label("Tessera::attention[dK, dV]");
+      const int vector = attention_vector_bytes<Sum>(in.q.matrix.columns, in.v.matrix.columns);
+      if (A.rows() > 0) {
+        const auto items = attention_items(A);
+        const Shares shares = items.shares(space, in.heads);
+        for_each_share(rows_label, space, shares,
+                       AttentionShare<Rows>{Rows{items, scores, in, g, delta, shares, vector}});
+      }
+      if (A.cols() > 0) {
+        const auto items = attention_items(columns);
+        const Shares shares = items.shares(space, in.heads);
+        for_each_share(
+            columns_label, space, shares,
+            AttentionShare<Columns>{Columns{items, transposed_.source.data(), scores, in, g, delta, shares, vector}});
+      }
+    } else {
+      using Teams = AttentionTeamBackward<Csr>;
+      if (A.rows() > 0) Teams{CsrArrays<Csr>(A), nullptr, scores, in, g, delta, false}.run(space);
+      if (A.cols() > 0) {
+        Teams{CsrArrays<Csr>(columns), transposed_.source.data(), scores, in, g, delta, true}.run(space);
+      }
+    }
+  }
+
+  TransposedPattern<PatternOf<Csr>> transposed_;
+  PlanScratch<Exec, Memory> scratch_;
+};
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

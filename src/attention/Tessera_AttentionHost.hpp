@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_ATTENTION_ATTENTION_HOST_HPP
+#define TESSERA_ATTENTION_ATTENTION_HOST_HPP
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "attention/Tessera_AttentionOperands.hpp"
+#include "core/Tessera_Exponential.hpp"
+#include "core/Tessera_HostRows.hpp"
+#include "core/Tessera_Shares.hpp"
+
+/// \file
+/// Fused attention on CPUs, forward. A thread goes through its rows, 32 entries of a row at once: their scores stay in
+/// the first cache, and the running sums of a row in registers while the entries' rows of V go by.
+
+namespace Tessera {
+namespace Impl {
+
+/// What the kernels of both directions do with up to 32 entries of a row.
+template <class T, int Bytes>
+struct AttentionBlock {
+  using Sum = AttentionSum<T>;
+  using Lanes = HostLanes<Sum, Bytes>;
+  static constexpr int most = 32;
+  static constexpr int most_columns = 512;  ///< of a running sum; wider rows take several passes
+  static_assert(most % Lanes::count == 0);
+
+  int count = 0;
+  std::int64_t entry[most], row[most];  ///< the entry, and the row of the other operand that it names
+  const T* rows[most];
+  Sum product[most], score[most];
+
+  /// The next unmasked entries from e on.
+  template <class Entries, class Masked>
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t gather(std::int64_t e, std::int64_t end, const Entries& entries,
+                                                  const Masked& masked) {
+    for (count = 0; e < end && count < most; ++e) {
+      if (masked(e)) continue;
+      entry[count] = e;
+      row[count++] = static_cast<std::int64_t>(entries(e));
+    }
+    return e;
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void point(const Dense<const T>& d) {
+    for (int c = 0; c < count; ++c) rows[c] = d.at(row[c], 0);
+  }
+  /// to[c] := <x, rows[c]>.
+  KOKKOS_FORCEINLINE_FUNCTION void dots(const T* x, std::int64_t n, Sum* to) const {
+    int c = 0;
+    for (; c + 4 <= count; c += 4) host_dots<Bytes, 4>(x, 1, rows + c, 1, n, to + c);
+    for (; c + 2 <= count; c += 2) host_dots<Bytes, 2>(x, 1, rows + c, 1, n, to + c);
+    for (; c < count; ++c) host_dots<Bytes, 1>(x, 1, rows + c, 1, n, to + c);
+  }
+  /// Scores of the products; entries whose score is -inf are dropped.
+  KOKKOS_FORCEINLINE_FUNCTION void keep_scores(const AttentionScores<T>& scores) {
+    int kept = 0;
+    for (int c = 0; c < count; ++c) {
+      const Sum s = scores(product[c], entry[c]);
+      if (s == AttentionScores<T>::none()) continue;
+      entry[kept] = entry[c];
+      row[kept] = row[c];
+      product[kept] = product[c];
+      score[kept++] = s;
+    }
+    count = kept;
+  }
+  /// The largest score, which a NaN is not.
+  KOKKOS_FORCEINLINE_FUNCTION Sum largest() const {
+    constexpr Sum none = AttentionScores<T>::none();
+    Sum m[4] = {none, none, none, none};
+    int c = 0;
+    for (; c + 4 <= count; c += 4) {
+      for (int j = 0; j < 4; ++j) m[j] = score[c + j] > m[j] ? score[c + j] : m[j];
+    }
+    for (; c < count; ++c) m[0] = score[c] > m[0] ? score[c] : m[0];
+    return std::max(std::max(m[0], m[1]), std::max(m[2], m[3]));
+  }
+  /// score[c] := e^(score[c] - m), 0 behind the last one. @return their sum
+  KOKKOS_FORCEINLINE_FUNCTION Sum exponentials(Sum m) {
+    for (int c = 0; c < count; ++c) score[c] = exponential(score[c] - m);
+    for (int c = count; c < most; ++c) score[c] = 0;
+    typename Lanes::type sum = {};
+    for (int c = 0; c < most; c += Lanes::count) Lanes::add(sum, Sum(1), score + c);
+    return Lanes::total(sum);
+  }
+};
+
+/// Heads and rows, and which of them a thread takes. Item h * rows + i is row i of head h.
+template <class Csr>
+struct AttentionItems {
+  CsrArrays<Csr> A;
+  std::int64_t rows, nnz;
+
+  /// Entries of work: two products of d columns and an exponential.
+  template <class Exec>
+  Shares shares(const Exec& space, std::int64_t heads) const {
+    return Shares::of(space, heads * rows, heads * (nnz + rows), 32, 8000, 32);
+  }
+  std::int64_t begin(const Shares& s, std::int64_t share) const {
+    return s.begin(share, [&](std::int64_t item) {
+      const std::int64_t head = item / rows, row = item - head * rows;
+      return head * (nnz + rows) + static_cast<std::int64_t>(A.row_map()(row)) + row;
+    });
+  }
+};
+
+/// Widest vectors for rows of these lengths: at most a sixteenth of a row is left to single numbers.
+template <class Sum>
+int attention_vector_bytes(std::int64_t d, std::int64_t e) {
+  int bytes = host_vector_bytes();
+  const auto ragged = [&](std::int64_t n) { return n % (bytes / static_cast<std::int64_t>(sizeof(Sum))) * 16 > n; };
+  while (bytes > 16 && (ragged(d) || ragged(e))) bytes /= 2;
+  return bytes;
+}
+
+/// Calls f.run<Bytes>(share) with vectors of f.vector_bytes.
+template <class F>
+struct AttentionShare {
+  F f;
+#ifdef TESSERA_HOST_HAS_TARGETS
+  TESSERA_HOST_TARGET("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma") void run64(const std::int64_t share) const {
+    f.template run<64>(share);
+  }
+  TESSERA_HOST_TARGET("avx2,fma") void run32(const std::int64_t share) const { f.template run<32>(share); }
+#endif
+  void operator()(const std::int64_t share) const {
+#ifdef TESSERA_HOST_HAS_TARGETS
+    if (f.vector_bytes == 64) return run64(share);
+    if (f.vector_bytes == 32) return run32(share);
+#endif
+    f.template run<16>(share);
+  }
+};
+
+/// O and the log-sum-exp. Rows of all operands lie side by side.
+template <class Csr>
+struct AttentionHostForward {
+  using T = typename Csr::value_type;
+  using Sum = AttentionSum<T>;
+  AttentionItems<Csr> items;
+  AttentionScores<T> scores;
+  AttentionInput<T> in;
+  AttentionOutput<T> out;
+  Shares shares;
+  int vector_bytes;
+
+  template <int Bytes>
+  KOKKOS_FORCEINLINE_FUNCTION void run(const std::int64_t share) const {
+    const std::int64_t last = items.begin(shares, share + 1), width = in.v.matrix.columns;
+    constexpr std::int64_t most = AttentionBlock<T, Bytes>::most_columns;
+    for (std::int64_t item = items.begin(shares, share); item < last; ++item) {
+      const std::int64_t head = item / items.rows, row = item - head * items.rows;
+      std::int64_t column = 0;
+      do {
+        pass<Bytes>(head, row, column, std::min(width - column, most));
+        column += most;
+      } while (column < width);
+    }
+  }
+  /// Columns [column, column + width) of a row of O.
+  template <int Bytes>
+  KOKKOS_FORCEINLINE_FUNCTION void pass(std::int64_t head, std::int64_t row, std::int64_t column,
+                                        std::int64_t width) const {
+    using Block = AttentionBlock<T, Bytes>;
+    Block block;
+    Sum sums[Block::most_columns];
+    for (std::int64_t k = 0; k < width; ++k) sums[k] = 0;
+    const Dense<const T> keys = in.k.head(head);
+    Dense<const T> columns = in.v.head(head);
+    columns.data += column;
+    const T* const q = in.q.head(head).at(row, 0);
+    const auto masked = [&](std::int64_t e) { return scores.masked(e); };
+    const auto end = static_cast<std::int64_t>(items.A.row_map()(row + 1));
+    Sum m = scores.none(), total = 0;
+    for (auto e = static_cast<std::int64_t>(items.A.row_map()(row)); e < end;) {
+      e = block.gather(e, end, items.A.entries(), masked);
+      block.point(keys);
+      block.dots(q, in.q.matrix.columns, block.product);
+      block.keep_scores(scores);
+      const Sum largest = block.largest();
+      if (largest > m) {  // what there is becomes smaller
+        const Sum shrink = exponential(m - largest);
+        total *= shrink;
+        for (std::int64_t k = 0; k < width; ++k) sums[k] *= shrink;
+        m = largest;
+      }
+      total += block.exponentials(m);
+      block.point(columns);
+      host_add_rows<Bytes>(sums, block.score, block.rows, block.count, width);
+    }
+    // Without entries, or with masked ones alone, the sums are 0.
+    const Sum inverse = total == Sum(0) ? Sum(0) : Sum(1) / total;
+    T* const o = out.o.head(head).at(row, column);
+    for (std::int64_t k = 0; k < width; ++k) o[k] = T(sums[k] * inverse);
+    if (column == 0 && out.lse.data != nullptr) out.lse(head, row) = m + std::log(total);
+  }
+};
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_ATTENTION_ATTENTION_OPERATION_HPP
+#define TESSERA_ATTENTION_ATTENTION_OPERATION_HPP
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "attention/Tessera_AttentionBackward.hpp"
+#include "attention/Tessera_AttentionRules.hpp"
+#include "attention/Tessera_ChainAttentionEngine.hpp"
+#include "attention/Tessera_FusedAttentionEngine.hpp"
+#include "core/Tessera_Plan.hpp"
+
+namespace Tessera {
+namespace Impl {
+
+/// What attention, forward, is to PlanBody: a product of Q, K and V with `alpha` as the scale of the scores.
+template <class Matrix>
+struct AttentionOperation {
+  using Csr = Matrix;
+  using Exec = typename Csr::execution_space;
+  using Memory = typename Csr::memory_space;
+  using Value = typename Csr::value_type;
+  using Options = AttentionOptions;
+  using Algorithm = AttentionAlgorithm;
+  using Choice = AttentionChoice;
+  using Features = SpmmFeatures;
+  using Engine = std::variant<std::monostate, FusedAttentionEngine<Csr>, ChainAttentionEngine<Csr>>;
+  using Plan = PlanBody<AttentionOperation>;
+  static constexpr const char* name = "attention";
+  static constexpr const char* options_name = "AttentionOptions";
+  static constexpr bool transposes = false;
+  static constexpr int trials = 3;
+
+  static Algorithm forced_algorithm() { return forced_attention_algorithm(); }
+  static Choice choose(const Options& options) { return AttentionSelection<Csr>(options).choose(); }
+  static std::int64_t usual_columns(const Options& options) { return options.dimension_hint; }
+  static bool measurable(const Choice&) { return true; }
+  static void look(const Exec& space, const Csr& A, const Options& options, Choice& choice,
+                   std::optional<Features>& features) {
+    if (!choice.predict) return;
+    features = spmm_features(space, A, nullptr);
+    predict_attention(choice, *features, options.dimension_hint, sizeof(Value));
+  }
+  static void make(Engine& engine, const Exec& space, const Csr& A, const Options& options, Choice& choice, Backend,
+                   const std::optional<Features>&) {
+    if (choice.algorithm == Algorithm::Chain) {
+      engine.template emplace<ChainAttentionEngine<Csr>>(space, A, options);
+    } else {
+      engine.template emplace<FusedAttentionEngine<Csr>>(space, A, options);
+    }
+  }
+  static void apply(const Plan& plan, const Exec& space, double scale, const AttentionInput<Value>& in, double,
+                    const AttentionOutput<Value>& out) {
+    if (in.heads == 0 || in.q.matrix.rows == 0) return;
+    with_engine(plan.engine(),
+                [&](const auto& engine) { engine.apply(space, static_cast<AttentionSum<Value>>(scale), in, out); });
+  }
+  template <class E>
+  static std::size_t workspace(const E& engine, std::int64_t columns) {
+    return engine.workspace_bytes(columns);
+  }
+  static void describe(const Features& features, Statistics& s) { s.row_max = features.longest; }
+
+  class Trial {
+   public:
+    Trial(const Csr& A, const Options& options)
+        : q_("Tessera::attention::measure Q", A.rows(), static_cast<std::size_t>(options.dimension_hint)),
+          k_("Tessera::attention::measure K", A.cols(), static_cast<std::size_t>(options.dimension_hint)),
+          o_("Tessera::attention::measure O", A.rows(), static_cast<std::size_t>(options.dimension_hint)) {}
+    void operator()(const Plan& plan, const Exec& space) const {
+      const auto q = dense_batch_of(typename View::const_type(q_)), k = dense_batch_of(typename View::const_type(k_));
+      plan.apply(space, Op::NoTrans, 1.0, AttentionInput<Value>{q, k, k, 1}, 0.0,
+                 AttentionOutput<Value>{dense_batch_of(o_)});
+    }
+
+   private:
+    using View = Kokkos::View<Value**, Kokkos::LayoutRight, Memory>;
+    View q_, k_, o_;
+  };
+};
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_ATTENTION_SELECT_ATTENTION_HPP
+#define TESSERA_ATTENTION_SELECT_ATTENTION_HPP
+
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "attention/Tessera_AttentionOptions.hpp"
+#include "core/Tessera_Selection.hpp"
+
+namespace Tessera {
+namespace Impl {
+
+using AttentionChoice = Choice<AttentionAlgorithm>;
+
+/// What TESSERA_FORCE_ATTENTION_ALGORITHM asks for. @throw InvalidArgument  unknown name
+inline AttentionAlgorithm forced_attention_algorithm() {
+  const char* const name = std::getenv("TESSERA_FORCE_ATTENTION_ALGORITHM");
+  return name == nullptr || *name == 0 ? AttentionAlgorithm::Auto : parse_attention_algorithm(name);
+}
+
+/// Which algorithm and backend an AttentionPlan takes before it has looked at the pattern, and the sentence that says
+/// why. On devices neither algorithm was measured yet: where a backend has SDDMM and SpMM for the matrix's type, Chain
+/// runs on it.
+template <class Csr>
+class AttentionSelection {
+ public:
+  using Exec = typename Csr::execution_space;
+
+  /// @throw InvalidArgument
+  explicit AttentionSelection(const AttentionOptions& options) : options_(options), place_(options.backend) {
+    require<InvalidArgument>(options.dimension_hint >= 0, [&] {
+      return "AttentionOptions::dimension_hint must not be negative, is " + std::to_string(options.dimension_hint);
+    });
+    choice_.precision = ScalarTraits<typename Csr::value_type>::precision;
+    choice_.device = Exec::name();
+    asked_ = options.algorithm != AttentionAlgorithm::Auto ? options.algorithm : forced_attention_algorithm();
+  }
+
+  /// @throw NotSupported, NotCompiled
+  AttentionChoice choose() {
+    place_.check_place();
+    const bool elsewhere = place_.forced() != Backend::Auto && place_.forced() != Backend::Kokkos;
+    if (asked_ == AttentionAlgorithm::Fused && elsewhere) {
+      require<NotSupported>(options_.fallback, [&] {
+        return std::string("attention: Fused has no kernel in backend '") + to_string(place_.forced()) +
+               "' (fallback = false)";
+      });
+      choice_.fallback = true;
+      return take(AttentionAlgorithm::Chain, "Fused has no kernel in the backend that was asked for; Chain instead");
+    }
+    if (asked_ == AttentionAlgorithm::Fused) return take(asked_, "Fused was asked for");
+    if (asked_ == AttentionAlgorithm::Chain) return take(asked_, "Chain was asked for");
+    if (elsewhere) return take(AttentionAlgorithm::Chain, "a backend was asked for, whose SDDMM and SpMM make a chain");
+    if (place_.host()) {
+      choice_.predict = true;
+      return take(AttentionAlgorithm::Fused, "hosts keep the scores of a row in their first cache");
+    }
+    const bool narrow = sizeof(typename Csr::value_type) == 2,
+               own = place_.forced() == Backend::Auto && place_.why_not().empty();
+    if (own && !narrow) {
+      candidates(AttentionAlgorithm::Chain, AttentionAlgorithm::Fused);
+      return take(AttentionAlgorithm::Chain, "the device's backend has SDDMM and SpMM for this type");
+    }
+    candidates(AttentionAlgorithm::Fused, AttentionAlgorithm::Chain);
+    return take(AttentionAlgorithm::Fused, "no backend has an SpMM of 32-bit weights and such V");
+  }
+
+ private:
+  /// Best first; costs are ranks, since no model of them exists.
+  void candidates(AttentionAlgorithm first, AttentionAlgorithm second) {
+    choice_.candidates = {{first, 1}, {second, 2}};
+  }
+  AttentionChoice take(AttentionAlgorithm algorithm, std::string why) {
+    choice_.algorithm = algorithm;
+    choice_.backend = Backend::Kokkos;
+    if (algorithm == AttentionAlgorithm::Chain && place_.forced() != Backend::Auto) choice_.backend = place_.forced();
+    choice_.why = std::move(why);
+    return choice_;
+  }
+
+  AttentionOptions options_;
+  BackendSelection<Exec> place_;
+  AttentionChoice choice_;
+  AttentionAlgorithm asked_ = AttentionAlgorithm::Auto;
+};
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+// AttentionPlan on hosts against plain loops in long double, forward and backward: shapes, widths, layouts, types,
+// masks, huge scores.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "attention/AttentionSuite.hpp"
+
+namespace Tessera {
+namespace Testing {
+
+using Exec = Kokkos::DefaultHostExecutionSpace;
+
+template <class T>
+class HostAttention : public ::testing::Test {
+ protected:
+  using Suite = AttentionSuite<Exec, T>;
+  /// f(suite) for both algorithms and every use of the values.
+  template <class F>
+  static void each(const F& f) {
+    for (const auto algorithm : {AttentionAlgorithm::Fused, AttentionAlgorithm::Chain}) {
+      for (const auto values : {AttentionValues::None, AttentionValues::Bias, AttentionValues::Scale}) {
+        SCOPED_TRACE(std::string(to_string(algorithm)) + ", values " + std::to_string(static_cast<int>(values)));
+        f(Suite(algorithm, values));
+      }
+    }
+  }
+  /// Rows of every length up to 70: none, less than a block of entries, some blocks.
+  static Pattern mixed() { return generate("every_length:longest=70:cols=90"); }
+};
+#ifdef TESSERA_TEST_FEWER_TYPES
+using Types = ::testing::Types<double, half_t>;
+#else
+using Types = ::testing::Types<double, float, half_t, bhalf_t>;
+#endif
+TYPED_TEST_SUITE(HostAttention, Types);
+
+TYPED_TEST(HostAttention, EveryShape) {
+  for (const char* const shape :
+       {"empty", "empty:rows=0:cols=5", "empty:rows=5:cols=0", "empty:rows=0:cols=0", "dense:rows=1:cols=1",
+        "dense:rows=3:cols=701", "dense:rows=301:cols=2", "dense_column", "ramp:n=61", "duplicates:rows=61:longest=50",
+        "random:rows=61:cols=97:lengths=uniform:mean=4"}) {
+    SCOPED_TRACE(shape);
+    this->each([&](const auto& suite) { suite.expect_right(suite.problem(generate(shape), 1, 5, 9)); });
+  }
+}
+TYPED_TEST(HostAttention, EveryWidth) {
+  const Pattern p = pattern_of_lengths({3, 0, 40, 1, 33, 2, 64}, 29);
+  for (const int d : {0, 1, 7, 8, 16, 40, 64, 128, 257}) {
+    SCOPED_TRACE(d);
+    this->each([&](const auto& suite) { suite.expect_right(suite.problem(p, 1, d, d)); });
+  }
+}
+// Q and V of different widths, and rows of more columns than a running sum has.
+TYPED_TEST(HostAttention, OtherWidthOfV) {
+  const Pattern p = pattern_of_lengths({3, 0, 40, 1}, 29);
+  for (const auto& [d, e] : {std::pair<int, int>(16, 3), {3, 16}, {0, 5}, {5, 0}, {2, 1031}, {1031, 2}}) {
+    SCOPED_TRACE(std::to_string(d) + ", " + std::to_string(e));
+    this->each([&](const auto& suite) { suite.expect_right(suite.problem(p, 1, d, e)); });
+  }
+}
+TYPED_TEST(HostAttention, HeadsInEveryLayout) {
+  for (int way = -1; way < 5; ++way) {
+    SCOPED_TRACE(way);
+    this->each([&](const auto& suite) { suite.expect_right(suite.problem(TestFixture::mixed(), 3, 12, 8), way); });
+  }
+}
+TYPED_TEST(HostAttention, ColumnsThatDescendAndRepeat) {
+  this->each([&](const auto& suite) {
+    suite.expect_right(suite.problem(with_unsorted_columns(TestFixture::mixed()), 1, 16, 16));
+  });
+}
+// Scores around +-1e4: e^1e4 is beyond every type.
+TYPED_TEST(HostAttention, HugeScores) {
+  this->each(
+      [&](const auto& suite) { suite.expect_right(suite.problem(TestFixture::mixed(), 1, 16, 24, Scores::Huge)); });
+}
+// All scores exactly zero: zero is a score.
+TYPED_TEST(HostAttention, ZeroScores) {
+  this->each([&](const auto& suite) {
+    auto p = suite.problem(TestFixture::mixed(), 2, 8, 8);
+    p.scale = 0;
+    suite.expect_right(p);
+  });
+}
+// -inf as bias: some entries, and every entry of some rows.
+TYPED_TEST(HostAttention, MaskedEntriesAndRows) {
+  for (const auto algorithm : {AttentionAlgorithm::Fused, AttentionAlgorithm::Chain}) {
+    const typename TestFixture::Suite suite(algorithm, AttentionValues::Bias);
+    auto p = suite.problem(TestFixture::mixed(), 2, 8, 16);
+    const TypeParam minus = as<TypeParam>(-std::numeric_limits<double>::infinity());
+    for (std::size_t e = 0; e < p.values.size(); e += 3) p.values[e] = minus;
+    for (std::int64_t i = 0; i < p.pattern.rows; i += 5) {
+      for (std::int64_t e = p.pattern.row_map[i]; e < p.pattern.row_map[i + 1]; ++e) p.values[e] = minus;
+    }
+    suite.expect_right(p);
+  }
+}
+
+}  // namespace Testing
+}  // namespace Tessera

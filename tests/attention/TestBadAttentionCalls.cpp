@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+// Attention calls that must be refused: which exception, what its message says, and that results are as they were. What
+// Auto takes, and what a plan says of itself.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+
+#include "attention/AttentionSuite.hpp"
+
+namespace Tessera {
+namespace Testing {
+
+using Exec = Kokkos::DefaultHostExecutionSpace;
+
+class BadAttentionCalls : public ::testing::Test {
+ protected:
+  using Dense = Kokkos::View<double**, Kokkos::LayoutRight, DeviceOf<Exec>>;
+  using Batch = Kokkos::View<double***, Kokkos::LayoutRight, DeviceOf<Exec>>;
+  using Vector = DeviceVector<Exec, double>;
+  using Matrix = DeviceMatrix<Exec, double, int>;
+  using Plan = AttentionPlan<Matrix::Csr>;
+
+  template <class Error>
+  void expect(const std::vector<std::string>& parts, const std::function<void()>& call) {
+    Kokkos::deep_copy(o, 7);
+    Kokkos::deep_copy(lse, 7);
+    Kokkos::deep_copy(d_q, 7);
+    try {
+      call();
+      ADD_FAILURE() << "no exception";
+    } catch (const Error& e) {
+      for (const std::string& part : parts) {
+        EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what() << " has no '" << part << "'";
+      }
+    }
+    for (std::size_t i = 0; i < rows; ++i) {
+      EXPECT_TRUE(o(i, 0) == 7 && lse(i) == 7 && d_q(i, 0) == 7) << "a result was written";
+    }
+  }
+  static AttentionOptions with(AttentionValues values, bool backward) {
+    AttentionOptions options;
+    options.values = values;
+    options.prepare_backward = backward;
+    return options;
+  }
+
+  Pattern pattern = pattern_of_lengths({3, 0, 7, 1, 40, 2, 2, 2, 5, 9, 1}, 29);
+  Matrix A{make_matrix<double, int>(pattern, Data::Integers, 1)};
+  static constexpr std::size_t rows = 11, cols = 29, nnz = 72;
+  Dense q{"q", rows, 5}, k{"k", cols, 5}, v{"v", cols, 6}, o{"o", rows, 6}, d_o{"d_o", rows, 6};
+  Dense d_q{"d_q", rows, 5}, d_k{"d_k", cols, 5}, d_v{"d_v", cols, 6};
+  Vector lse{"lse", rows}, d_values{"d_values", nnz};
+  Plan plan{Exec(), A.view(), with(AttentionValues::None, true)};
+};
+
+TEST_F(BadAttentionCalls, Extents) {
+  const Dense other("other", 28, 5), narrow("narrow", rows, 4), wide_o("o", rows, 7);
+  const Vector few("few", rows - 1);
+  expect<DimensionMismatch>({"Q is 28 x 5", "11 x 5"}, [&] { plan.apply(Exec(), 1, other, k, v, o); });
+  expect<DimensionMismatch>({"K is 29 x 5", "29 x 4"}, [&] { plan.apply(Exec(), 1, narrow, k, v, o); });
+  expect<DimensionMismatch>({"V is 28 x 5", "29 x 5"}, [&] { plan.apply(Exec(), 1, q, k, other, o); });
+  expect<DimensionMismatch>({"O is 11 x 7", "11 x 6"}, [&] { plan.apply(Exec(), 1, q, k, v, wide_o); });
+  expect<DimensionMismatch>({"log-sum-exp", "10", "11"}, [&] { plan.apply(Exec(), 1, q, k, v, o, few); });
+  const auto back = [&](const Dense& dq, const Dense& dk, const Dense& dv) {
+    plan.backward(Exec(), 1, q, k, v, o, lse, d_o, dq, dk, dv);
+  };
+  expect<DimensionMismatch>({"dQ is 29 x 5"}, [&] { back(d_k, d_k, d_v); });
+  expect<DimensionMismatch>({"dK is 11 x 5"}, [&] { back(d_q, d_q, d_v); });
+  expect<DimensionMismatch>({"dV is 29 x 5"}, [&] { back(d_q, d_k, d_k); });
+}
+TEST_F(BadAttentionCalls, Heads) {
+  const Batch qs("q", 2, rows, 5), ks("k", 2, cols, 5), vs("v", 2, cols, 6), os("o", 2, rows, 6), one("k", 1, cols, 5);
+  const Kokkos::View<double**, Kokkos::LayoutRight, DeviceOf<Exec>> three("lse", 3, rows);
+  expect<DimensionMismatch>({"K is 29 x 5 with 1 heads", "with 2"}, [&] { plan.apply(Exec(), 1, qs, one, vs, os); });
+  expect<DimensionMismatch>({"log-sum-exp", "3 heads", "2"}, [&] { plan.apply(Exec(), 1, qs, ks, vs, os, three); });
+  const Batch no_q("q", 0, rows, 5), no_k("k", 0, cols, 5), no_v("v", 0, cols, 6), no_o("o", 0, rows, 6);
+  EXPECT_NO_THROW(plan.apply(Exec(), 1, no_q, no_k, no_v, no_o));
+}
+TEST_F(BadAttentionCalls, Overlap) {
+  const Dense all("all", rows, 16);
+  const auto columns = [&](int from, int to) { return Kokkos::subview(all, Kokkos::ALL(), std::make_pair(from, to)); };
+  expect<InvalidArgument>({"O and Q overlap"}, [&] { plan.apply(Exec(), 1, columns(0, 5), k, v, columns(4, 10)); });
+  EXPECT_NO_THROW(plan.apply(Exec(), 1, columns(0, 5), k, v, columns(5, 11)));
+  expect<InvalidArgument>({"log-sum-exp", "overlap"},
+                          [&] { plan.apply(Exec(), 1, q, k, v, o, Kokkos::subview(o, Kokkos::ALL(), 2)); });
+  expect<InvalidArgument>({"dQ and an operand", "overlap"},
+                          [&] { plan.backward(Exec(), 1, q, k, v, o, lse, d_o, q, d_k, d_v); });
+  const Dense same("same", cols, 9);
+  const auto left = Kokkos::subview(same, Kokkos::ALL(), std::make_pair(0, 5));
+  const auto right = Kokkos::subview(same, Kokkos::ALL(), std::make_pair(3, 9));
+  expect<InvalidArgument>({"dK and dV overlap"},
+                          [&] { plan.backward(Exec(), 1, q, k, v, o, lse, d_o, d_q, left, right); });
+}
+TEST_F(BadAttentionCalls, BackwardAsPrepared) {
+  const Plan forward(Exec(), A.view(), with(AttentionValues::Bias, false));
+  expect<NotSupported>({"prepare_backward"}, [&] { forward.backward(Exec(), 1, q, k, v, o, lse, d_o, d_q, d_k, d_v); });
+  expect<InvalidArgument>({"values", "no gradient"},
+                          [&] { plan.backward(Exec(), 1, q, k, v, o, lse, d_o, d_q, d_k, d_v, d_values); });
+  const Plan biased(Exec(), A.view(), with(AttentionValues::Bias, true));
+  const Vector few("few", nnz - 1);
+  expect<DimensionMismatch>({"gradient of values", "71", "72"},
+                            [&] { biased.backward(Exec(), 1, q, k, v, o, lse, d_o, d_q, d_k, d_v, few); });
+}
+TEST_F(BadAttentionCalls, Options) {
+  AttentionOptions options;
+  options.dimension_hint = -1;
+  expect<InvalidArgument>({"dimension_hint", "-1"}, [&] { Plan(Exec(), A.view(), options); });
+  options = {};
+  options.algorithm = AttentionAlgorithm::Fused;
+  options.backend = Backend::EmulatedNvidia;
+  options.fallback = false;
+  expect<NotSupported>({"Fused", "emulated-nvidia", "fallback"}, [&] { Plan(Exec(), A.view(), options); });
+  options.fallback = true;
+  const Statistics s = Plan(Exec(), A.view(), options).statistics();
+  EXPECT_EQ(s.algorithm, "chain");
+  EXPECT_TRUE(s.fallback_taken);
+}
+TEST_F(BadAttentionCalls, Updates) {
+  AttentionOptions frozen;
+  frozen.updatable = false;
+  Plan fixed(Exec(), A.view(), frozen);
+  expect<StalePlan>({"updatable"}, [&] { fixed.update_values(Exec(), A.view().values()); });
+  const Matrix other(make_matrix<double, int>(pattern, Data::Integers, 2));
+  expect<StalePlan>({"pattern"}, [&] { plan.update_values(Exec(), other.view()); });
+}
+
+class AttentionChoices : public BadAttentionCalls {
+ protected:
+  Statistics of(const AttentionOptions& options) { return Plan(Exec(), A.view(), options).statistics(); }
+  ~AttentionChoices() override { unsetenv("TESSERA_FORCE_ATTENTION_ALGORITHM"); }
+};
+TEST_F(AttentionChoices, HostsFuseWhatIsNear) {
+  const Statistics s = of({});
+  EXPECT_EQ(s.operation, "attention");
+  EXPECT_EQ(s.algorithm, "fused");
+  EXPECT_EQ(s.backend, "kokkos");
+  EXPECT_FALSE(s.transpose_prepared);
+  EXPECT_FALSE(s.why.empty());
+}
+/// Rows that use or reach across more of K and V than caches keep go by Chain, unless operands are of 16 bits.
+TEST(AttentionRules, WhatCachesDoNotKeepGoesByChain) {
+  SpmmFeatures f;
+  f.rows = f.cols = 1000000;
+  for (const double reach : {10.0, 1000.0, 1e6}) {
+    for (const double mean : {5.0, 500.0}) {
+      for (const std::size_t bytes : {2, 4, 8}) {
+        f.reach = reach;
+        f.mean = mean;
+        Impl::AttentionChoice choice;
+        Impl::predict_attention(choice, f, 64, bytes);
+        const bool far = (reach == 1e6 || mean == 500) && bytes > 2;
+        EXPECT_EQ(choice.algorithm, far ? AttentionAlgorithm::Chain : AttentionAlgorithm::Fused)
+            << reach << ' ' << mean << ' ' << bytes;
+        ASSERT_EQ(choice.candidates.size(), 2u);
+        EXPECT_EQ(choice.candidates[0].algorithm, choice.algorithm);
+        EXPECT_LE(choice.candidates[0].cost, choice.candidates[1].cost);
+      }
+    }
+  }
+}
+TEST_F(AttentionChoices, BackwardKeepsTheTransposedPattern) {
+  const Statistics s = of(with(AttentionValues::None, true));
+  EXPECT_TRUE(s.transpose_prepared);
+  EXPECT_EQ(s.map_bytes, (cols + 1) * 4 + nnz * 8);
+}
+TEST_F(AttentionChoices, EnvironmentAsksOptionsAreStronger) {
+  setenv("TESSERA_FORCE_ATTENTION_ALGORITHM", "chain", 1);
+  EXPECT_EQ(of({}).algorithm, "chain");
+  AttentionOptions options;
+  options.algorithm = AttentionAlgorithm::Fused;
+  EXPECT_EQ(of(options).algorithm, "fused");
+  setenv("TESSERA_FORCE_ATTENTION_ALGORITHM", "nonsense", 1);
+  EXPECT_THROW(of({}), InvalidArgument);
+}
+TEST_F(AttentionChoices, MeasuredChoiceSaysWhatItMeasured) {
+  AttentionOptions options;
+  options.selection = Selection::Measure;
+  const Statistics s = of(options);
+  EXPECT_NE(s.why.find("measured"), std::string::npos) << s.why;
+  EXPECT_NE(s.why.find("fused"), std::string::npos) << s.why;
+  EXPECT_NE(s.why.find("chain"), std::string::npos) << s.why;
+}
+TEST_F(AttentionChoices, OneShot) {
+  Kokkos::deep_copy(q, 0.5);
+  Kokkos::deep_copy(v, 3);
+  Kokkos::deep_copy(o, 7);
+  attention(Exec(), 1, q, k, v, A.view(), o);
+  for (std::size_t i = 0; i < rows; ++i) EXPECT_NEAR(o(i, 4), i == 1 ? 0 : 3, 1e-14) << i;
+}
+
+}  // namespace Testing
+}  // namespace Tessera
