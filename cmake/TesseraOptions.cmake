@@ -34,6 +34,7 @@ if(Tessera_ENABLE_BOOST AND NOT tessera_default_BOOST)
 endif()
 # Headers only: an application can use the adapter whatever this says.
 option(Tessera_ENABLE_TPETRA "Build tests, examples and the benchmark of the Tpetra operator (needs Trilinos and MPI)" OFF)
+option(Tessera_ENABLE_PYTHON "Build the Python package tessera (needs Python's headers and nanobind)" OFF)
 option(Tessera_ENABLE_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(Tessera_ENABLE_PERF_TESTS "Build the benchmark driver" ${PROJECT_IS_TOP_LEVEL})
 option(Tessera_ENABLE_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
