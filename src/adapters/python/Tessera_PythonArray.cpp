@@ -112,8 +112,7 @@ Operand::Operand(nb::handle object, const char* name, Access access) : object_(n
                                 [&] { return std::string(name) + " has strides that need a contiguous copy"; });
     if (buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
     buffer_ = {};
-    object_ = library_ == Library::Torch ? nb::object(object.attr("contiguous")().attr("clone")())
-                                         : nb::object(object.attr("copy")());
+    object_ = library_ == Library::Torch ? nb::object(object.attr("contiguous")()) : nb::object(object.attr("copy")());
     if (library_ != Library::NumPy || !take_buffer(access)) take_dlpack(object_, access);
   }
   array_.element = element_of(number_);

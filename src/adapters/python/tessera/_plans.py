@@ -3,6 +3,10 @@
 
 """The plans, as classes that take any matrix in compressed rows and options by name."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from . import _core
 from ._csr import dtype_name, is_torch_csr, taken, with_dtype
 from ._errors import InvalidArgument
@@ -20,14 +24,15 @@ class SpmvPlan(_core.SpmvPlan):
     needs prepare_transpose. check=False leaves out the look at every column index.
     """
 
-    def __init__(self, indptr, indices=None, data=None, shape=None, *, check=True, stream=None, algorithm="auto",
-                 backend="auto", compute="auto", selection="predict", reuse="many", prepare_transpose=False,
-                 updatable=True, fallback=True):
+    def __init__(self, indptr: Any, indices: Any = None, data: Any = None, shape: tuple[int, int] | None = None, *,
+                 check: bool = True, stream: int | None = None, algorithm: str = "auto",
+                 backend: str = "auto", compute: str = "auto", selection: str = "predict", reuse: str = "many",
+                 prepare_transpose: bool = False, updatable: bool = True, fallback: bool = True) -> None:
         super().__init__(*taken(indptr, indices, data, shape, check), check, stream,
                          dict(algorithm=algorithm, backend=backend, compute=compute, selection=selection, reuse=reuse,
                               prepare_transpose=prepare_transpose, updatable=updatable, fallback=fallback))
 
-    def __matmul__(self, x):
+    def __matmul__(self, x: Any) -> Any:
         return self.apply(x)
 
 
@@ -38,15 +43,17 @@ class SpmmPlan(_core.SpmmPlan):
     windows, invisible in C): none, auto, nearest, clusters, greedy. num_columns_hint: columns that B will mostly have.
     """
 
-    def __init__(self, indptr, indices=None, data=None, shape=None, *, check=True, stream=None, algorithm="auto",
-                 backend="auto", compute="auto", selection="predict", reuse="many", num_columns_hint=64,
-                 reordering="none", prepare_transpose=False, updatable=True, fallback=True):
+    def __init__(self, indptr: Any, indices: Any = None, data: Any = None, shape: tuple[int, int] | None = None, *,
+                 check: bool = True, stream: int | None = None, algorithm: str = "auto",
+                 backend: str = "auto", compute: str = "auto", selection: str = "predict", reuse: str = "many",
+                 num_columns_hint: int = 64, reordering: str = "none", prepare_transpose: bool = False,
+                 updatable: bool = True, fallback: bool = True) -> None:
         super().__init__(*taken(indptr, indices, data, shape, check), check, stream,
                          dict(algorithm=algorithm, backend=backend, compute=compute, selection=selection, reuse=reuse,
                               num_columns_hint=num_columns_hint, reordering=reordering,
                               prepare_transpose=prepare_transpose, updatable=updatable, fallback=fallback))
 
-    def __matmul__(self, x):
+    def __matmul__(self, x: Any) -> Any:
         return self.apply(x)
 
 
@@ -58,16 +65,19 @@ class SddmmPlan(_core.SddmmPlan):
     have.
     """
 
-    def __init__(self, indptr, indices=None, data=None, shape=None, *, check=True, stream=None, algorithm="auto",
-                 backend="auto", compute="auto", selection="predict", reuse="many", inner_hint=64,
-                 scale_by_values=False, updatable=True, fallback=True):
+    def __init__(self, indptr: Any, indices: Any = None, data: Any = None, shape: tuple[int, int] | None = None, *,
+                 check: bool = True, stream: int | None = None, algorithm: str = "auto",
+                 backend: str = "auto", compute: str = "auto", selection: str = "predict", reuse: str = "many",
+                 inner_hint: int = 64, scale_by_values: bool = False, updatable: bool = True,
+                 fallback: bool = True) -> None:
         super().__init__(*taken(indptr, indices, data, shape, check), check, stream,
                          dict(algorithm=algorithm, backend=backend, compute=compute, selection=selection, reuse=reuse,
                               inner_hint=inner_hint, scale_by_values=scale_by_values, updatable=updatable,
                               fallback=fallback))
 
 
-def spgemm(A, B, *, check=True, stream=None, algorithm="auto", backend="auto"):
+def spgemm(A: Any, B: Any, *, check: bool = True, stream: int | None = None, algorithm: str = "auto",
+           backend: str = "auto") -> Any:
     """C = A B of two sparse matrices of float64 or float32; columns of C ascend in every row.
 
     A and B are matrices in compressed rows (see SpmvPlan) or tuples (indptr, indices, data, shape). C is of A's kind,
