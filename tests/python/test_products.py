@@ -112,6 +112,38 @@ def test_objects_of_scipy(kind):
         tessera.SpmvPlan(matrix.tocsc())
 
 
+class Foreign:
+    """An array that only DLPack knows."""
+
+    def __init__(self, array):
+        self.array = array
+        self.taken = 0
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+    def __dlpack__(self):
+        self.taken += 1
+        return self.array.__dlpack__()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_arrays_of_other_libraries(dtype):
+    A = Csr(37, 50, 0.1, dtype)
+    plan = tessera.SpmmPlan(*A.arrays)
+    B, out = numbers((6, 50), dtype).T, numbers((37, 6), dtype)
+    foreign = Foreign(B)
+    result = plan.apply(foreign)
+    assert isinstance(result, numpy.ndarray) and foreign.taken == 1
+    check(A, B, result)
+    place = Foreign(out)
+    assert plan.apply(foreign, out=place) is place
+    check(A, B, out)
+    # The matrix, too; its arrays live by what DLPack gave.
+    plan = tessera.SpmmPlan(*(Foreign(array) for array in A.arrays[:3]), A.shape, algorithm="csr")
+    check(A, B, plan @ B)
+
+
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("algorithm", ["csr", "auto"])
 def test_unsorted_and_repeated_columns(plan, algorithm):

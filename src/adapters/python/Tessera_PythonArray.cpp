@@ -287,7 +287,14 @@ nb::object Operand::make_like(std::initializer_list<std::int64_t> extents) const
     return nb::handle(empty)(shape, object_.attr("dtype"));
   }
   static PyObject* const empty = attribute("numpy", "empty");
-  return nb::handle(empty)(shape, object_.attr("dtype"));
+  if (library_ == Library::NumPy) return nb::handle(empty)(shape, object_.attr("dtype"));
+  // Others have types of their own.
+  Impl::require<NotSupported>(number_ != Number::BFloat16, [&] {
+    return std::string(name_) + ": no NumPy array of bfloat16 can be made for the result; give out";
+  });
+  return nb::handle(empty)(shape, number_ == Number::Float64   ? "float64"
+                                  : number_ == Number::Float32 ? "float32"
+                                                               : "float16");
 }
 
 nb::object Operand::make_integers(bool wide, std::int64_t extent) const {

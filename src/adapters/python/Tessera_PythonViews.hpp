@@ -7,9 +7,11 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "Tessera_CsrView.hpp"
+#include "Tessera_Options.hpp"
 #include "adapters/python/Tessera_PythonPlan.hpp"
 
 /// \file
