@@ -46,6 +46,8 @@ def test_operands(plan):
     refused(tessera.NotSupported, x.astype("int64"), match="int64")
     refused(tessera.NotSupported, x.astype(">f8"), match=">f8")
     refused(tessera.NotSupported, x.astype("complex128"))
+    refused(tessera.NotSupported, x.astype("datetime64[s]"), match="datetime64")
+    refused(tessera.NotSupported, x.astype("object"))
     refused(tessera.NotSupported, x.repeat(2, 0)[:4], out=out, op="T", match="prepare_transpose")
     refused(tessera.InvalidArgument, x, out=out, op="X", match="known")
     refused(tessera.InvalidArgument, x, beta=1.0, match="out")

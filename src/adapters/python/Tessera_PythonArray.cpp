@@ -102,7 +102,7 @@ ElementType element_of(Number n) {
 
 Operand::Operand(nb::handle object, const char* name, Access access) : object_(nb::borrow(object)), name_(name) {
   library_ = library_of(object);
-  if (library_ != Library::NumPy || !take_buffer(access)) take_dlpack(object, access);
+  take(access);
   if (!plain()) {
     Impl::require<InvalidArgument>(access == Access::Read, [&] {
       return std::string(name) + " is written, but has strides that are not positive multiples of its elements";
@@ -113,7 +113,7 @@ Operand::Operand(nb::handle object, const char* name, Access access) : object_(n
     if (buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
     buffer_ = {};
     object_ = library_ == Library::Torch ? nb::object(object.attr("contiguous")()) : nb::object(object.attr("copy")());
-    if (library_ != Library::NumPy || !take_buffer(access)) take_dlpack(object_, access);
+    take(access);
   }
   array_.element = element_of(number_);
 }
@@ -122,15 +122,23 @@ Operand::~Operand() {
   if (buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
 }
 
-/// @return false: numbers that the buffer protocol has no name for
-bool Operand::take_buffer(Access access) {
+void Operand::take(Access access) {
+  if (library_ == Library::NumPy) {
+    take_buffer(access);
+  } else {
+    take_dlpack(access);
+  }
+}
+
+void Operand::take_buffer(Access access) {
   const int flags = PyBUF_STRIDES | PyBUF_FORMAT | (access == Access::Write ? PyBUF_WRITABLE : 0);
   if (PyObject_GetBuffer(object_.ptr(), &buffer_, flags) != 0) {
     buffer_ = {};
     PyErr_Clear();
     Impl::require<InvalidArgument>(access == Access::Read || nb::cast<bool>(object_.attr("flags").attr("writeable")),
                                    [&] { return std::string(name_) + " is written, but read-only"; });
-    return false;
+    throw NotSupported(std::string(name_) + " holds " + nb::str(nb::object(object_.attr("dtype"))).c_str() +
+                       ", which Python's buffers have no name for");
   }
   number_ = number_of(buffer_.format, buffer_.itemsize);
   array_.data = buffer_.buf;
@@ -140,10 +148,10 @@ bool Operand::take_buffer(Access access) {
     strides[d] = buffer_.strides[d];
   }
   copy_strides(extents, strides, buffer_.itemsize, buffer_.ndim);
-  return true;
 }
 
-void Operand::take_dlpack(nb::handle object, Access access) {
+void Operand::take_dlpack(Access access) {
+  const nb::handle object = object_;
   if (library_ == Library::Torch) {
     static PyObject* const to_dlpack = attribute("torch.utils.dlpack", "to_dlpack");
     Impl::require<InvalidArgument>(!nb::cast<bool>(object.attr("requires_grad")), [&] {

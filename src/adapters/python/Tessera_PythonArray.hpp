@@ -30,7 +30,8 @@ class Operand {
   enum class Access { Read, Write };
 
   /// @param name  in messages
-  /// @throw nb::type_error  no array  @throw NotSupported  more than three dimensions
+  /// @throw nb::type_error  no array  @throw DimensionMismatch  more than three dimensions
+  /// @throw NotSupported  a type that has no name here, a place that is not known
   /// @throw InvalidArgument  to be written, but read-only or of strides that no view has
   Operand(nb::handle object, const char* name, Access access);
   ~Operand();
@@ -58,8 +59,9 @@ class Operand {
   nb::object make_integers(bool wide, std::int64_t extent) const;
 
  private:
-  bool take_buffer(Access access);
-  void take_dlpack(nb::handle object, Access access);
+  void take(Access access);
+  void take_buffer(Access access);
+  void take_dlpack(Access access);
   void copy_strides(const std::int64_t* extents, const std::int64_t* strides, std::int64_t unit, int rank);
   bool plain() const noexcept;
 

@@ -19,6 +19,8 @@ Closable* first_object = nullptr;
 Alone::Alone() : lock_(library_lock) {}
 
 Running::Running() {
+  // While this thread waited, another one may have closed the plan.
+  Impl::require<StalePlan>(!finalized, [] { return std::string("Tessera was finalized"); });
   static const bool one_thread = build_facts().one_thread;
   Impl::require<NotSupported>(!one_thread || std::this_thread::get_id() == kokkos_thread, [] {
     return std::string(

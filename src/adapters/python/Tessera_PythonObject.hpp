@@ -30,7 +30,7 @@ class Alone {
   nb::gil_scoped_release released_;  // first: who waits for the lock must not hold the GIL
   std::unique_lock<std::mutex> lock_;
 };
-/// To launch something. @throw NotSupported  this thread must not
+/// To launch something. @throw NotSupported  this thread must not  @throw StalePlan  end_kokkos() was called
 class Running : public Alone {
  public:
   Running();
