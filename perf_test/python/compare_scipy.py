@@ -4,7 +4,7 @@
 
 """What a call from Python costs, and SpmmPlan against SciPy's A @ B. The programs take turns; each time is the least.
 
-    PYTHONPATH=build/debian/python python3 perf_test/python/compare_scipy.py [--dtype float64] [--columns 32,128] FILE...
+    PYTHONPATH=build/debian/python python3 perf_test/python/compare_scipy.py [--dtype TYPE] [--columns 32,128] FILE...
 """
 
 import argparse
@@ -62,7 +62,8 @@ def main():
             print(f"{pathlib.Path(file).name:24} {A.shape[0]:8} rows {A.nnz:9} entries, {columns:3} columns: "
                   f"SciPy {1e3 * theirs:8.2f} ms, plan @ B {1e3 * ours:8.2f} ms, ratio {ratios[-1]:.2f}")
         if ratios:
-            print(f"{columns} columns: geometric mean {numpy.exp(numpy.log(ratios).mean()):.2f}, least {min(ratios):.2f}")
+            mean = numpy.exp(numpy.log(ratios).mean())
+            print(f"{columns} columns: geometric mean {mean:.2f}, least {min(ratios):.2f}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import numpy
 import scipy.sparse
 
 DTYPES = ["float64", "float32", "float16"]
-# (rows, columns, density): nothing, single numbers, empty rows, one long row's worth of columns, more rows than columns.
+# (rows, columns, density): nothing, single numbers, empty rows, one long row, more rows than columns.
 SHAPES = [(0, 0, 0), (0, 3, 0), (4, 0, 0), (1, 1, 1), (5, 9, 0), (1, 200, 0.9), (37, 50, 0.1), (200, 31, 0.05)]
 
 

@@ -12,7 +12,7 @@ import tessera
 
 torch = pytest.importorskip("torch", minversion="2.4")
 
-import tessera.torch  # noqa: E402
+import tessera.torch
 
 DEVICE = {"host": "cpu", "cuda": "cuda"}.get(tessera.build()["device"])
 if DEVICE is None or (DEVICE == "cuda" and not torch.cuda.is_available()):

@@ -8,8 +8,8 @@
     C = plan @ B                          # or plan.apply(B, out=C, alpha=2.0, beta=1.0)
 
 Operands are NumPy arrays, or, in a build for a device, arrays of CuPy and PyTorch on it; none is copied. tessera.torch
-has the products as operators with derivatives. The first plan initialises Kokkos (initialize() before it chooses threads
-and device), the end of the process finalises it.
+has the products as operators with derivatives. The first plan initialises Kokkos (initialize() before it chooses
+threads and device), the end of the process finalises it.
 """
 
 import atexit as _atexit
