@@ -107,7 +107,6 @@ def test_matrices(plan):
     refused(TypeError, algorithms="csr")
 
 
-@pytest.mark.skipif(tessera.build()["device"] == "cuda", reason="a build for CUDA")
 def test_backend_of_another_build():
     A = Csr(4, 6, 0.5, "float64")
     with pytest.raises((tessera.NotCompiled, tessera.NotSupported)):

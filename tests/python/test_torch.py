@@ -230,6 +230,16 @@ def test_threads():
     assert wrong == []
 
 
+@pytest.mark.skipif(DEVICE != "cuda", reason="a build for the host takes them")
+def test_arrays_of_the_host_are_refused():
+    A = Csr(37, 50, 0.1, "float64")
+    with pytest.raises(tessera.NotSupported, match="host"):
+        tessera.SpmmPlan(*A.arrays)
+    plan = tessera.SpmmPlan(*graph(), (37, 50))
+    with pytest.raises(tessera.NotSupported, match="host"):
+        plan.apply(dense(50, 4).cpu())
+
+
 @pytest.mark.skipif(DEVICE != "cuda", reason="streams are a device's")
 def test_current_stream():
     """Products wait for what is on the current stream before them, and not for others."""
