@@ -14,7 +14,8 @@ install(
   DESTINATION "${tessera_includes}"
   FILES_MATCHING
   PATTERN "*.hpp"
-  PATTERN "lib" EXCLUDE)
+  PATTERN "lib" EXCLUDE
+  PATTERN "python" EXCLUDE)
 install(FILES "${PROJECT_BINARY_DIR}/src/Tessera_Config.hpp" DESTINATION "${tessera_includes}")
 foreach(folder interface host units kernels emulated reference)
   install(

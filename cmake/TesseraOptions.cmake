@@ -34,6 +34,7 @@ if(Tessera_ENABLE_BOOST AND NOT tessera_default_BOOST)
 endif()
 # Headers only: an application can use the adapter whatever this says.
 option(Tessera_ENABLE_TPETRA "Build tests, examples and the benchmark of the Tpetra operator (needs Trilinos and MPI)" OFF)
+option(Tessera_ENABLE_PYTHON "Build the Python package tessera (needs Python's headers and nanobind)" OFF)
 option(Tessera_ENABLE_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(Tessera_ENABLE_PERF_TESTS "Build the benchmark driver" ${PROJECT_IS_TOP_LEVEL})
 option(Tessera_ENABLE_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
@@ -41,6 +42,9 @@ option(Tessera_ENABLE_COMPILED_PLANS "Compile the plans of the usual types once,
 option(Tessera_ENABLE_INSTALL "Create the install rules" ON)
 option(Tessera_ENABLE_WERROR "Treat warnings in Tessera's own sources as errors (development)" OFF)
 option(Tessera_ENABLE_SANITIZERS "Build with the address and undefined-behaviour sanitizers (development)" OFF)
+if(Tessera_ENABLE_SANITIZERS AND Tessera_ENABLE_PYTHON)
+  message(FATAL_ERROR "Tessera_ENABLE_PYTHON does not go with Tessera_ENABLE_SANITIZERS: Python itself is not sanitized.")
+endif()
 
 # Debug builds keep their own. Kokkos' nvcc_wrapper wants one -O only.
 set(tessera_default_TEST_FLAGS "")

@@ -36,6 +36,7 @@ MAY = {
     "src/lib": {"src/reorder", "src/core", "src/ground", *INTERFACE},
     "src/plans": {"src/core", "src/features", "src/reorder", "src/io", "src/ground", "backends/interface/types"},
     "src/adapters": {"src/plans", "src/io", "src/ground"},
+    "src/adapters/python": {"src/plans", "src/ground"},
     "backends/interface/types": set(),
     "backends/interface": {"backends/interface/types"},
     "backends/reference": INTERFACE,

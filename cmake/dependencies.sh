@@ -4,10 +4,12 @@
 
 # What Tessera needs from outside, on Debian 12.
 #
-#   cmake/dependencies.sh packages GROUP...   install the missing packages of build, tests, tpetra, hip, format
+#   cmake/dependencies.sh packages GROUP...   install the missing packages of build, tests, tpetra, hip, python, format
 #   cmake/dependencies.sh openmp              build Debian's Kokkos and Kokkos Kernels sources with OpenMP
+#   cmake/dependencies.sh python              make a Python environment with nanobind, which Debian 12 does not have
 #
-# Nothing is fetched when nothing is missing. The OpenMP Kokkos goes to $TESSERA_DEPS/openmp (default build/deps).
+# Nothing is fetched when nothing is missing. The OpenMP Kokkos goes to $TESSERA_DEPS/openmp (default build/deps), the
+# Python environment to $TESSERA_DEPS/python.
 # Other scripts source this file for its functions.
 
 set -euo pipefail
@@ -48,9 +50,10 @@ packages_of() {
       echo libopenmpi-dev openmpi-bin gzip libtrilinos-{tpetra,belos,ifpack2,teuchos,epetra,epetraext,triutils,aztecoo}-dev \
         libtrilinos-{rtop,thyra,xpetra}-dev
       ;;
+    python) echo python3-dev python3-pip python3-venv python3-numpy python3-scipy python3-pytest ;;
     hip) echo hipcc rocm-device-libs libamdhip64-dev ;;
     format) command -v clang-format >/dev/null || echo clang-format ;;
-    *) die "unknown package group '$1' (build, tests, tpetra, hip, format)" ;;
+    *) die "unknown package group '$1' (build, tests, tpetra, hip, python, format)" ;;
   esac
 }
 
@@ -161,6 +164,18 @@ build_openmp_kokkos() {
   touch "$prefix/complete"
 }
 
+# The system's Python, whose NumPy, SciPy and pytest are Debian's: the python3 on the PATH may be another one.
+make_python_environment() {
+  local prefix=$tessera_deps/python
+  if [ -x "$prefix/bin/python" ] && "$prefix/bin/python" -c "import nanobind" 2>/dev/null; then
+    return 0
+  fi
+  mkdir -p "$tessera_deps"
+  say "making a Python environment in $prefix"
+  quietly "$tessera_deps/python.log" /usr/bin/python3 -m venv --system-site-packages --clear "$prefix"
+  quietly "$tessera_deps/python.log" "$prefix/bin/python" -m pip install --disable-pip-version-check 'nanobind>=2.0,<4'
+}
+
 # Output goes to a file and is shown when the command fails.
 quietly() {
   local log=$1
@@ -181,8 +196,12 @@ if [ "${BASH_SOURCE[0]}" = "$0" ]; then
       install_packages build
       build_openmp_kokkos
       ;;
+    python)
+      install_packages python
+      make_python_environment
+      ;;
     *)
-      sed -n '5,11p' "$0" | sed 's/^# \{0,1\}//'
+      sed -n '5,13p' "$0" | sed 's/^# \{0,1\}//'
       exit 2
       ;;
   esac

@@ -60,6 +60,12 @@ case $preset in
   *) die "unknown preset '$preset' (debian, openmp, asan, tpetra, cuda, hip-compile)" ;;
 esac
 
+if [[ " ${configure[*]} " == *" -DTessera_ENABLE_PYTHON=ON "* && " ${configure[*]}" != *" -DPython_EXECUTABLE="* ]]; then
+  install_packages python
+  make_python_environment
+  configure+=("-DPython_EXECUTABLE=$tessera_deps/python/bin/python")
+fi
+
 use_ninja
 jobs=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
 

@@ -87,6 +87,49 @@ void* native_stream(const Exec& exec) {
   return Impl::cuda_stream(exec, 0);
 }
 
+/// The inverse of native_stream. On hosts, the default instance.
+template <class Exec>
+Exec instance_on(void* stream) {
+  if constexpr (is_cuda_v<Exec>) {
+    return Exec(static_cast<decltype(std::declval<const Exec&>().cuda_stream())>(stream));
+  } else if constexpr (is_hip_v<Exec>) {
+    return Exec(static_cast<decltype(std::declval<const Exec&>().hip_stream())>(stream));
+  } else {
+    (void)stream;
+    return Exec();
+  }
+}
+
+/// The number of the device that an instance runs on; 0 on hosts.
+template <class Exec>
+int device_id(const Exec& exec) {
+  if constexpr (is_cuda_v<Exec>) return exec.cuda_device();
+  if constexpr (is_hip_v<Exec>) return exec.hip_device();
+  (void)exec;
+  return 0;
+}
+
+/// Kokkos::initialize without a command line. threads 0, device -1: Kokkos' own choice.
+inline void initialize(int threads, int device) {
+#if KOKKOS_VERSION >= 30700
+  Kokkos::InitializationSettings settings;
+  if (threads > 0) settings.set_num_threads(threads);
+  if (device >= 0) settings.set_device_id(device);
+  Kokkos::initialize(settings);
+#else
+  Kokkos::initialize(Kokkos::InitArguments(threads > 0 ? threads : -1, -1, device));
+#endif
+}
+
+/// Whether only the host thread that initialised Kokkos may launch: before 3.7 OpenMP's instance belongs to one.
+template <class Exec>
+inline constexpr bool one_host_thread =
+#if defined(KOKKOS_ENABLE_OPENMP) && KOKKOS_VERSION < 30700
+    std::is_same_v<Exec, Kokkos::OpenMP>;
+#else
+    false;
+#endif
+
 /// Whether code of this execution space runs on the host.
 template <class Exec>
 inline constexpr bool is_host_v =

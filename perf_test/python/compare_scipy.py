@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+"""What a call from Python costs, and SpmmPlan against SciPy's A @ B. The programs take turns; each time is the least.
+
+    PYTHONPATH=build/debian/python python3 perf_test/python/compare_scipy.py [--dtype TYPE] [--columns 32,128] FILE...
+"""
+
+import argparse
+import pathlib
+import time
+
+import numpy
+import scipy.io
+import scipy.sparse
+import tessera
+
+
+def least(functions, rounds, calls=1):
+    """Seconds per call of each, which take turns."""
+    times = [numpy.inf] * len(functions)
+    for _ in range(rounds):
+        for i, function in enumerate(functions):
+            begin = time.perf_counter()
+            for _ in range(calls):
+                function()
+            times[i] = min(times[i], (time.perf_counter() - begin) / calls)
+    return times
+
+
+def print_calls():
+    """Of a matrix of 10 x 10 with 30 entries: next to nothing to compute."""
+    indptr, data = numpy.arange(0, 31, 3, dtype="int32"), numpy.ones(30)
+    indices = numpy.array([(i + 3 * k) % 10 for i in range(10) for k in range(3)], "int32")
+    spmv, spmm = (plan(indptr, indices, data, (10, 10)) for plan in (tessera.SpmvPlan, tessera.SpmmPlan))
+    x, y, B, C = numpy.ones(10), numpy.ones(10), numpy.ones((10, 4)), numpy.ones((10, 4))
+    names = ["nothing", "spmv, out=", "spmv", "spmm, out=", "spmm"]
+    functions = [lambda: None, lambda: spmv.apply(x, out=y), lambda: spmv.apply(x), lambda: spmm.apply(B, out=C),
+                 lambda: spmm.apply(B)]
+    for name, seconds in zip(names, least(functions, 200, 1000)):
+        print(f"a call of {name:12} {1e6 * seconds:.2f} us")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dtype", default="float64")
+    parser.add_argument("--columns", default="32,128")
+    parser.add_argument("files", nargs="*")
+    options = parser.parse_args()
+    print(tessera.build(), "SciPy", scipy.__version__)
+    print_calls()
+    for columns in map(int, options.columns.split(",")):
+        ratios = []
+        for file in options.files:
+            A = scipy.sparse.csr_matrix(scipy.io.mmread(file)).astype(options.dtype)
+            A.sort_indices()
+            B = numpy.random.default_rng(1).uniform(-1, 1, (A.shape[1], columns)).astype(options.dtype)
+            plan = tessera.SpmmPlan(A, num_columns_hint=columns)
+            theirs, ours = least([lambda: A @ B, lambda: plan @ B], 15)
+            ratios.append(theirs / ours)
+            print(f"{pathlib.Path(file).name:24} {A.shape[0]:8} rows {A.nnz:9} entries, {columns:3} columns: "
+                  f"SciPy {1e3 * theirs:8.2f} ms, plan @ B {1e3 * ours:8.2f} ms, ratio {ratios[-1]:.2f}")
+        if ratios:
+            mean = numpy.exp(numpy.log(ratios).mean())
+            print(f"{columns} columns: geometric mean {mean:.2f}, least {min(ratios):.2f}")
+
+
+if __name__ == "__main__":
+    main()
