@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+"""Trains the models by which Auto chooses the method of C = A B (src/spgemm/Tessera_SpgemmModel.hpp).
+
+    train_spgemm.py products [--device] [--real FOLDER] > products.sh   # commands that measure; families by comments
+    sh products.sh BENCH FEATURES.jsonl                                  # tessera_bench writes a line per product
+    train_spgemm.py pack FEATURES.jsonl perf_test/results/spgemm-choice-host
+    train_spgemm.py tree perf_test/results/spgemm-choice-host [--write]  # decision tree: regrets, header of src/spgemm
+    train_spgemm.py net perf_test/results/spgemm-choice-host [--write]   # MatNet in small: the same
+
+Data: NAME.csv (a row per product: names, family, features, seconds per method; empty where a method was refused) and
+NAME.images.xz (two density images per product, 128 x 128 levels of four bits). What is tested was never seen in kind:
+families of matrices are left out one at a time, and a fixed set of families (HELD_OUT) is left out at once. Needs numpy
+and scikit-learn, for the network jax. Everything is seeded.
+"""
+
+import argparse
+import csv
+import json
+import lzma
+import os
+import sys
+
+HEADER = """// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+"""
+HELD_OUT = ["fem", "web", "linear programs", "markov"]
+# Files of the collection that the notes describe, by family.
+REAL = {
+    "fem real": "bcsstk16 bcsstk17 bcsstk25 bcsstk33 fe_body fe_pwt ldg_diffusion",
+    "mesh real": "4elt delaunay_n16 wing jagmesh7 minesweeper usroads finan512",
+    "stencil real": "cryg2500 olm1000",
+    "social real": "PPI email-Enron ca-CondMat as-caida20071105 wiki-Vote "
+    "musae-facebook karate",
+    "citations real": "cora pubmed cit-HepTh FB15k-237 EVA Fashion_MNIST_norm_10NN",
+    "web real": "cnr-2000",
+    "circuit real": "memplus bayer10 rajat01 rajat19 bips98_606 add32 watt_2 bcspwr10 494_bus",
+    "linear programs real": "lp_maros_r7 lp_fit2d lp_dfl001 lp_d2q06c lp_80bau3b rail582",
+    "layers real": "radixnet_n1024_l1 dlmc_tr_mag90_dec0_ffn2",
+    "rectangular real": "tags-math-sx a9a Groebner_id2003_aug ch7-9-b3 ash219 orani678 mbeacxc",
+    "batch real": "DD",
+}
+
+
+def generated():
+    """(family, A, B or None) of the benchmark's generators."""
+    out = []
+
+    def add(family, specs, right=None):
+        out.extend((family, "gen:" + s, right and "gen:" + right) for s in specs)
+
+    add("stencil 2d", [f"stencil2d:nx={x}:ny={y}:points={p}" for p in (5, 9)
+                       for x, y in ((30, 30), (100, 90), (300, 200), (600, 500), (17, 9000))])
+    add("stencil 3d", [f"stencil3d:nx={n}:ny={n + 3}:nz={k}:points={p}"
+                       for n, k, p in ((9, 9, 7), (24, 24, 7), (50, 40, 7), (70, 60, 7), (8, 8, 27), (20, 20, 27),
+                                       (40, 30, 27), (12, 200, 27))])
+    add("markov", [f"markov2d:nx={n}:ny={n}:gap={g}" for n, g in ((60, 20), (200, 100), (400, 300), (500, 3))])
+    add("diagonals", [f"diagonals:n={n}:count={c}:reach={r}:missing={m}:seed={i}" for i, (n, c, r, m) in enumerate((
+        (2000, 3, 1, 0), (20000, 3, 1, 0), (200000, 3, 1, 0), (200000, 1, 0, 0), (20000, 5, 2, 0.1),
+        (50000, 7, 1000, 0), (50000, 7, 1000, 0.3), (50000, 7, 1000, 0.6), (50000, 13, 40, 0), (50000, 13, 40, 0.5),
+        (100000, 5, 30000, 0.2), (10000, 31, 15, 0), (10000, 31, 15, 0.5), (10000, 31, 15, 0.8), (5000, 101, 50, 0),
+        (5000, 101, 50, 0.4), (5000, 101, 50, 0.8), (30000, 20, 5000, 0.05), (30000, 40, 5000, 0.7),
+        (300000, 4, 500, 0)))])
+    add("diagonals and others", [f"diagonals:n={n}:count={c}:reach={r}:missing={m}:stray={s}:seed=9" for n, c, r, m, s in (
+        (40000, 7, 500, 0, 0.001), (40000, 7, 500, 0, 0.01), (40000, 7, 500, 0, 0.1), (40000, 3, 1, 0, 0.0005),
+        (40000, 15, 7, 0.1, 0.002), (8000, 9, 900, 0, 0.01), (100000, 5, 300, 0.1, 0.0001))])
+    add("fem", [f"fem:elements={e}:nx={n}:ny={n // 2 + 2}:nz={k}:dof={d}:numbering={o}:cavities={c}"
+                for e, n, k, d, o, c in (
+                    ("tet", 10, 8, 1, "rcm", 2), ("tet", 24, 10, 1, "rcm", 6), ("tet", 24, 10, 1, "shuffled", 6),
+                    ("tet", 30, 20, 1, "natural", 0), ("tet", 14, 8, 3, "rcm", 6), ("tet", 16, 10, 2, "natural", 6),
+                    ("hex", 10, 8, 1, "natural", 0), ("hex", 20, 20, 1, "natural", 0), ("hex", 20, 10, 1, "rcm", 3),
+                    ("hex", 10, 8, 3, "natural", 0), ("hex", 8, 8, 6, "rcm", 1), ("hex", 12, 8, 4, "shuffled", 2))])
+    add("block grid", [f"block_grid:nx={x}:ny={y}:nodes={n}:dof={d}:missing={m}" for x, y, n, d, m in (
+        (12, 16, 2000, 1, 8), (12, 16, 3000, 2, 8), (12, 16, 3000, 3, 0), (20, 20, 6000, 3, 8), (12, 16, 1500, 5, 4),
+        (8, 16, 1000, 6, 0))])
+    add("rmat", [f"rmat:scale={s}:degree={d}:symmetric={y}" for s, d, y in (
+        (9, 8, 0), (11, 16, 0), (12, 6, 1), (13, 8, 0), (14, 4, 1), (15, 8, 0), (16, 4, 0), (17, 2, 0))])
+    add("community", [f"community:n={n}:edges={e}:alpha={a}:local={l}:size={z}" for n, e, a, l, z in (
+        (3000, 20000, 0.5, 0.6, 100), (20000, 100000, 0.4, 0.8, 100), (20000, 60000, 0.2, 0.0, 500),
+        (60000, 200000, 0.3, 0.9, 60), (4000, 90000, 0.5, 0.5, 400))])
+    add("web", [f"web:n={n}:tail={t}:longest={l}:local={o}:window={w}" for n, t, l, o, w in (
+        (5000, 1.45, 300, 0.65, 200), (30000, 1.45, 1000, 0.65, 200), (100000, 2.0, 1000, 0.8, 100),
+        (200000, 1.6, 800, 0.9, 50), (50000, 1.45, 4700, 0.3, 200))])
+    add("circuit", [f"circuit:n={n}:long_every={e}:long_min={a}:long_max={b}:near={r}:dense_cols={d}" for n, e, a, b, r, d in (
+        (3000, 1000, 50, 200, 20, 1), (20000, 0, 0, 0, 20, 0), (50000, 10000, 1000, 2000, 20, 0),
+        (100000, 0, 0, 0, 5, 0), (20000, 5000, 500, 900, 100, 2), (150000, 50000, 2000, 4000, 20, 0))])
+    add("chem", [f"chem:n={n}:median={m}:shortest=4:longest={l}:local={o}:window={w}:run={r}" for n, m, l, o, w, r in (
+        (2000, 30, 300, 0.7, 500, 8), (8000, 20, 200, 0.9, 300, 4), (5000, 60, 600, 0.5, 1000, 8),
+        (20000, 12, 100, 0.7, 3000, 1))])
+    add("linear programs", [f"lp:rows={r}:cols={c}:per_col={p}:skew={s}:slack={k}" for r, c, p, s, k in (
+        (300, 3000, 4, 0.5, 1), (500, 20000, 6, 0.5, 0), (3000, 9000, 5, 0.2, 1), (2000, 40000, 3, 0.8, 1),
+        (100, 50000, 3, 0, 0))])
+    add("batch", [f"graphs:graphs={g}:smallest={a}:largest={b}:degree={d}:loops={l}" for g, a, b, d, l in (
+        (50, 10, 60, 4, 0), (1000, 10, 60, 4, 1), (5000, 5, 20, 3, 1), (300, 50, 200, 12, 1), (2000, 30, 31, 8, 0),
+        (20000, 8, 9, 4, 0))])
+    add("uniform", [f"uniform:rows={n}:cols={n}:per_row={p}" for n, p in (
+        (1000, 2), (1000, 20), (3000, 60), (10000, 4), (10000, 16), (50000, 2), (50000, 5), (50000, 12), (200000, 3),
+        (200000, 1), (500000, 1), (600, 200))])
+    add("uneven rows", [f"random:rows={n}:cols={n}:mean={m}:lengths={k}" for n, m, k in (
+        (2000, 10, "uniform"), (20000, 5, "uniform"), (20000, 8, "geometric"), (100000, 2, "geometric"),
+        (20000, 6, "power"), (100000, 3, "power"), (200000, 0.3, "geometric"), (400000, 0.05, "uniform"),
+        (3000, 40, "power"), (20000, 8, "equal"), (1000000, 0.02, "equal"))])
+    add("layers", ["uniform:rows=512:cols=2048:per_row=200", "uniform:rows=1024:cols=1024:per_row=32",
+                   "uniform:rows=256:cols=1024:per_row=100:exact=0"])
+    add("other B", ["stencil2d:nx=200:ny=200:points=5", "uniform:rows=20000:cols=40000:per_row=4",
+                    "rmat:scale=15:degree=4"], None)
+    out[-3] = ("other B", out[-3][1], "gen:diagonals:n=40000:count=3:reach=1")
+    out[-2] = ("other B", out[-2][1], "gen:diagonals:n=40000:count=7:reach=300")
+    out[-1] = ("other B", out[-1][1], "gen:uniform:rows=32768:cols=32768:per_row=5")
+    for a, b in (("stencil3d:nx=30:ny=30:nz=30:points=27", "uniform:rows=27000:cols=4000:per_row=2"),
+                 ("uniform:rows=5000:cols=27000:per_row=3", "stencil3d:nx=30:ny=30:nz=30:points=7"),
+                 ("diagonals:n=30000:count=5:reach=2", "diagonals:n=30000:count=9:reach=900"),
+                 ("diagonals:n=30000:count=9:reach=900:missing=0.5", "uniform:rows=30000:cols=30000:per_row=6"),
+                 ("uniform:rows=100:cols=30000:per_row=50", "uniform:rows=30000:cols=3000000:per_row=4")):
+        out.append(("other B", "gen:" + a, "gen:" + b))
+    return out
+
+
+def products(options):
+    methods = "binned,dia,ell" if options.device else "spa,hash,heap,coo,dia,ell"
+    rows = [(family, f"{options.real}/{name}.mtx.gz", None) for family, names in REAL.items()
+            for name in dict.fromkeys(names.split())] if options.real else []
+    rows += generated()
+    print("# sh THIS BENCH FEATURES.jsonl")
+    for family, a, b in rows:
+        right = f" --matrix-b {b}" if b else ""
+        print(f'"$1" --op spgemm --algorithm {options.methods or methods} --matrix {a}{right} --features "$2" --repeat 5 --budget 0.5 '
+              f"--quiet  # {family}")
+
+
+def family_of(a, b, families):
+    return families[(a, b)]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    sub = parser.add_subparsers(dest="what", required=True)
+    p = sub.add_parser("products")
+    p.add_argument("--device", action="store_true")
+    p.add_argument("--real", default="")
+    p.add_argument("--methods", default="")
+    o = parser.parse_args()
+    products(o)
+
+
+main()
