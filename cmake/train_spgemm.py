@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-"""Trains the models by which Auto chooses the method of C = A B (src/spgemm/Tessera_SpgemmModel.hpp).
+"""Trains the models by which Auto chooses the method of C = A B (src/features/Tessera_SpgemmFeatureVector.hpp).
 
     train_spgemm.py products [--device] [--real FOLDER] > products.sh   # commands that measure; families by comments
     sh products.sh BENCH FEATURES.jsonl                                  # tessera_bench writes a line per product
@@ -12,8 +12,8 @@
 
 Data: NAME.csv (a row per product: names, family, features, seconds per method; empty where a method was refused) and
 NAME.images.xz (two density images per product, 128 x 128 levels of four bits). What is tested was never seen in kind:
-families of matrices are left out one at a time, and a fixed set of families (HELD_OUT) is left out at once. Needs numpy
-and scikit-learn, for the network jax. Everything is seeded.
+families of matrices are left out one at a time, and a fixed set of families (HELD_OUT) is left out at once. Needs
+numpy and scikit-learn, for the network jax and optax. Everything is seeded.
 """
 
 import argparse
@@ -23,10 +23,11 @@ import lzma
 import os
 import sys
 
+WORST = 8.0  # a method that is slower than this by comparison, or was refused, counts as so much slower
 HEADER = """// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 """
-HELD_OUT = ["fem", "web", "linear programs", "markov"]
+HELD_OUT = ["stencil", "fem", "web", "linear programs"]
 # Files of the collection that the notes describe, by family.
 REAL = {
     "fem real": "bcsstk16 bcsstk17 bcsstk25 bcsstk33 fe_body fe_pwt ldg_diffusion",
@@ -39,7 +40,7 @@ REAL = {
     "circuit real": "memplus bayer10 rajat01 rajat19 bips98_606 add32 watt_2 bcspwr10 494_bus",
     "linear programs real": "lp_maros_r7 lp_fit2d lp_dfl001 lp_d2q06c lp_80bau3b rail582",
     "layers real": "radixnet_n1024_l1 dlmc_tr_mag90_dec0_ffn2",
-    "rectangular real": "tags-math-sx a9a Groebner_id2003_aug ch7-9-b3 ash219 orani678 mbeacxc",
+    "rectangular real": "Groebner_id2003_aug ch7-9-b3 ash219 orani678 mbeacxc",
     "batch real": "DD",
 }
 
@@ -130,19 +131,130 @@ def products(options):
               f"--quiet  # {family}")
 
 
-def family_of(a, b, families):
-    return families[(a, b)]
+
+# ---- data ----------------------------------------------------------------------------------------------------------
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    sub = parser.add_subparsers(dest="what", required=True)
-    p = sub.add_parser("products")
-    p.add_argument("--device", action="store_true")
-    p.add_argument("--real", default="")
-    p.add_argument("--methods", default="")
-    o = parser.parse_args()
-    products(o)
+def families(script):
+    """Of each product, from the comments of the commands."""
+    out = {}
+    for line in script:
+        if line.startswith("#"):
+            continue
+        words, family = line.split("  # ")
+        words = words.split()
+        b = words[words.index("--matrix-b") + 1] if "--matrix-b" in words else ""
+        out[(name_of(words[words.index("--matrix") + 1]), b)] = family.strip()
+    return out
 
 
-main()
+def name_of(spec):
+    return os.path.basename(spec).replace(".mtx.gz", "") if spec.endswith(".gz") else spec
+
+
+def pack(options):
+    with open(options.script, encoding="utf-8") as f:
+        family = families(f)
+    with open(options.features, encoding="utf-8") as f:
+        lines = [json.loads(line) for line in f]
+    names, methods = list(lines[0]["features"]), list(lines[0]["seconds"])
+    images = []
+    with open(options.data + ".csv", "w", encoding="utf-8", newline="") as f:
+        out = csv.writer(f, lineterminator="\n")
+        out.writerow(["A", "B", "family"] + names + ["seconds of " + m for m in methods] + ["seconds of features"])
+        for j in lines:
+            times = [j["least seconds"].get(m) for m in methods]
+            cost = j["seconds of features"]
+            out.writerow([j["A"], j["B"], family[(j["A"], j["B"])]] + [f"{j['features'][n]:.6g}" for n in names] +
+                         ["" if t is None else f"{t:.4g}" for t in times] + [f"{cost['diagonals']:.3g}"])
+            for image in (j["image of A"], j["image of B"] or None):
+                images.append(bytes.fromhex(image) if image else b"")
+    with open(options.data + ".images.xz", "wb") as f:
+        f.write(lzma.compress(b"".join(len(i).to_bytes(2, "big") + i for i in images), preset=9 | lzma.PRESET_EXTREME))
+    print(f"{len(lines)} products, {os.path.getsize(options.data + '.csv')} and "
+          f"{os.path.getsize(options.data + '.images.xz')} bytes")
+
+
+class Data:
+    """Features X, seconds T (infinite where refused), images as 0 to 1 of A and B, families and kinds of them."""
+
+    def __init__(self, path, with_images=False):
+        with open(path + ".csv", encoding="utf-8") as f:
+            rows = list(csv.DictReader(f))
+        prefix = "seconds of "
+        self.methods = [k[len(prefix):] for k in rows[0] if k.startswith(prefix) and k != prefix + "features"]
+        self.names = [k for k in rows[0] if k not in ("A", "B", "family") and not k.startswith(prefix)]
+        self.products = [(r["A"], r["B"]) for r in rows]
+        self.family = [r["family"] for r in rows]
+        self.kind = np.array([kind_of(f) for f in self.family])
+        self.X = np.array([[float(r[n]) for n in self.names] for r in rows])
+        self.T = np.array([[float(r[prefix + m] or "inf") for m in self.methods] for r in rows])
+        # What is refused is not taken: plans fall back to the first method.
+        self.cost = np.where(np.isinf(self.T), self.T[:, :1], self.T) / self.T.min(axis=1, keepdims=True)
+        self.log = np.log(np.minimum(np.where(np.isinf(self.T), WORST * self.T.min(axis=1, keepdims=True), self.T) /
+                                     self.T.min(axis=1, keepdims=True), WORST))
+        if with_images:
+            with open(path + ".images.xz", "rb") as f:
+                text, at, images = lzma.decompress(f.read()), 0, []
+            for _ in range(2 * len(rows)):
+                n = int.from_bytes(text[at:at + 2], "big")
+                packed = np.frombuffer(text[at + 2:at + 2 + n], dtype=np.uint8)
+                at += 2 + n
+                levels = np.stack([packed >> 4, packed & 15], axis=1).reshape(-1)
+                images.append(levels.reshape(128, 128) / 15.0 if n else images[-1])
+            self.images = np.array(images, dtype=np.float32).reshape(len(rows), 2, 128, 128)
+
+
+def kind_of(family):
+    """Families whose matrices are alike, which are therefore left out together."""
+    kinds = {"stencil": ("stencil 2d", "stencil 3d", "markov", "stencil real"),
+             "diagonals": ("diagonals", "diagonals and others"), "fem": ("fem", "block grid", "fem real"),
+             "mesh": ("mesh real",), "graphs": ("rmat", "community", "social real", "citations real"),
+             "web": ("web", "web real"), "circuit": ("circuit", "circuit real"),
+             "linear programs": ("linear programs", "linear programs real", "rectangular real"),
+             "random": ("uniform", "uneven rows", "layers", "layers real"), "batch": ("batch", "batch real"),
+             "chem": ("chem",), "other B": ("other B",)}
+    return next(k for k, members in kinds.items() if family in members)
+
+
+def report(name, data, chosen, rows):
+    """chosen: per product an index of methods."""
+    regret = data.cost[rows, chosen[rows]]
+    right = np.mean(regret < 1.02)
+    worst = rows[np.argmax(regret)]
+    print(f"  {name:28s} accuracy {100 * right:5.1f} %   regret mean {regret.mean():.3f}, geometric "
+          f"{np.exp(np.log(regret).mean()):.3f}, worst {regret.max():.2f} ({' '.join(data.products[worst])})")
+
+
+def evaluate(data, title, fit):
+    """fit(rows) gives a function of rows that chooses."""
+    everything = np.arange(len(data.products))
+    held = np.isin(data.kind, HELD_OUT)
+    always = np.zeros(len(everything), dtype=int)
+    print(f"every kind left out in turn, {len(everything)} products:")
+    chosen = always.copy()
+    for kind in sorted(set(data.kind)):
+        rows = everything[data.kind == kind]
+        chosen[rows] = fit(everything[data.kind != kind])(rows)
+    report("always " + data.methods[0], data, always, everything)
+    report(title, data, chosen, everything)
+    for kind in sorted(set(data.kind)):
+        report("  of these " + kind, data, chosen, everything[data.kind == kind])
+    print(f"held out at once ({', '.join(HELD_OUT)}), {held.sum()} products:")
+    chosen = always.copy()
+    chosen[everything[held]] = fit(everything[~held])(everything[held])
+    report("always " + data.methods[0], data, always, everything[held])
+    report(title, data, chosen, everything[held])
+
+
+# ---- decision tree -------------------------------------------------------------------------------------------------
+
+
+def fit_tree(data, rows, leaves=6):
+    """A tree of mean logarithms of the methods' times over the fastest; a leaf takes the least. Of features that are
+    numbers without a size, so that it holds for matrices of other sizes."""
+    from sklearn.tree import DecisionTreeRegressor
+    used = [i for i, n in enumerate(data.names) if n in TREE_FEATURES]
+    tree = DecisionTreeRegressor(max_leaf_nodes=leaves, min_samples_leaf=3, random_state=1)
+    tree.fit(np.log2(np.maximum(data.X[rows][:, used], 1e-9)), data.log[rows])
+    return tree, used

@@ -57,7 +57,8 @@ Verdict check_spgemm(const SpgemmOperands& operands);
 
 /// Adds a line to the file: a JSON object of what the models of Auto learn from. Features and density images of A and
 /// B, what they cost, and the time of the whole product by each algorithm: median of `repeat` turns, in which all take
-/// theirs one after the other. Null: refused. One that took more than eight times as long as the fastest, or longer than
+/// theirs one after the other. Null: refused, or Heap and Coo on more than 32 products
+/// per row, where they are never near. One that took more than eight times as long as the fastest, or longer than
 /// the budget, has no more turns. Results are compared by their numbers of entries alone.
 void write_spgemm_features(const std::string& file, const SpgemmOperands& operands, std::int64_t products,
                            const std::string& matrix, const BenchOptions& options,

@@ -7,8 +7,8 @@
 #include "driver/Tessera_BenchTimer.hpp"
 #include "features/Tessera_SpgemmFeatures.hpp"
 #include "spgemm/Tessera_BenchSpgemm.hpp"
-#include "spgemm/Tessera_SpgemmModel.hpp"
-#include "spgemm/Tessera_SpgemmNet.hpp"
+#include "features/Tessera_SpgemmFeatureVector.hpp"
+#include "features/Tessera_SpgemmNet.hpp"
 
 namespace Tessera {
 namespace Bench {
@@ -46,14 +46,14 @@ void add_features(const SpgemmOperands& o, std::int64_t products, Json& j) {
   SpgemmFeatures a, b;
   double compression = 0;
   SpgemmImage image_a, image_b;
-  const auto features = [&](SpgemmDiagonals diagonals) {
+  const auto features = [&](DiagonalsCounted diagonals) {
     a = Impl::spgemm_pattern_features(space, A, diagonals, nullptr);
     b = Impl::same_pattern(A, B) ? a : Impl::spgemm_pattern_features(space, B, diagonals, nullptr);
   };
   Json cost;
-  cost["rows"] = seconds_of(o.A, [&] { features(SpgemmDiagonals::None); });
-  cost["all diagonals"] = seconds_of(o.A, [&] { features(SpgemmDiagonals::All); });
-  cost["diagonals"] = seconds_of(o.A, [&] { features(SpgemmDiagonals::Sample); });
+  cost["rows"] = seconds_of(o.A, [&] { features(DiagonalsCounted::None); });
+  cost["all diagonals"] = seconds_of(o.A, [&] { features(DiagonalsCounted::All); });
+  cost["diagonals"] = seconds_of(o.A, [&] { features(DiagonalsCounted::Sample); });
   cost["compression"] = seconds_of(o.A, [&] { compression = Impl::spgemm_pattern_compression(space, A, B, nullptr); });
   cost["images"] = seconds_of(o.A, [&] {
     image_a = Impl::spgemm_pattern_image(space, A, nullptr);
@@ -88,6 +88,9 @@ void write_spgemm_features(const std::string& file, const SpgemmOperands& o, std
   std::int64_t entries = -1;
   for (const SpgemmAlgorithm a : algorithms) {
     j["seconds"][to_string(a)] = nullptr;
+    // They sort a row's products: of many, hopeless.
+    const bool sorts = a == SpgemmAlgorithm::Heap || a == SpgemmAlgorithm::Coo;
+    if (sorts && products > 32 * static_cast<std::int64_t>(o.A.rows)) continue;
     try {
       Method m;
       m.algorithm = a;

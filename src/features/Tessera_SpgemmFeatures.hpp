@@ -43,7 +43,7 @@ struct SpgemmFeatures {
 /// Which diagonals are counted. Sample: those of at most 16,384 entries at equal distances, and all of them where these
 /// lie on few, so that DIA may be worth while. All: every one, but where a diagonal has less than a 64th of an entry
 /// (then nnz stands for them).
-enum class SpgemmDiagonals { None, Sample, All };
+enum class DiagonalsCounted { None, Sample, All };
 
 /// Entries per element in 128 x 128 cells: cell (r, c) at 128 r + c has the rows i with floor(128 i / rows) = r, and
 /// columns likewise. Of fewer than 128 rows (columns), each has several cells.
@@ -255,10 +255,10 @@ std::int64_t spgemm_count_diagonals(const Exec& space, const SpgemmPieces<Patter
 }
 
 template <class Pattern, class Exec>
-void spgemm_add_diagonals(const Exec& space, const Pattern& A, SpgemmDiagonals wanted, SpgemmFeatures& f,
+void spgemm_add_diagonals(const Exec& space, const Pattern& A, DiagonalsCounted wanted, SpgemmFeatures& f,
                           const KernelTable* backend) {
-  if (wanted == SpgemmDiagonals::None || f.nnz == 0) return;
-  const bool all = wanted == SpgemmDiagonals::All;
+  if (wanted == DiagonalsCounted::None || f.nnz == 0) return;
+  const bool all = wanted == DiagonalsCounted::All;
   if ((f.rows + f.cols) / 64 > (all ? f.nnz : f.nnz / 4 + 64)) {
     f.diagonals = f.nnz;
     f.all_diagonals = false;
@@ -276,7 +276,7 @@ void spgemm_add_diagonals(const Exec& space, const Pattern& A, SpgemmDiagonals w
 }
 
 template <class Pattern, class Exec>
-SpgemmFeatures spgemm_pattern_features(const Exec& space, const Pattern& A, SpgemmDiagonals diagonals,
+SpgemmFeatures spgemm_pattern_features(const Exec& space, const Pattern& A, DiagonalsCounted diagonals,
                                        const KernelTable* backend) {
   SpgemmFeatures f = spgemm_row_features(space, A);
   spgemm_add_diagonals(space, A, diagonals, f, backend);
@@ -348,11 +348,11 @@ double spgemm_pattern_compression(const Exec& space, const Pattern& A, const Pat
 
 }  // namespace Impl
 
-/// Reads the row map once, and the columns as often as SpgemmDiagonals says: O(rows + entries read + (rows + cols) /
+/// Reads the row map once, and the columns as often as DiagonalsCounted says: O(rows + entries read + (rows + cols) /
 /// 64) time, (rows + cols) / 8 bytes. Two waits, three where a sample was not enough. Columns of rows may be unsorted
 /// and repeat. Deterministic.
 template <class Csr, class Exec>
-SpgemmFeatures spgemm_features(const Exec& space, const Csr& A, SpgemmDiagonals diagonals = SpgemmDiagonals::All,
+SpgemmFeatures spgemm_features(const Exec& space, const Csr& A, DiagonalsCounted diagonals = DiagonalsCounted::All,
                                const KernelTable* backend = nullptr) {
   return Impl::spgemm_pattern_features(space, Impl::pattern_of(A), diagonals, backend);
 }

@@ -123,7 +123,7 @@ class SpgemmSamples : public ::testing::Test {
   using Device = DeviceMatrix<Exec, double, int>;
   static SpgemmFeatures sampled(const Pattern& p) {
     const Device a(make_matrix<double, int>(p, Data::Integers, 1));
-    return spgemm_features(Exec(), a.view(), SpgemmDiagonals::Sample);
+    return spgemm_features(Exec(), a.view(), DiagonalsCounted::Sample);
   }
   static double compression(const std::string& a, const std::string& b) {
     const Device A(make_matrix<double, int>(a, Data::Integers, 1)), B(make_matrix<double, int>(b, Data::Integers, 1));

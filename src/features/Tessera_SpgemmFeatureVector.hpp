@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#ifndef TESSERA_SPGEMM_SPGEMM_MODEL_HPP
-#define TESSERA_SPGEMM_SPGEMM_MODEL_HPP
+#ifndef TESSERA_FEATURES_SPGEMM_FEATURE_VECTOR_HPP
+#define TESSERA_FEATURES_SPGEMM_FEATURE_VECTOR_HPP
 
 #include <array>
 #include <cstdint>
