@@ -37,7 +37,8 @@ struct SpgemmOnce {
 ///
 /// or in one call: C = spgemm(space, A, B). FP64 and FP32, sums in the same precision; offsets of 32 and 64 bits.
 /// Columns of C ascend in every row, without copies; an entry whose products cancel stays. Those of A and B may be
-/// unsorted and may repeat. On hosts every algorithm; on other spaces Binned (SpgemmAlgorithm).
+/// unsorted and may repeat (Heap wants those of B in order; Dia wants all of them in order, without copies). On hosts
+/// every algorithm; on other spaces Binned, Dia and Ell (SpgemmAlgorithm).
 ///
 /// Deterministic: the products of an entry are added in the order of A's row and then of B's, so that the number of
 /// threads does not show; nor does the algorithm where the compiler does not fuse multiplications with additions. An
@@ -45,15 +46,20 @@ struct SpgemmOnce {
 ///
 /// Time O(products + rows) for each phase (Hash: and nnz(C) log(longest row of C); Heap, Coo: products log(longest
 /// row); Binned: and, per row of many products, a bit per column from its first to its last, and per part of up to 512
-/// entries of C's row a look at each row of B). Memory: 8 bytes per row of C, and 8 per row of B and 12 per word of 64
-/// columns of it where Spa sums and B has two columns or more per word; scratch per thread: Spa n (s + 3/16) bytes with
-/// s of a number; Hash 2 (8 + s) bytes per product of the row with most (but not more than n of them), up to twice as
-/// much; Coo 8 + s per product of that row; Heap 32 bytes per entry of the longest row of A; Binned none, but 20 (by a
-/// backend 37) bytes per row and 8 per part of large rows of C in lists, and by a backend, from symbolic() to
-/// numeric(), 4 bytes (in one call 4 + s) per entry that C may have: min(products, columns from first to last) of each
-/// row, or none of it if that is more than max_workspace_bytes. workspace_bytes() has the sum of the threads';
-/// SpgemmOptions::max_workspace_bytes keeps it lower by fewer threads. Scratch is allocated by the first phase and
-/// kept.
+/// entries of C's row a look at each row of B; Dia: rows times pairs of diagonals, all of whose slots are multiplied,
+/// and rows times diagonals of A, of B for the formats; Ell: per row of C, and per entry of A's row a walk through the
+/// columns found so far). Memory: 8 bytes per row of C, and 8 per row of B and 12 per word of 64 columns of it where
+/// Spa sums and B has two columns or more per word; scratch per thread: Spa n (s + 3/16) bytes with s of a number; Hash
+/// 2 (8 + s) bytes per product of the row with most (but not more than n of them), up to twice as much; Coo 8 + s per
+/// product of that row; Heap 32 bytes per entry of the longest row of A; Binned none, but 20 (by a backend 37) bytes
+/// per row and 8 per part of large rows of C in lists, and by a backend, from symbolic() to numeric(), 4 bytes (in one
+/// call 4 + s) per entry that C may have: min(products, columns from first to last) of each row, or none of it if that
+/// is more than max_workspace_bytes. Dia, for A and for B, s + 1/8 bytes per row and diagonal, and up to 24 per pair of
+/// diagonals; Ell 4 + s bytes per row of A and of B and entry of the longest one, and 4 min(n, product of the two
+/// lengths) per row of C: Impl::spgemm_dia_bytes, spgemm_ell_bytes. workspace_bytes() has the sum of the threads', and
+/// these formats. SpgemmOptions::max_workspace_bytes keeps it lower by fewer threads; Dia and Ell refuse. Scratch is
+/// allocated by the first phase, formats by the plan, and kept. (With matrices of one pattern, or one matrix twice,
+/// formats are shared.)
 ///
 /// Phases of one plan must not run at the same time; they return when they are done.
 ///
@@ -75,8 +81,9 @@ class SpgemmPlan {
   /// Counts products and chooses. The matrices are trusted: run validate() on those from outside first. Arrays of
   /// managed Views stay alive with the plan; those of unmanaged ones must outlive it. Work O(nnz(A) + nnz(B) + m).
   /// @throw DimensionMismatch  A has not as many columns as B has rows
-  /// @throw NotSupported  another algorithm than Binned where no host is or with a backend of devices, unsorted B
-  ///        (Heap), more scratch than max_workspace_bytes
+  /// @throw NotSupported  another algorithm than Binned, Dia or Ell where no host is, than Binned with a backend of
+  ///        devices, unsorted B (Heap), A or B with unsorted or repeated columns (Dia), more scratch or formats than
+  ///        max_workspace_bytes; Dia and Ell say how many bytes they need
   /// @throw OutOfMemory, DeviceError  no room for what the plan keeps
   SpgemmPlan(const execution_space& space, const Csr& A, const Csr& B, const SpgemmOptions& options = {})
       : A_(A),

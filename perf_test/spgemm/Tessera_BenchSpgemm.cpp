@@ -46,14 +46,13 @@ std::vector<SpgemmAlgorithm> algorithms_of(const BenchOptions& options) {
       continue;
     }
     add(SpgemmAlgorithm::Auto);
-    if (!Compat::is_host_v<Exec>) {
-      add(SpgemmAlgorithm::Binned);
-      continue;
-    }
+    if (!Compat::is_host_v<Exec>) add(SpgemmAlgorithm::Binned);
     for (const SpgemmAlgorithm a :
          {SpgemmAlgorithm::Spa, SpgemmAlgorithm::Hash, SpgemmAlgorithm::Heap, SpgemmAlgorithm::Coo}) {
-      add(a);
+      if (Compat::is_host_v<Exec>) add(a);
     }
+    add(SpgemmAlgorithm::Dia);
+    add(SpgemmAlgorithm::Ell);
   }
   if (options.regret) add(SpgemmAlgorithm::Auto);
   return list;

@@ -18,6 +18,8 @@
 #include "core/Tessera_Plan.hpp"
 #include "core/Tessera_Selection.hpp"
 #include "spgemm/Tessera_SpgemmBinned.hpp"
+#include "spgemm/Tessera_SpgemmDia.hpp"
+#include "spgemm/Tessera_SpgemmEll.hpp"
 #include "spgemm/Tessera_SpgemmHash.hpp"
 #include "spgemm/Tessera_SpgemmHost.hpp"
 #include "spgemm/Tessera_SpgemmMerge.hpp"
@@ -189,7 +191,7 @@ class SpgemmBody {
   /// -1: not known yet.
   std::int64_t nnz() const { return nnz_; }
   std::int64_t products() const { return products_; }
-  std::size_t workspace_bytes() const { return threads_.bytes(); }
+  std::size_t workspace_bytes() const { return threads_.bytes() + dia_.bytes() + ell_.bytes(); }
   SpgemmAlgorithm algorithm() const { return algorithm_; }
   Statistics statistics() const;
 
@@ -197,6 +199,10 @@ class SpgemmBody {
   bool look_natively(const Exec& space, const BackendSelection<Exec>& place, const SpgemmOptions& options);
   void look(const Exec& space);
   void choose(const Exec& space, const SpgemmOptions& options);
+  bool has_format() const { return algorithm_ == SpgemmAlgorithm::Dia || algorithm_ == SpgemmAlgorithm::Ell; }
+  void make_format(const Exec& space, const SpgemmOptions& options);
+  /// @param write  the columns of C; else they are read
+  void multiply_formats(const Exec& space, const Offset* row_map, Ordinal* columns, bool write, Scalar* values);
   void make_words(const Exec& space);
   static void require_fits(std::int64_t entries);
   /// Bytes of a thread.
@@ -229,6 +235,8 @@ class SpgemmBody {
   bool sorted_ = true;
   SpgemmBinned<Csr> binned_;
   SpgemmNative<Csr> native_;
+  SpgemmDia<Csr> dia_;
+  SpgemmEll<Csr> ell_;
   Backend backend_ = Backend::Kokkos;  ///< else native_ is what Binned is
   SpgemmAlgorithm algorithm_ = SpgemmAlgorithm::Auto;
   std::string why_;
@@ -258,7 +266,7 @@ SpgemmBody<Csr>::SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const
                           return std::string("spgemm: ") + to_string(algorithm_) + " has no backend '" +
                                  to_string(options.backend) + "': Binned has those of devices and emulated ones";
                         });
-  require<NotSupported>(Compat::is_host_v<Exec> || algorithm_ == SpgemmAlgorithm::Binned, [&] {
+  require<NotSupported>(Compat::is_host_v<Exec> || algorithm_ == SpgemmAlgorithm::Binned || has_format(), [&] {
     return std::string("spgemm: ") + to_string(algorithm_) + " runs on host execution spaces, these matrices live on " +
            Exec::name() + ": ask for Binned";
   });
@@ -306,8 +314,9 @@ void SpgemmBody<Csr>::look(const Exec& space) {
   storage_ = Arena<typename Csr::memory_space>::make(
       space, pool, "Tessera::spgemm rows", Lifetime::Plan, [&](Arena<typename Csr::memory_space>& arena) {
         before_ = arena.template take<std::int64_t>(n_rows + 1);
-        if (!binned) return;
+        if (!binned && !has_format()) return;
         count_ = arena.template take<std::int32_t>(n_rows);
+        if (!binned) return;
         lists = arena.template take<std::int32_t>(n_rows * SpgemmBinned<Csr>::words_per_row).data();
       });
   const SpgemmLook<Csr> base{CsrArrays<Csr>(A_), CsrArrays<Csr>(B_), before_.data()};
@@ -362,6 +371,7 @@ void SpgemmBody<Csr>::choose(const Exec& space, const SpgemmOptions& options) {
     why_ += ", " + std::to_string(binned_.lanes()) + " lanes per row";
     return;
   }
+  if (has_format()) return make_format(space, options);
   if constexpr (Compat::is_host_v<Exec>) {
     shares_ = Shares::of(space, rows(), products_ + rows(), 5000, 200000);
     const auto threads = static_cast<std::size_t>(std::min<std::int64_t>(shares_.count, space.concurrency()));
@@ -384,6 +394,30 @@ void SpgemmBody<Csr>::choose(const Exec& space, const SpgemmOptions& options) {
     with_method([&](auto method) { each = scratch_of<typename decltype(method)::type>(); });
     threads_.set_up(space, each, options.max_workspace_bytes, shares_.count);
   }
+}
+
+template <class Csr>
+void SpgemmBody<Csr>::make_format(const Exec& space, const SpgemmOptions& options) {
+  const std::size_t room = spgemm_format_room(csr_bytes(A_) + csr_bytes(B_), options.max_workspace_bytes);
+  const KernelTable* const pool = spgemm_pool<Exec>();
+  if (algorithm_ == SpgemmAlgorithm::Dia) {
+    dia_ = SpgemmDia<Csr>(space, A_, B_, room, pool);
+    why_ += ", " + dia_.what();
+  } else {
+    ell_ = SpgemmEll<Csr>(space, A_, B_, sizes_.entries, room, pool);
+    why_ += ", " + ell_.what();
+  }
+}
+
+template <class Csr>
+void SpgemmBody<Csr>::multiply_formats(const Exec& space, const Offset* row_map, Ordinal* columns, bool write,
+                                       Scalar* values) {
+  if (algorithm_ == SpgemmAlgorithm::Dia) {
+    dia_.numeric(space, A_, B_, row_map, write ? columns : nullptr, values);
+  } else {
+    ell_.numeric(space, A_, B_, row_map, columns, write, values);
+  }
+  Compat::fence(space, "Tessera::spgemm formats");
 }
 
 /// f(a type that has the method as `type`).
@@ -449,6 +483,10 @@ std::int64_t SpgemmBody<Csr>::symbolic(const Exec& space, Offset* row_map) {
   std::int64_t sum = 0;
   if (algorithm_ == SpgemmAlgorithm::Binned) {
     sum = binned_.count(space, A_, B_, before_.data(), count_.data());
+  } else if (has_format()) {
+    algorithm_ == SpgemmAlgorithm::Dia ? dia_.count(space, count_.data()) : ell_.count(space, count_.data());
+    Kokkos::parallel_reduce("Tessera::spgemm entries", range(rows()), SpgemmSumCounts{count}, sum);
+    Compat::fence(space, "Tessera::spgemm entries");
   } else if constexpr (Compat::is_host_v<Exec>) {
     owner = Compat::allocate<View<std::int32_t>>(space, "Tessera::spgemm entries", static_cast<std::size_t>(rows()));
     count = owner.data();
@@ -471,6 +509,8 @@ void SpgemmBody<Csr>::numeric(const Exec& space, const Offset* row_map, Ordinal*
     binned_.fill(space, A_, B_, row_map, columns);
     binned_.update(space, A_, B_, row_map, columns, values);
     Compat::fence(space, "Tessera::spgemm numeric");
+  } else if (has_format()) {
+    multiply_formats(space, row_map, columns, true, values);
   } else if constexpr (Compat::is_host_v<Exec>) {
     run("Tessera::spgemm numeric", space, SpgemmFillRow<Csr>{row_map, columns, values});
   }
@@ -490,6 +530,8 @@ void SpgemmBody<Csr>::update(const Exec& space, const Csr& A, const Csr& B, cons
   } else if (algorithm_ == SpgemmAlgorithm::Binned) {
     binned_.update(space, A_, B_, row_map, columns, values);
     Compat::fence(space, "Tessera::spgemm update");
+  } else if (has_format()) {
+    multiply_formats(space, row_map, const_cast<Ordinal*>(columns), false, values);  // which are read
   } else if constexpr (Compat::is_host_v<Exec>) {
     run("Tessera::spgemm update", space, SpgemmUpdateRow<Csr>{row_map, columns, values});
   }
@@ -510,12 +552,13 @@ Statistics SpgemmBody<Csr>::statistics() const {
   s.row_mean = s.rows > 0 ? static_cast<double>(s.nnz) / static_cast<double>(s.rows) : 0;
   s.csr_bytes = csr_bytes(A_) + csr_bytes(B_);
   s.format_bytes = s.csr_bytes + 8 * (before_.extent(0) + first_word_.extent(0) + word_bits_.extent(0)) +
-                   4 * count_.extent(0) * (1 + SpgemmBinned<Csr>::words_per_row) + 4 * word_.extent(0) +
-                   binned_.bytes() + native_.bytes();
+                   4 * count_.extent(0) * (has_format() ? 1 : 1 + SpgemmBinned<Csr>::words_per_row) +
+                   4 * word_.extent(0) + binned_.bytes() + native_.bytes() + dia_.bytes() + ell_.bytes();
   s.workspace_bytes = workspace_bytes();
   s.setup_seconds = setup_seconds_;
   s.launches = backend_ != Backend::Kokkos             ? native_.launches()
                : algorithm_ == SpgemmAlgorithm::Binned ? 2 * (SpgemmTables::count + 1)
+               : has_format()                          ? 3
                                                        : 1;
   s.classes = {{"products", s.rows, products_}};
   return s;

@@ -13,8 +13,11 @@ namespace Tessera {
 /// How a row of C = A B is summed [the methods of IA-SpGEMM: Xie et al., PPoPP'19, section 2]. Spa: a dense array of
 /// C's columns. Hash: a table of the row's columns. Heap: a merge of the rows of B, which must be sorted. Coo: all
 /// products of the row, sorted by column. Binned: rows by size, by teams with tables and windows of bits in their
-/// scratch; the only one on devices, and made for them. Auto takes Spa or Hash on hosts.
-enum class SpgemmAlgorithm { Auto, Spa, Hash, Heap, Coo, Binned };
+/// scratch; made for devices. Dia: A and B by diagonals; for matrices of few, well filled ones, columns of A's and B's
+/// rows ascending without copies. Ell: A and B padded to their longest rows; for short rows of about one length. Dia
+/// and Ell predict their memory and refuse irregular matrices before they allocate. Auto takes Spa or Hash on hosts,
+/// Binned on devices, where Dia and Ell are offered as well.
+enum class SpgemmAlgorithm { Auto, Spa, Hash, Heap, Coo, Binned, Dia, Ell };
 
 /// What a caller may choose of an SpgemmPlan.
 struct SpgemmOptions {
@@ -25,6 +28,8 @@ struct SpgemmOptions {
   Backend backend = Backend::Auto;
   /// Scratch, at most; 0: as much as is of use. With less, fewer threads of a host work, and Binned on a backend finds
   /// columns twice where once needs room for them (its default: a 32nd of the device's memory, if there is as much).
+  /// Dia and Ell: of their formats, with which they are refused if it is too little (their default: 64 MiB or four
+  /// times the bytes of A and B, whatever is more).
   std::size_t max_workspace_bytes = 0;
 };
 
@@ -43,13 +48,18 @@ inline const char* to_string(SpgemmAlgorithm a) {
       return "coo";
     case SpgemmAlgorithm::Binned:
       return "binned";
+    case SpgemmAlgorithm::Dia:
+      return "dia";
+    case SpgemmAlgorithm::Ell:
+      return "ell";
   }
   return "?";
 }
 /// See parse_spmv_algorithm.
 inline SpgemmAlgorithm parse_spgemm_algorithm(const std::string& name) {
   constexpr SpgemmAlgorithm all[] = {SpgemmAlgorithm::Auto, SpgemmAlgorithm::Spa, SpgemmAlgorithm::Hash,
-                                     SpgemmAlgorithm::Heap, SpgemmAlgorithm::Coo, SpgemmAlgorithm::Binned};
+                                     SpgemmAlgorithm::Heap, SpgemmAlgorithm::Coo, SpgemmAlgorithm::Binned,
+                                     SpgemmAlgorithm::Dia,  SpgemmAlgorithm::Ell};
   return Impl::parse_enum(name, all, "SpGEMM algorithm");
 }
 

@@ -30,6 +30,13 @@ struct SpgemmWords {
   const std::uint64_t* bits = nullptr;
 };
 
+/// How many are set.
+KOKKOS_INLINE_FUNCTION int spgemm_bits(std::uint32_t word) {
+  word -= word >> 1 & 0x55555555u;
+  word = (word & 0x33333333u) + (word >> 2 & 0x33333333u);
+  return static_cast<int>(((word + (word >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24);
+}
+
 /// Where a row begins.
 template <class Csr>
 KOKKOS_INLINE_FUNCTION std::int64_t row_begin(const CsrArrays<Csr>& m, std::int64_t row) {

@@ -5,14 +5,16 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <string>
 
 #include "spgemm/Tessera_SpgemmOptions.hpp"
 
 /// \file
-/// The rules of Auto on hosts.
+/// The rules of Auto on hosts, and what formats take, from counts alone.
 
 namespace Tessera {
 namespace Impl {
@@ -42,6 +44,54 @@ inline SpgemmAlgorithm predict_spgemm(const SpgemmScratchBytes& scratch, std::si
                 to_string(taken), scratch.spa, scratch.hash, room);
   why = text;
   return taken;
+}
+
+/// a b, or the most that there is.
+constexpr std::size_t spgemm_times(std::size_t a, std::size_t b) {
+  const std::size_t most = std::numeric_limits<std::size_t>::max();
+  return a != 0 && b > most / a ? most : a * b;
+}
+constexpr std::size_t spgemm_plus(std::size_t a, std::size_t b) {
+  const std::size_t most = std::numeric_limits<std::size_t>::max();
+  return b > most - a ? most : a + b;
+}
+
+/// What Dia and Ell may take where no limit is given: matrices of which they take more are too irregular for them.
+inline std::size_t spgemm_format_room(std::size_t matrices, std::size_t most) {
+  return most > 0 ? most : std::max(spgemm_small_scratch, spgemm_times(4, matrices));
+}
+
+/// Rows of a diagonal as it is stored: whole words of 64, an odd number of them, so that neighbouring diagonals do not
+/// compete for the same lines of a cache.
+constexpr std::int64_t spgemm_diagonal_rows(std::int64_t rows) { return rows == 0 ? 0 : 64 * ((rows + 63) / 64 | 1); }
+/// A matrix by diagonals: a number and a bit per row and diagonal, a word of neither before and behind.
+constexpr std::size_t spgemm_diagonals_bytes(std::int64_t rows, std::int64_t diagonals, std::size_t scalar_bytes) {
+  const auto slots = static_cast<std::size_t>(spgemm_diagonal_rows(rows)), n = static_cast<std::size_t>(diagonals);
+  return spgemm_plus(spgemm_times(n, slots * scalar_bytes + (slots / 64 + 2) * 8 + 8), 128 * scalar_bytes + 8);
+}
+/// What Dia allocates at most for A (rows_a rows) and B: both by diagonals, and lists of the pairs of diagonals and of
+/// the diagonals of C, which is never stored by diagonals.
+constexpr std::size_t spgemm_dia_bytes(std::int64_t rows_a, std::int64_t diagonals_a, std::int64_t rows_b,
+                                       std::int64_t diagonals_b, std::size_t scalar_bytes) {
+  const std::size_t pairs = spgemm_times(static_cast<std::size_t>(diagonals_a), static_cast<std::size_t>(diagonals_b));
+  return spgemm_plus(spgemm_plus(spgemm_diagonals_bytes(rows_a, diagonals_a, scalar_bytes),
+                                 spgemm_diagonals_bytes(rows_b, diagonals_b, scalar_bytes)),
+                     spgemm_times(pairs, 24));
+}
+/// Columns that a row of C may have, by the longest rows of A and B.
+constexpr std::size_t spgemm_ell_width(std::int64_t width_a, std::int64_t width_b, std::int64_t cols) {
+  return std::min(static_cast<std::size_t>(cols),
+                  spgemm_times(static_cast<std::size_t>(width_a), static_cast<std::size_t>(width_b)));
+}
+/// What Ell allocates at most: A and B padded to their longest rows, and the columns of C padded to what they may be.
+constexpr std::size_t spgemm_ell_bytes(std::int64_t rows_a, std::int64_t width_a, std::int64_t rows_b,
+                                       std::int64_t width_b, std::int64_t cols, std::size_t scalar_bytes,
+                                       std::size_t ordinal_bytes) {
+  const auto m = static_cast<std::size_t>(rows_a), k = static_cast<std::size_t>(rows_b);
+  const std::size_t slot = scalar_bytes + ordinal_bytes;
+  return spgemm_plus(spgemm_plus(spgemm_times(m, spgemm_times(static_cast<std::size_t>(width_a), slot)),
+                                 spgemm_times(k, spgemm_times(static_cast<std::size_t>(width_b), slot))),
+                     spgemm_times(m, spgemm_times(spgemm_ell_width(width_a, width_b, cols), ordinal_bytes)));
 }
 
 }  // namespace Impl

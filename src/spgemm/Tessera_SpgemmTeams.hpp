@@ -20,12 +20,6 @@
 namespace Tessera {
 namespace Impl {
 
-KOKKOS_INLINE_FUNCTION int spgemm_bits(std::uint32_t word) {
-  word -= word >> 1 & 0x55555555u;
-  word = (word & 0x33333333u) + (word >> 2 & 0x33333333u);
-  return static_cast<int>(((word + (word >> 4)) & 0x0f0f0f0fu) * 0x01010101u >> 24);
-}
-
 /// Entries of A that the lanes of a thread looked up side by side: where the rows of B begin, how many of their entries
 /// count, and A's numbers.
 template <class Csr>

@@ -69,7 +69,8 @@ def main():
                        ("tall", matrix(900, 40, 0.05), None),
                        ("two", matrix(70, 400, 0.05), matrix(400, 90, 0.04))):
         for precision in ("fp64", "fp32"):
-            for algorithm in ("auto", "spa", "hash", "heap", "coo", "binned"):
+            few_diagonals = ("dia",) if name in ("square", "two") else ()
+            for algorithm in ("auto", "spa", "hash", "heap", "coo", "binned", "ell") + few_diagonals:
                 check(bench, folder, name, a, b, precision, algorithm)
 
 

@@ -36,6 +36,9 @@ TYPED_TEST(DeviceSpgemm, LongAndFarRows) { this->long_and_far_rows(); }
 TYPED_TEST(DeviceSpgemm, EveryNumberOfProducts) { this->every_number_of_products(); }
 TYPED_TEST(DeviceSpgemm, UnsortedAndRepeatedColumns) { this->unsorted_and_repeated_columns(); }
 TYPED_TEST(DeviceSpgemm, UndefinedNumbers) { this->undefined_numbers(); }
+TYPED_TEST(DeviceSpgemm, DiagonalsWithHoles) { this->diagonals_with_holes(); }
+TYPED_TEST(DeviceSpgemm, ZerosAreEntries) { this->zeros_are_entries(); }
+TYPED_TEST(DeviceSpgemm, UndefinedNumbersBesideHoles) { this->undefined_numbers_beside_holes(); }
 
 class DeviceSpgemmPlans : public ::testing::Test {
  protected:

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,7 +22,8 @@
 namespace Tessera {
 namespace Testing {
 
-/// The algorithms that run on Exec, and Binned by other backends and with room for nothing.
+/// The algorithms that run on Exec, and Binned by other backends and with room for nothing. Dia has less room than it
+/// would take, so that a matrix of many diagonals takes no time.
 template <class Exec>
 std::vector<SpgemmOptions> spgemm_variants() {
   std::vector<SpgemmOptions> list;
@@ -33,6 +36,8 @@ std::vector<SpgemmOptions> spgemm_variants() {
   };
   add(SpgemmAlgorithm::Auto);
   add(SpgemmAlgorithm::Binned);
+  add(SpgemmAlgorithm::Dia, Backend::Auto, std::size_t{1} << 22);
+  add(SpgemmAlgorithm::Ell);
   if (!Compat::is_host_v<Exec>) {
     add(SpgemmAlgorithm::Binned, Backend::Auto, 1);
     add(SpgemmAlgorithm::Binned, Backend::Kokkos);
@@ -45,6 +50,57 @@ std::vector<SpgemmOptions> spgemm_variants() {
   add(SpgemmAlgorithm::Binned, Backend::EmulatedNvidia, 1);
   add(SpgemmAlgorithm::Binned, Backend::EmulatedAmd);
   return list;
+}
+
+/// Diagonals of a matrix, by plain loops.
+template <class T, class Offset>
+std::int64_t diagonals_of(const HostMatrix<T, Offset>& M) {
+  std::set<int> all;
+  for (int i = 0; i < M.rows; ++i) {
+    for (auto e = M.row_map[static_cast<std::size_t>(i)]; e < M.row_map[static_cast<std::size_t>(i) + 1]; ++e) {
+      all.insert(M.entries[static_cast<std::size_t>(e)] - i);
+    }
+  }
+  return static_cast<std::int64_t>(all.size());
+}
+template <class T, class Offset>
+bool columns_ascend(const HostMatrix<T, Offset>& M) {
+  for (int i = 0; i < M.rows; ++i) {
+    for (auto e = M.row_map[static_cast<std::size_t>(i)] + 1; e < M.row_map[static_cast<std::size_t>(i) + 1]; ++e) {
+      if (M.entries[static_cast<std::size_t>(e)] <= M.entries[static_cast<std::size_t>(e) - 1]) return false;
+    }
+  }
+  return true;
+}
+template <class T, class Offset>
+std::int64_t longest_row(const HostMatrix<T, Offset>& M) {
+  std::int64_t n = 0;
+  for (int i = 0; i < M.rows; ++i) n = std::max(n, M.length(i));
+  return n;
+}
+/// What Dia and Ell must say that they need.
+template <class T, class Offset>
+std::size_t predicted_bytes(const HostMatrix<T, Offset>& A, const HostMatrix<T, Offset>& B, SpgemmAlgorithm algorithm) {
+  return algorithm == SpgemmAlgorithm::Dia
+             ? Impl::spgemm_dia_bytes(A.rows, diagonals_of(A), B.rows, diagonals_of(B), sizeof(T))
+             : Impl::spgemm_ell_bytes(A.rows, longest_row(A), B.rows, longest_row(B), B.cols, sizeof(T), sizeof(int));
+}
+/// Part of the reason with which an algorithm must refuse a product; empty: it must not.
+template <class T, class Offset>
+std::string refusal_of(const HostMatrix<T, Offset>& A, const HostMatrix<T, Offset>& B, const SpgemmOptions& options) {
+  const bool dia = options.algorithm == SpgemmAlgorithm::Dia;
+  if (!dia && options.algorithm != SpgemmAlgorithm::Ell) return "";
+  if (dia && !columns_ascend(A)) return "columns of A descend or repeat";
+  if (dia && !columns_ascend(B)) return "columns of B descend or repeat";
+  std::size_t room = options.max_workspace_bytes;
+  if (room == 0) {
+    const auto bytes = [](const auto& M) {
+      return M.row_map.size() * sizeof(Offset) + M.entries.size() * (sizeof(T) + sizeof(int));
+    };
+    room = std::max(std::size_t{1} << 26, 4 * (bytes(A) + bytes(B)));
+  }
+  const std::size_t needed = predicted_bytes(A, B, options.algorithm);
+  return needed <= room ? "" : "needs " + std::to_string(needed) + " bytes";
 }
 
 /// C as the phases wrote it.
@@ -120,12 +176,19 @@ struct SpgemmSuite {
   }
 
   /// All methods, which give the same bits where compilers fuse alike.
-  static void check(const Matrix& A, const Matrix& B, Data data, bool sorted = true) {
+  /// @param all  none may refuse
+  static void check(const Matrix& A, const Matrix& B, Data data, bool sorted = true, bool all = false) {
     std::vector<T> first;
     for (const SpgemmOptions& options : spgemm_variants<Exec>()) {
       if (options.algorithm == SpgemmAlgorithm::Heap && !sorted) continue;
       SCOPED_TRACE(std::string(to_string(options.algorithm)) + ", " + to_string(options.backend) + ", room " +
                    std::to_string(options.max_workspace_bytes));
+      const std::string refusal = refusal_of(A, B, options);
+      if (!refusal.empty()) {
+        EXPECT_FALSE(all) << refusal;
+        expect_refusal(A, B, options, refusal);
+        continue;
+      }
       const auto C = multiply<Exec>(A, B, options);
       expect_product(A, B, C, data == Data::Integers);
       if (options.algorithm == SpgemmAlgorithm::Auto) first = C.values;
@@ -135,6 +198,16 @@ struct SpgemmSuite {
       if (data == Data::Real && alike) {
         EXPECT_TRUE(same_bits(first, C.values)) << "another order of sums";
       }
+    }
+  }
+  static void expect_refusal(const Matrix& A, const Matrix& B, const SpgemmOptions& options,
+                             const std::string& refusal) {
+    const DeviceMatrix<Exec, T, Offset> a(A), b(B);
+    try {
+      SpgemmPlan<typename DeviceMatrix<Exec, T, Offset>::Csr>(Exec(), a.view(), b.view(), options);
+      ADD_FAILURE() << "not refused: " << refusal;
+    } catch (const NotSupported& e) {
+      EXPECT_NE(std::string(e.what()).find(refusal), std::string::npos) << e.what() << " has no '" << refusal << "'";
     }
   }
   static void check(const std::string& a, const std::string& b) {
@@ -243,6 +316,74 @@ struct SpgemmSuite {
     for (std::size_t i = 3; i < A.values.size(); i += 41) A.values[i] = as<T>(std::nan(""));
     for (std::size_t i = 5; i < B.values.size(); i += 57) B.values[i] = as<T>(std::nan(""));
     check(A, B, Data::Integers);
+  }
+
+  /// Diagonals with holes, also at the corners of the matrix, for which nobody refuses.
+  static Pattern banded(int rows, int cols, const std::vector<int>& offsets, int holes) {
+    return pattern_of_rows(rows, cols, [&](std::int64_t i, std::vector<int>& to) {
+      for (std::size_t d = 0; d < offsets.size(); ++d) {
+        const std::int64_t column = i + offsets[d];
+        if (column < 0 || column >= cols) continue;
+        if (holes > 0 && (i * 7 + static_cast<std::int64_t>(d) * 13 + i * i) % holes == 0) continue;
+        to.push_back(static_cast<int>(column));
+      }
+    });
+  }
+  static void diagonals_with_holes() {
+    struct Case {
+      int m, k, n;
+      std::vector<int> a, b;  // offsets
+    };
+    const Case cases[] = {
+        {1, 1, 1, {0}, {0}},
+        {63, 64, 65, {-62, -1, 0, 1, 63}, {-63, 0, 2, 64}},
+        {64, 64, 64, {-63, -5, 0, 63}, {-63, 0, 5, 63}},
+        {200, 130, 300, {-199, -70, -3, 0, 1, 64, 129}, {-129, -64, -1, 0, 7, 170, 299}},
+        {130, 200, 70, {-129, -65, -64, 0, 63, 65, 128, 199}, {-199, -130, -64, 0, 3, 69}},
+        {257, 257, 257, {-16, -15, -1, 0, 1, 15, 16}, {-16, -1, 0, 1, 16}},
+        {3, 1000, 2, {-2, 0, 500, 997, 999}, {-999, -998, -500, -1, 0, 1}},
+        {500, 3, 400, {-499, -300, -1, 0, 2}, {-2, 0, 1, 200, 399}},
+    };
+    for (const Case& c : cases) {
+      for (const int holes : {0, 3, 40}) {
+        SCOPED_TRACE(std::to_string(c.m) + " x " + std::to_string(c.k) + " x " + std::to_string(c.n) + ", holes " +
+                     std::to_string(holes));
+        const Pattern a = banded(c.m, c.k, c.a, holes), b = banded(c.k, c.n, c.b, holes);
+        for (const Data data : {Data::Integers, Data::Real}) {
+          check(matrix(a, data, 13), matrix(b, data, 14), data, true, true);
+        }
+      }
+    }
+  }
+  /// Stored zeros, positive and negative, are entries; sums that cancel stay.
+  static void zeros_are_entries() {
+    const Pattern p = banded(150, 150, {-70, -1, 0, 1, 70}, 5);
+    auto A = matrix(p, Data::Integers, 15), B = matrix(p, Data::Integers, 16);
+    for (std::size_t i = 0; i < A.values.size(); ++i) A.values[i] = as<T>(i % 3 == 0 ? 0.0 : i % 3 == 1 ? 1.0 : -1.0);
+    for (std::size_t i = 0; i < B.values.size(); ++i) B.values[i] = as<T>(i % 5 == 0 ? -0.0 : 1.0);
+    check(A, B, Data::Integers, true, true);
+    check(A, A, Data::Integers, true, true);
+  }
+  /// Infinite and undefined numbers beside holes, which are multiplied with nothing; zero times infinity is undefined
+  /// where both are entries.
+  static void undefined_numbers_beside_holes() {
+    const Pattern a = banded(200, 190, {-66, -1, 0, 1, 70}, 4), b = banded(190, 210, {-64, -2, 0, 1, 63, 200}, 6);
+    for (const double what : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+      auto A = matrix(a, Data::Integers, 17), B = matrix(b, Data::Integers, 18);
+      for (std::size_t i = 2; i < A.values.size(); i += 97) A.values[i] = as<T>(what);
+      check(A, B, Data::Integers, true, true);
+      for (std::size_t i = 1; i < B.values.size(); i += 89) B.values[i] = as<T>(-what);
+      check(A, B, Data::Integers, true, true);
+    }
+    // Sums that overflow are no reason to look at holes twice, and no others change.
+    auto A = matrix(a, Data::Integers, 17), B = matrix(b, Data::Integers, 18);
+    const double large = std::is_same_v<T, float> ? 3e38 : 1.7e308;
+    for (std::size_t i = 0; i < A.values.size(); i += 31) A.values[i] = as<T>(large);
+    for (const SpgemmOptions& options : spgemm_variants<Exec>()) {
+      const auto C = multiply<Exec>(A, B, options);
+      EXPECT_TRUE(same_bits(C.values, multiply<Exec>(A, B, spgemm_variants<Exec>()[0]).values))
+          << to_string(options.algorithm);
+    }
   }
 };
 
