@@ -23,6 +23,11 @@ import lzma
 import os
 import sys
 
+import numpy as np
+
+# Their densities and features are made again in a test.
+TEST_PRODUCTS = ["gen:stencil2d:nx=100:ny=90:points=5", "gen:diagonals:n=10000:count=31:reach=15:missing=0.5:seed=12",
+                 "gen:rmat:scale=11:degree=16:symmetric=0", "gen:uniform:rows=1000:cols=1000:per_row=20"]
 WORST = 8.0  # a method that is slower than this by comparison, or was refused, counts as so much slower
 HEADER = """// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
@@ -127,7 +132,7 @@ def products(options):
     print("# sh THIS BENCH FEATURES.jsonl")
     for family, a, b in rows:
         right = f" --matrix-b {b}" if b else ""
-        print(f'"$1" --op spgemm --algorithm {options.methods or methods} --matrix {a}{right} --features "$2" --repeat 5 --budget 0.5 '
+        print(f'"$1" --op spgemm --algorithm {methods} --matrix {a}{right} --features "$2" --repeat 5 --budget 0.5 '
               f"--quiet  # {family}")
 
 
@@ -249,12 +254,232 @@ def evaluate(data, title, fit):
 
 # ---- decision tree -------------------------------------------------------------------------------------------------
 
+# Numbers without a size, so that what is learned holds for larger matrices.
+TREE_FEATURES = ["DIA work", "ELL work", "compression", "DIA fill of A", "DIA fill of B", "CV of A", "CV of B",
+                 "entries per row of A", "entries per row of B"]
 
-def fit_tree(data, rows, leaves=6):
-    """A tree of mean logarithms of the methods' times over the fastest; a leaf takes the least. Of features that are
-    numbers without a size, so that it holds for matrices of other sizes."""
-    from sklearn.tree import DecisionTreeRegressor
-    used = [i for i, n in enumerate(data.names) if n in TREE_FEATURES]
-    tree = DecisionTreeRegressor(max_leaf_nodes=leaves, min_samples_leaf=3, random_state=1)
-    tree.fit(np.log2(np.maximum(data.X[rows][:, used], 1e-9)), data.log[rows])
-    return tree, used
+
+def fit_tree(data, rows, leaves):
+    """A classifier by the fastest method, products weighted by what the second fastest would lose."""
+    from sklearn.tree import DecisionTreeClassifier
+    used = [data.names.index(n) for n in TREE_FEATURES]
+    model = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=3, random_state=1)
+    model.fit(data.X[rows][:, used], np.argmin(data.T[rows], axis=1), sample_weight=np.sort(data.log, axis=1)[rows, 1])
+    return model, used
+
+
+def tree(options):
+    data = Data(options.data)
+
+    def fit(rows):
+        model, used = fit_tree(data, rows, options.leaves)
+        return lambda r: model.predict(data.X[r][:, used])
+
+    evaluate(data, "tree", fit)
+    model, used = fit_tree(data, np.arange(len(data.products)), options.leaves)
+    nodes = model.tree_
+
+    def collapsed(n):
+        """(method) or (feature, threshold, below or equal, above)"""
+        if nodes.children_left[n] < 0:
+            return int(model.classes_[np.argmax(nodes.value[n])])
+        low, high = collapsed(nodes.children_left[n]), collapsed(nodes.children_right[n])
+        return low if low == high else (used[nodes.feature[n]], nodes.threshold[n], low, high)
+
+    lines = []
+
+    def put(n):
+        at = len(lines)
+        lines.append(None)
+        if isinstance(n, int):
+            lines[at] = f"    {{-1, 0, 0, 0, SpgemmAlgorithm::{data.methods[n].capitalize()}}},"
+            return at
+        feature, threshold, low, high = n
+        where = [put(low), put(high)]
+        lines[at] = (f"    {{{feature}, {threshold:.4g}, {where[0]}, {where[1]}, SpgemmAlgorithm::Auto}},"
+                     f"  // {data.names[feature]}")
+        return at
+
+    put(collapsed(0))
+    print("\n".join(lines))
+    if options.write:
+        place = "device" if "binned" in data.methods else "host"
+        write_between("src/spgemm/Tessera_SpgemmTrees.hpp", place, lines)
+
+
+def write_between(path, mark, lines):
+    """In place of what stands between the comments `begin MARK` and `end MARK`."""
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    begin, end = text.index(f"// begin {mark}"), text.index(f"// end {mark}")
+    begin = text.index("\n", begin) + 1
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text[:begin] + "\n".join(lines) + "\n    " + text[end:])
+
+
+# ---- MatNet --------------------------------------------------------------------------------------------------------
+
+
+def net_functions():
+    """The network of src/lib/Tessera_SpgemmNet.cpp."""
+    import jax
+    import jax.numpy as jnp
+
+    def conv(x, w, b, stride, margin):
+        y = jax.lax.conv_general_dilated(x, w, (stride, stride), [(margin, w.shape[2] - 1 - margin)] * 2) + b[:, None, None]
+        return jnp.tanh(jax.lax.reduce_window(y, -jnp.inf, jax.lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID"))
+
+    def branch(p, image):
+        x = conv(image[:, None], p["conv1"], p["conv1 bias"], 4, 2)
+        x = conv(x, p["conv2"], p["conv2 bias"], 1, 1)
+        x = conv(x, p["conv3"], p["conv3 bias"], 1, 1)
+        return jnp.tanh(x.reshape(x.shape[0], -1) @ p["image"].T + p["image bias"])
+
+    def apply(p, images, features):
+        f = jnp.tanh(features @ p["features"].T + p["features bias"])
+        joined = jnp.concatenate([branch(p, images[:, 0]), branch(p, images[:, 1]), f], axis=1)
+        return joined @ p["last"].T + p["last bias"]
+
+    return jax, jnp, apply
+
+
+def quantized(p):
+    """Weights as they are in the sources: whole numbers of 8 bits times one number per layer."""
+    out = {}
+    for k, v in p.items():
+        scale = float(np.abs(v).max()) / 127 if "bias" not in k else 0
+        out[k] = np.asarray(v, np.float32) if not scale else np.float32(scale) * np.round(np.asarray(v) / scale)
+    return out
+
+
+def inputs(data, mean, deviation):
+    logs = np.log2(np.maximum(data.X, 1e-9)).astype(np.float32)
+    return np.clip((logs - mean) / deviation, -4, 4).astype(np.float32)
+
+
+def fit_net(data, rows, steps=300):
+    import optax
+    jax, jnp, apply = net_functions()
+    logs = np.log2(np.maximum(data.X[rows], 1e-9))
+    mean, deviation = logs.mean(axis=0).astype(np.float32), np.maximum(logs.std(axis=0), 0.1).astype(np.float32)
+    rng = np.random.default_rng(1)
+    shapes = {"conv1": (8, 1, 5, 5), "conv2": (16, 8, 3, 3), "conv3": (16, 16, 3, 3), "image": (16, 256),
+              "features": (24, len(data.names)), "last": (len(data.methods), 56)}
+    p = {}
+    for k, shape in shapes.items():
+        p[k] = jnp.array(rng.normal(0, 1 / np.sqrt(np.prod(shape[1:])), shape), dtype=jnp.float32)
+        p[k + " bias"] = jnp.zeros(shape[0], dtype=jnp.float32)
+    x, f, loss_of = data.images[rows], inputs(data, mean, deviation)[rows], jnp.array(data.log[rows], jnp.float32)
+    best = jnp.argmin(loss_of, axis=1)
+
+    def loss(p):
+        share = jax.nn.log_softmax(apply(p, x, f))
+        regret = jnp.mean(jnp.sum(jnp.exp(share) * loss_of, axis=1))
+        likely = -jnp.mean(jnp.take_along_axis(share, best[:, None], axis=1))
+        return regret + 0.1 * likely + 1e-4 * sum(jnp.sum(v * v) for k, v in p.items() if "bias" not in k)
+
+    adam = optax.adam(optax.cosine_decay_schedule(3e-3, steps))
+    state = adam.init(p)
+
+    @jax.jit
+    def step(p, state):
+        gradient = jax.grad(loss)(p)
+        change, state = adam.update(gradient, state)
+        return optax.apply_updates(p, change), state
+
+    for _ in range(steps):
+        p, state = step(p, state)
+    p = quantized({k: np.asarray(v) for k, v in p.items()})
+
+    def outputs(r):
+        return np.asarray(jax.nn.softmax(apply(p, data.images[r], inputs(data, mean, deviation)[r])))
+
+    return p, mean, deviation, outputs
+
+
+def net(options):
+    data = Data(options.data, with_images=True)
+
+    def fit(rows):
+        outputs = fit_net(data, rows)[3]
+        return lambda r: np.argmax(outputs(r), axis=1)
+
+    if options.evaluate:
+        evaluate(data, "MatNet", fit)
+    if options.write:
+        p, mean, deviation, outputs = fit_net(data, np.arange(len(data.products)))
+        write_net(data, p, mean, deviation, outputs)
+
+
+def numbers(values, form):
+    lines, line = [], "   "
+    for v in values:
+        text = " " + form(v) + ","
+        if len(line) + len(text) > 120:
+            lines.append(line)
+            line = "   "
+        line += text
+    return "\n".join(lines + [line])
+
+
+def write_net(data, p, mean, deviation, outputs):
+    """The weights, and for the test some products with what the network gives for them."""
+
+    def real(v):
+        return f"{float(v):.7g}f" if "." in f"{float(v):.7g}" or "e" in f"{float(v):.7g}" else f"{float(v):.7g}.0f"
+
+    out = [HEADER + '#include "features/Tessera_SpgemmNet.hpp"\n\n/// \\file\n/// Made by cmake/train_spgemm.py net --write.\n'
+           "\n// clang-format off\nnamespace Tessera {\nnamespace Impl {\nnamespace {\n"]
+    layers = ["conv1", "conv2", "conv3", "image", "features", "last"]
+    text = {}
+    for k in layers:
+        scale = np.abs(p[k]).max() / 127
+        whole = np.round(p[k] / scale).astype(int).reshape(-1)
+        out.append(f"const std::int8_t {k}_weights[] = {{\n{numbers(whole, str)}}};")
+        out.append(f"const float {k}_bias[] = {{\n{numbers(p[k + ' bias'], real)}}};")
+        text[k] = f"{{{k}_weights, {real(scale)}, {k}_bias}}"
+    out.append(f"const float mean[] = {{\n{numbers(mean, real)}}};")
+    out.append(f"const float deviation[] = {{\n{numbers(deviation, real)}}};")
+    out.append("const char* const names[] = {" + ", ".join(f'"{m}"' for m in data.methods) + "};")
+    convolutions = ", ".join(text[k] for k in layers[:3])
+    out.append("\n}  // namespace\n\nconst SpgemmNetWeights spgemm_net_host = {{" + convolutions + "},\n    " +
+               ",\n    ".join(text[k] for k in layers[3:]) + f",\n    mean, deviation, {len(data.methods)}, names}};\n")
+    out.append("}  // namespace Impl\n}  // namespace Tessera")
+    with open("src/lib/Tessera_SpgemmNetWeights.cpp", "w", encoding="utf-8") as f:
+        f.write("\n".join(out) + "\n")
+    # Products whose images a test can make again: from the generators.
+    chosen = [i for i, (a, b) in enumerate(data.products) if a in TEST_PRODUCTS and not b]
+    out = [HEADER + "#ifndef TESSERA_TEST_SPGEMM_NET_HPP\n#define TESSERA_TEST_SPGEMM_NET_HPP\n\n/// \\file\n"
+           "/// Made by cmake/train_spgemm.py net --write: what the framework that trained the network gives for products.\n"
+           "\n// clang-format off\nnamespace Tessera {\nnamespace Testing {\n\nstruct SpgemmNetCase {\n"
+           "  const char* matrix;\n  float shares[" + str(len(data.methods)) + "];\n};\n"
+           "constexpr SpgemmNetCase spgemm_net_cases[] = {"]
+    for i, shares in zip(chosen, outputs(np.array(chosen))):
+        out.append(f'    {{"{data.products[i][0][4:]}", {{{", ".join(real(v) for v in shares)}}}}},')
+    out.append("};\n\n}  // namespace Testing\n}  // namespace Tessera\n\n#endif")
+    with open("tests/support/Tessera_TestSpgemmNet.hpp", "w", encoding="utf-8") as f:
+        f.write("\n".join(out) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    p = commands.add_parser("products")
+    p.add_argument("--device", action="store_true", help="methods of devices")
+    p.add_argument("--real", default="", help="folder of the collection's files")
+    p = commands.add_parser("pack")
+    p.add_argument("script", help="what `products` printed")
+    p.add_argument("features")
+    p.add_argument("data")
+    for name in ("tree", "net"):
+        p = commands.add_parser(name)
+        p.add_argument("data")
+        p.add_argument("--write", action="store_true", help="the tables of the sources")
+        p.add_argument("--leaves", type=int, default=6)
+        p.add_argument("--evaluate", type=int, default=1, help="0: only the tables are wanted")
+    options = parser.parse_args()
+    globals()[options.command](options)
+
+
+if __name__ == "__main__":
+    main()
