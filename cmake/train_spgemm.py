@@ -6,7 +6,7 @@
 
     train_spgemm.py products [--device] [--real FOLDER] > products.sh   # commands that measure; families by comments
     sh products.sh BENCH FEATURES.jsonl                                  # tessera_bench writes a line per product
-    train_spgemm.py pack FEATURES.jsonl perf_test/results/spgemm-choice-host
+    train_spgemm.py pack products.sh perf_test/results/spgemm-choice-host FEATURES.jsonl...
     train_spgemm.py tree perf_test/results/spgemm-choice-host [--write]  # decision tree: regrets, header of src/spgemm
     train_spgemm.py net perf_test/results/spgemm-choice-host [--write]   # MatNet in small: the same
 
@@ -21,9 +21,6 @@ import csv
 import json
 import lzma
 import os
-import sys
-
-import numpy as np
 
 # Their densities and features are made again in a test.
 TEST_PRODUCTS = ["gen:stencil2d:nx=100:ny=90:points=5", "gen:diagonals:n=10000:count=31:reach=15:missing=0.5:seed=12",
@@ -98,7 +95,7 @@ def generated():
     add("linear programs", [f"lp:rows={r}:cols={c}:per_col={p}:skew={s}:slack={k}" for r, c, p, s, k in (
         (300, 3000, 4, 0.5, 1), (500, 20000, 6, 0.5, 0), (3000, 9000, 5, 0.2, 1), (2000, 40000, 3, 0.8, 1),
         (100, 50000, 3, 0, 0))])
-    add("batch", [f"graphs:graphs={g}:smallest={a}:largest={b}:degree={d}:loops={l}" for g, a, b, d, l in (
+    add("batch", [f"batch:graphs={g}:smallest={a}:largest={b}:degree={d}:loops={l}" for g, a, b, d, l in (
         (50, 10, 60, 4, 0), (1000, 10, 60, 4, 1), (5000, 5, 20, 3, 1), (300, 50, 200, 12, 1), (2000, 30, 31, 8, 0),
         (20000, 8, 9, 4, 0))])
     add("uniform", [f"uniform:rows={n}:cols={n}:per_row={p}" for n, p in (
@@ -121,6 +118,20 @@ def generated():
                  ("diagonals:n=30000:count=9:reach=900:missing=0.5", "uniform:rows=30000:cols=30000:per_row=6"),
                  ("uniform:rows=100:cols=30000:per_row=50", "uniform:rows=30000:cols=3000000:per_row=4")):
         out.append(("other B", "gen:" + a, "gen:" + b))
+    for family, a, b in (
+            ("wide uniform", "uniform:rows=50:cols=9000:per_row=20", "uniform:rows=9000:cols=1000000:per_row=9"),
+            ("wide uniform", "uniform:rows=1000:cols=9000:per_row=20", "uniform:rows=9000:cols=1000000:per_row=9"),
+            ("wide uniform", "uniform:rows=3000:cols=5000:per_row=4", "uniform:rows=5000:cols=500000:per_row=4"),
+            ("wide uniform", "random:rows=400:cols=2000:mean=3", "random:rows=2000:cols=3000000:mean=7"),
+            ("wide linear programs", "uniform:rows=40:cols=500:per_row=9", "lp:rows=500:cols=1000000:per_col=1:skew=0.2"),
+            ("wide linear programs", "uniform:rows=10:cols=4000:per_row=40", "lp:rows=4000:cols=400000:per_col=1:skew=0"),
+            ("wide linear programs", "uniform:rows=90:cols=20000:per_row=4", "lp:rows=20000:cols=2000000:per_col=1:skew=0"),
+            ("wide graphs", "uniform:rows=64:cols=262144:per_row=30", "rmat:scale=18:degree=4"),
+            ("wide graphs", "uniform:rows=1000:cols=262144:per_row=10", "rmat:scale=18:degree=4"),
+            ("wide graphs", "uniform:rows=200:cols=200000:per_row=30", "community:n=200000:edges=600000"),
+            ("wide stencil", "uniform:rows=50:cols=1000000:per_row=90", "stencil2d:nx=1000:ny=1000"),
+            ("wide stencil", "uniform:rows=3000:cols=1000000:per_row=30", "stencil2d:nx=1000:ny=1000")):
+        out.append((family, "gen:" + a, "gen:" + b))
     return out
 
 
@@ -160,15 +171,22 @@ def name_of(spec):
 def pack(options):
     with open(options.script, encoding="utf-8") as f:
         family = families(f)
-    with open(options.features, encoding="utf-8") as f:
-        lines = [json.loads(line) for line in f]
+    runs = {}
+    for path in options.features:
+        with open(path, encoding="utf-8") as f:
+            for line in f:
+                j = json.loads(line)
+                runs.setdefault((j["A"], j["B"]), []).append(j)
+    lines = [r[-1] for r in runs.values()]
+    least = {key: {m: min((j["least seconds"][m] for j in r if m in j["least seconds"]), default=None)
+                   for m in r[0]["seconds"]} for key, r in runs.items()}
     names, methods = list(lines[0]["features"]), list(lines[0]["seconds"])
     images = []
     with open(options.data + ".csv", "w", encoding="utf-8", newline="") as f:
         out = csv.writer(f, lineterminator="\n")
         out.writerow(["A", "B", "family"] + names + ["seconds of " + m for m in methods] + ["seconds of features"])
         for j in lines:
-            times = [j["least seconds"].get(m) for m in methods]
+            times = [least[(j["A"], j["B"])][m] for m in methods]
             cost = j["seconds of features"]
             out.writerow([j["A"], j["B"], family[(j["A"], j["B"])]] + [f"{j['features'][n]:.6g}" for n in names] +
                          ["" if t is None else f"{t:.4g}" for t in times] + [f"{cost['diagonals']:.3g}"])
@@ -194,6 +212,11 @@ class Data:
         self.kind = np.array([kind_of(f) for f in self.family])
         self.X = np.array([[float(r[n]) for n in self.names] for r in rows])
         self.T = np.array([[float(r[prefix + m] or "inf") for m in self.methods] for r in rows])
+        # Those that Auto takes first; the regret is over the fastest of all.
+        order = sorted(range(len(self.methods)), key=lambda m: self.methods[m] in ("heap", "coo"))
+        self.methods = [self.methods[m] for m in order]
+        self.T = self.T[:, order]
+        self.taken = sum(m not in ("heap", "coo") for m in self.methods)
         # What is refused is not taken: plans fall back to the first method.
         self.cost = np.where(np.isinf(self.T), self.T[:, :1], self.T) / self.T.min(axis=1, keepdims=True)
         self.log = np.log(np.minimum(np.where(np.isinf(self.T), WORST * self.T.min(axis=1, keepdims=True), self.T) /
@@ -212,12 +235,13 @@ class Data:
 
 def kind_of(family):
     """Families whose matrices are alike, which are therefore left out together."""
-    kinds = {"stencil": ("stencil 2d", "stencil 3d", "markov", "stencil real"),
+    kinds = {"stencil": ("stencil 2d", "stencil 3d", "markov", "stencil real", "wide stencil"),
              "diagonals": ("diagonals", "diagonals and others"), "fem": ("fem", "block grid", "fem real"),
-             "mesh": ("mesh real",), "graphs": ("rmat", "community", "social real", "citations real"),
+             "mesh": ("mesh real",), "graphs": ("rmat", "community", "social real", "citations real", "wide graphs"),
              "web": ("web", "web real"), "circuit": ("circuit", "circuit real"),
-             "linear programs": ("linear programs", "linear programs real", "rectangular real"),
-             "random": ("uniform", "uneven rows", "layers", "layers real"), "batch": ("batch", "batch real"),
+             "linear programs": ("linear programs", "linear programs real", "rectangular real",
+                                 "wide linear programs"),
+             "random": ("uniform", "uneven rows", "layers", "layers real", "wide uniform"), "batch": ("batch", "batch real"),
              "chem": ("chem",), "other B": ("other B",)}
     return next(k for k, members in kinds.items() if family in members)
 
@@ -231,22 +255,26 @@ def report(name, data, chosen, rows):
           f"{np.exp(np.log(regret).mean()):.3f}, worst {regret.max():.2f} ({' '.join(data.products[worst])})")
 
 
-def evaluate(data, title, fit):
-    """fit(rows) gives a function of rows that chooses."""
+def evaluate(data, title, fit, folds):
+    """fit(rows) gives a function of rows that chooses. Kinds are left out in so many groups, one after the other."""
     everything = np.arange(len(data.products))
-    held = np.isin(data.kind, HELD_OUT)
+    kinds = sorted(set(data.kind))
+    fold = np.array([kinds.index(k) % folds for k in data.kind])
     always = np.zeros(len(everything), dtype=int)
-    print(f"every kind left out in turn, {len(everything)} products:")
+    best = np.argmin(np.where(np.isinf(data.T), np.inf, data.T), axis=1)
+    print(f"{len(kinds)} kinds of matrices in {min(folds, len(kinds))} groups, each left out in turn, "
+          f"{len(everything)} products:")
     chosen = always.copy()
-    for kind in sorted(set(data.kind)):
-        rows = everything[data.kind == kind]
-        chosen[rows] = fit(everything[data.kind != kind])(rows)
+    for group in range(min(folds, len(kinds))):
+        chosen[fold == group] = fit(everything[fold != group])(everything[fold == group])
     report("always " + data.methods[0], data, always, everything)
     report(title, data, chosen, everything)
-    for kind in sorted(set(data.kind)):
+    for kind in kinds if folds >= len(kinds) else []:
         report("  of these " + kind, data, chosen, everything[data.kind == kind])
+    counts = ", ".join(f"{m} {np.sum(best == i)}" for i, m in enumerate(data.methods))
+    print("  fastest: " + counts)
+    held = np.isin(data.kind, HELD_OUT)
     print(f"held out at once ({', '.join(HELD_OUT)}), {held.sum()} products:")
-    chosen = always.copy()
     chosen[everything[held]] = fit(everything[~held])(everything[held])
     report("always " + data.methods[0], data, always, everything[held])
     report(title, data, chosen, everything[held])
@@ -255,8 +283,7 @@ def evaluate(data, title, fit):
 # ---- decision tree -------------------------------------------------------------------------------------------------
 
 # Numbers without a size, so that what is learned holds for larger matrices.
-TREE_FEATURES = ["DIA work", "ELL work", "compression", "DIA fill of A", "DIA fill of B", "CV of A", "CV of B",
-                 "entries per row of A", "entries per row of B"]
+TREE_FEATURES = ["DIA work", "columns per product", "products per row", "compression"]
 
 
 def fit_tree(data, rows, leaves):
@@ -264,7 +291,9 @@ def fit_tree(data, rows, leaves):
     from sklearn.tree import DecisionTreeClassifier
     used = [data.names.index(n) for n in TREE_FEATURES]
     model = DecisionTreeClassifier(max_leaf_nodes=leaves, min_samples_leaf=3, random_state=1)
-    model.fit(data.X[rows][:, used], np.argmin(data.T[rows], axis=1), sample_weight=np.sort(data.log, axis=1)[rows, 1])
+    model.fit(data.X[rows][:, used], np.argmin(data.T[rows, :data.taken], axis=1),
+              sample_weight=np.sort(data.log[:, :data.taken] - data.log[:, :data.taken].min(axis=1, keepdims=True),
+                                    axis=1)[rows, 1])
     return model, used
 
 
@@ -275,7 +304,8 @@ def tree(options):
         model, used = fit_tree(data, rows, options.leaves)
         return lambda r: model.predict(data.X[r][:, used])
 
-    evaluate(data, "tree", fit)
+    for folds in (100, 4):
+        evaluate(data, "tree", fit, folds)
     model, used = fit_tree(data, np.arange(len(data.products)), options.leaves)
     nodes = model.tree_
 
@@ -357,19 +387,19 @@ def inputs(data, mean, deviation):
     return np.clip((logs - mean) / deviation, -4, 4).astype(np.float32)
 
 
-def fit_net(data, rows, steps=300):
+def fit_net(data, rows, steps=150):
     import optax
     jax, jnp, apply = net_functions()
     logs = np.log2(np.maximum(data.X[rows], 1e-9))
     mean, deviation = logs.mean(axis=0).astype(np.float32), np.maximum(logs.std(axis=0), 0.1).astype(np.float32)
     rng = np.random.default_rng(1)
     shapes = {"conv1": (8, 1, 5, 5), "conv2": (16, 8, 3, 3), "conv3": (16, 16, 3, 3), "image": (16, 256),
-              "features": (24, len(data.names)), "last": (len(data.methods), 56)}
+              "features": (24, len(data.names)), "last": (data.taken, 56)}
     p = {}
     for k, shape in shapes.items():
         p[k] = jnp.array(rng.normal(0, 1 / np.sqrt(np.prod(shape[1:])), shape), dtype=jnp.float32)
         p[k + " bias"] = jnp.zeros(shape[0], dtype=jnp.float32)
-    x, f, loss_of = data.images[rows], inputs(data, mean, deviation)[rows], jnp.array(data.log[rows], jnp.float32)
+    x, f, loss_of = data.images[rows], inputs(data, mean, deviation)[rows], jnp.array(data.log[rows, :data.taken], jnp.float32)
     best = jnp.argmin(loss_of, axis=1)
 
     def loss(p):
@@ -405,7 +435,7 @@ def net(options):
         return lambda r: np.argmax(outputs(r), axis=1)
 
     if options.evaluate:
-        evaluate(data, "MatNet", fit)
+        evaluate(data, "MatNet", fit, 4)
     if options.write:
         p, mean, deviation, outputs = fit_net(data, np.arange(len(data.products)))
         write_net(data, p, mean, deviation, outputs)
@@ -440,10 +470,10 @@ def write_net(data, p, mean, deviation, outputs):
         text[k] = f"{{{k}_weights, {real(scale)}, {k}_bias}}"
     out.append(f"const float mean[] = {{\n{numbers(mean, real)}}};")
     out.append(f"const float deviation[] = {{\n{numbers(deviation, real)}}};")
-    out.append("const char* const names[] = {" + ", ".join(f'"{m}"' for m in data.methods) + "};")
+    out.append("const char* const names[] = {" + ", ".join(f'"{m}"' for m in data.methods[:data.taken]) + "};")
     convolutions = ", ".join(text[k] for k in layers[:3])
     out.append("\n}  // namespace\n\nconst SpgemmNetWeights spgemm_net_host = {{" + convolutions + "},\n    " +
-               ",\n    ".join(text[k] for k in layers[3:]) + f",\n    mean, deviation, {len(data.methods)}, names}};\n")
+               ",\n    ".join(text[k] for k in layers[3:]) + f",\n    mean, deviation, {data.taken}, names}};\n")
     out.append("}  // namespace Impl\n}  // namespace Tessera")
     with open("src/lib/Tessera_SpgemmNetWeights.cpp", "w", encoding="utf-8") as f:
         f.write("\n".join(out) + "\n")
@@ -452,7 +482,7 @@ def write_net(data, p, mean, deviation, outputs):
     out = [HEADER + "#ifndef TESSERA_TEST_SPGEMM_NET_HPP\n#define TESSERA_TEST_SPGEMM_NET_HPP\n\n/// \\file\n"
            "/// Made by cmake/train_spgemm.py net --write: what the framework that trained the network gives for products.\n"
            "\n// clang-format off\nnamespace Tessera {\nnamespace Testing {\n\nstruct SpgemmNetCase {\n"
-           "  const char* matrix;\n  float shares[" + str(len(data.methods)) + "];\n};\n"
+           "  const char* matrix;\n  float shares[" + str(data.taken) + "];\n};\n"
            "constexpr SpgemmNetCase spgemm_net_cases[] = {"]
     for i, shares in zip(chosen, outputs(np.array(chosen))):
         out.append(f'    {{"{data.products[i][0][4:]}", {{{", ".join(real(v) for v in shares)}}}}},')
@@ -469,15 +499,18 @@ def main():
     p.add_argument("--real", default="", help="folder of the collection's files")
     p = commands.add_parser("pack")
     p.add_argument("script", help="what `products` printed")
-    p.add_argument("features")
-    p.add_argument("data")
+    p.add_argument("data", help="to be written: this name with .csv and .images.xz")
+    p.add_argument("features", nargs="+", help="of several runs; of each time the least is taken")
     for name in ("tree", "net"):
         p = commands.add_parser(name)
         p.add_argument("data")
         p.add_argument("--write", action="store_true", help="the tables of the sources")
-        p.add_argument("--leaves", type=int, default=6)
+        p.add_argument("--leaves", type=int, default=6, help="of the tree, at most")
         p.add_argument("--evaluate", type=int, default=1, help="0: only the tables are wanted")
     options = parser.parse_args()
+    if options.command in ("tree", "net"):
+        global np
+        import numpy as np
     globals()[options.command](options)
 
 

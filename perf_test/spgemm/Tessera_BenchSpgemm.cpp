@@ -196,9 +196,9 @@ Operation spgemm_operation() {
   op.name = "spgemm";
   op.summary = "C = A B with --matrix-b, else A A, of rectangular matrices A A^T";
   op.precisions = {Precision::FP64, Precision::FP32};
-  for (const SpgemmAlgorithm a : {SpgemmAlgorithm::Auto, SpgemmAlgorithm::Spa, SpgemmAlgorithm::Hash,
-                                  SpgemmAlgorithm::Heap, SpgemmAlgorithm::Coo, SpgemmAlgorithm::Binned,
-                                  SpgemmAlgorithm::Dia, SpgemmAlgorithm::Ell}) {
+  for (const SpgemmAlgorithm a :
+       {SpgemmAlgorithm::Auto, SpgemmAlgorithm::Spa, SpgemmAlgorithm::Hash, SpgemmAlgorithm::Heap, SpgemmAlgorithm::Coo,
+        SpgemmAlgorithm::Binned, SpgemmAlgorithm::Dia, SpgemmAlgorithm::Ell}) {
     op.algorithms.emplace_back(to_string(a));
   }
   op.baselines = {"kokkos-kernels", "cusparse-alg1", "cusparse-alg2", "cusparse-alg3"};

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "driver/Tessera_BenchTimer.hpp"
-#include "features/Tessera_SpgemmFeatures.hpp"
-#include "spgemm/Tessera_BenchSpgemm.hpp"
 #include "features/Tessera_SpgemmFeatureVector.hpp"
+#include "features/Tessera_SpgemmFeatures.hpp"
 #include "features/Tessera_SpgemmNet.hpp"
+#include "spgemm/Tessera_BenchSpgemm.hpp"
 
 namespace Tessera {
 namespace Bench {
@@ -53,7 +53,8 @@ void add_features(const SpgemmOperands& o, std::int64_t products, Json& j) {
   Json cost;
   cost["rows"] = seconds_of(o.A, [&] { features(DiagonalsCounted::None); });
   cost["all diagonals"] = seconds_of(o.A, [&] { features(DiagonalsCounted::All); });
-  cost["diagonals"] = seconds_of(o.A, [&] { features(DiagonalsCounted::Sample); });
+  cost["sampled diagonals"] = seconds_of(o.A, [&] { features(DiagonalsCounted::Sample); });
+  cost["diagonals"] = seconds_of(o.A, [&] { features(DiagonalsCounted::Few); });
   cost["compression"] = seconds_of(o.A, [&] { compression = Impl::spgemm_pattern_compression(space, A, B, nullptr); });
   cost["images"] = seconds_of(o.A, [&] {
     image_a = Impl::spgemm_pattern_image(space, A, nullptr);

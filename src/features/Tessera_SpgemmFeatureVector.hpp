@@ -31,9 +31,11 @@ enum SpgemmFeature {
   SpgemmFeaturesOfMatrix,
   // Of both: after those of A and of B.
   SpgemmProductCount = 2 * SpgemmFeaturesOfMatrix,
-  SpgemmCompression,  ///< products per entry of C, estimated
-  SpgemmDiaWork,      ///< multiplications of DIA, rows x diagonals of A x diagonals of B, per product
-  SpgemmEllWork,      ///< slots that ELL goes through, rows x longest of A x longest of B, per product
+  SpgemmCompression,     ///< products per entry of C, estimated
+  SpgemmDiaWork,         ///< multiplications of DIA, rows x diagonals of A x diagonals of B, per product
+  SpgemmEllWork,         ///< slots that ELL goes through, rows x longest of A x longest of B, per product
+  SpgemmWidth,           ///< columns of C per product
+  SpgemmProductsPerRow,  ///< of A
   SpgemmFeatureCount
 };
 
@@ -69,7 +71,9 @@ constexpr const char* spgemm_feature_names[] = {"rows of A",
                                                 "products",
                                                 "compression",
                                                 "DIA work",
-                                                "ELL work"};
+                                                "ELL work",
+                                                "columns per product",
+                                                "products per row"};
 static_assert(sizeof(spgemm_feature_names) / sizeof(*spgemm_feature_names) == SpgemmFeatureCount, "a name per feature");
 
 /// @param features  as Tessera::SpgemmFeatures, of which this floor need not know how they were counted
@@ -97,11 +101,13 @@ SpgemmFeatureVector spgemm_feature_vector(const Features& a, const Features& b, 
   SpgemmFeatureVector v{};
   put_spgemm_features(a, v.data());
   put_spgemm_features(b, v.data() + SpgemmFeaturesOfMatrix);
-  const double each = static_cast<double>(a.rows) / (products > 0 ? static_cast<double>(products) : 1);
+  const double all = products > 0 ? static_cast<double>(products) : 1, each = static_cast<double>(a.rows) / all;
   v[SpgemmProductCount] = static_cast<double>(products);
   v[SpgemmCompression] = compression;
   v[SpgemmDiaWork] = each * static_cast<double>(a.diagonals) * static_cast<double>(b.diagonals);
   v[SpgemmEllWork] = each * static_cast<double>(a.longest) * static_cast<double>(b.longest);
+  v[SpgemmWidth] = static_cast<double>(b.cols) / all;
+  v[SpgemmProductsPerRow] = all / static_cast<double>(a.rows > 0 ? a.rows : 1);
   return v;
 }
 

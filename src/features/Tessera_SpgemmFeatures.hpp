@@ -40,10 +40,10 @@ struct SpgemmFeatures {
   static double share(std::int64_t part, double whole) { return whole > 0 ? static_cast<double>(part) / whole : 0; }
 };
 
-/// Which diagonals are counted. Sample: those of at most 16,384 entries at equal distances, and all of them where these
-/// lie on few, so that DIA may be worth while. All: every one, but where a diagonal has less than a 64th of an entry
-/// (then nnz stands for them).
-enum class DiagonalsCounted { None, Sample, All };
+/// Which diagonals are counted. Sample: those of at most 16,384 entries at equal distances. Few: of these and, where
+/// they are so few that DIA may be worth while, all of them. All: every one. Where a diagonal has less than a 64th of
+/// an entry (for samples: a 16th), nnz stands for them.
+enum class DiagonalsCounted { None, Sample, Few, All };
 
 /// Entries per element in 128 x 128 cells: cell (r, c) at 128 r + c has the rows i with floor(128 i / rows) = r, and
 /// columns likewise. Of fewer than 128 rows (columns), each has several cells.
@@ -215,15 +215,21 @@ struct SpgemmCompressionFunctor {
   }
 };
 
-/// Row lengths alone.
-template <class Pattern, class Exec>
-SpgemmFeatures spgemm_row_features(const Exec& space, const Pattern& A) {
+/// What takes no look.
+template <class Pattern>
+SpgemmFeatures spgemm_sizes(const Pattern& A) {
   SpgemmFeatures f;
   f.rows = static_cast<std::int64_t>(A.rows());
   f.cols = static_cast<std::int64_t>(A.cols());
   f.nnz = static_cast<std::int64_t>(A.nnz());
-  if (f.rows == 0) return f;
-  f.mean = static_cast<double>(f.nnz) / static_cast<double>(f.rows);
+  if (f.rows > 0) f.mean = static_cast<double>(f.nnz) / static_cast<double>(f.rows);
+  return f;
+}
+
+/// Row lengths.
+template <class Pattern, class Exec>
+void spgemm_add_lengths(const Exec& space, const Pattern& A, SpgemmFeatures& f) {
+  if (f.rows == 0) return;
   const std::int64_t near = f.nnz / f.rows;
   double squares = 0;  // of whole numbers: exact, in whatever order, below 2^53
   Kokkos::parallel_reduce("Tessera::spgemm features",
@@ -234,7 +240,6 @@ SpgemmFeatures spgemm_row_features(const Exec& space, const Pattern& A) {
   const double shift = f.mean - static_cast<double>(near);
   f.variance = squares / static_cast<double>(f.rows) - shift * shift;
   if (f.variance < 0 || f.longest == f.shortest) f.variance = 0;
-  return f;
 }
 
 template <class Pattern, class Exec>
@@ -270,7 +275,7 @@ void spgemm_add_diagonals(const Exec& space, const Pattern& A, DiagonalsCounted 
   SpgemmPieces<Pattern> pieces(A, all ? everything : sample);
   f.diagonals = spgemm_count_diagonals(space, pieces, backend);
   f.all_diagonals = pieces.entries() == f.nnz;
-  if (f.all_diagonals || f.dia_fill() * worth < 1) return;
+  if (f.all_diagonals || wanted == DiagonalsCounted::Sample || f.dia_fill() * worth < 1) return;
   f.diagonals = spgemm_count_diagonals(space, SpgemmPieces<Pattern>(A, everything), backend);
   f.all_diagonals = true;
 }
@@ -278,7 +283,8 @@ void spgemm_add_diagonals(const Exec& space, const Pattern& A, DiagonalsCounted 
 template <class Pattern, class Exec>
 SpgemmFeatures spgemm_pattern_features(const Exec& space, const Pattern& A, DiagonalsCounted diagonals,
                                        const KernelTable* backend) {
-  SpgemmFeatures f = spgemm_row_features(space, A);
+  SpgemmFeatures f = spgemm_sizes(A);
+  spgemm_add_lengths(space, A, f);
   spgemm_add_diagonals(space, A, diagonals, f, backend);
   return f;
 }

@@ -19,9 +19,15 @@ namespace Tessera {
 /// Binned on devices, where Dia and Ell are offered as well.
 enum class SpgemmAlgorithm { Auto, Spa, Hash, Heap, Coo, Binned, Dia, Ell };
 
+/// By what Auto takes an algorithm. Tree: a few comparisons of features. MatNet: a small network that sees density
+/// images of A and B as well [Xie et al., PPoPP'19, section 4]; 0.5 to 2 ms, and so for products that take 20 and more.
+/// Both were trained on measured products; their regrets are in perf_test/notes/spgemm.md.
+enum class SpgemmModel { Tree, MatNet };
+
 /// What a caller may choose of an SpgemmPlan.
 struct SpgemmOptions {
   SpgemmAlgorithm algorithm = SpgemmAlgorithm::Auto;  ///< stronger than TESSERA_FORCE_SPGEMM_ALGORITHM
+  SpgemmModel model = SpgemmModel::Tree;              ///< of Auto; on devices Tree is the only one
   /// Of Binned: Kokkos, the device's own, or on hosts an emulated one, with which Auto is Binned. The other algorithms
   /// know Kokkos. Auto: the device's own where it is built, else Kokkos. A B whose columns descend or repeat is for
   /// Kokkos whatever is asked for; statistics() says who it was.

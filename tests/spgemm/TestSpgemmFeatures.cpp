@@ -123,7 +123,7 @@ class SpgemmSamples : public ::testing::Test {
   using Device = DeviceMatrix<Exec, double, int>;
   static SpgemmFeatures sampled(const Pattern& p) {
     const Device a(make_matrix<double, int>(p, Data::Integers, 1));
-    return spgemm_features(Exec(), a.view(), DiagonalsCounted::Sample);
+    return spgemm_features(Exec(), a.view(), DiagonalsCounted::Few);
   }
   static double compression(const std::string& a, const std::string& b) {
     const Device A(make_matrix<double, int>(a, Data::Integers, 1)), B(make_matrix<double, int>(b, Data::Integers, 1));
@@ -141,6 +141,10 @@ TEST_F(SpgemmSamples, FewDiagonalsAreCountedInFull) {
   const SpgemmFeatures one = sampled(hidden);
   EXPECT_TRUE(one.all_diagonals);
   EXPECT_EQ(one.diagonals, 4);
+  const Device a(make_matrix<double, int>(generate("stencil2d:nx=150:ny=150"), Data::Integers, 1));
+  const SpgemmFeatures few = spgemm_features(Exec(), a.view(), DiagonalsCounted::Sample);
+  EXPECT_FALSE(few.all_diagonals);
+  EXPECT_EQ(few.diagonals, 5);
 }
 
 TEST_F(SpgemmSamples, ManyDiagonalsAreNot) {
