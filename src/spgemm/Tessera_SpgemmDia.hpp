@@ -206,27 +206,43 @@ struct SpgemmDiaNumbers : SpgemmDiaRows<Csr> {
     const std::int64_t row = block * rows_per;
     Offset next[rows_per] = {};
     for (int r = 0; r < rows_per && row + r < this->A.rows; ++r) next[r] = row_map[row + r];
+    // Columns of these rows come to their places in steps; those of the next rows are asked for meanwhile.
+    std::int64_t ahead = first_of_row(row + rows_per);
+    const std::int64_t ahead_end = first_of_row(row + 2 * rows_per), each = (ahead_end - ahead) / (this->diagonals + 1);
     for (std::int64_t d = 0; d < this->diagonals; ++d) {
+      if constexpr (rows_per > 1) {  // else half of the time is spent waiting for C's lines
+        const std::int64_t end = d + 1 < this->diagonals ? ahead + each : ahead_end;
+        for (; ahead < end; ahead += 8) {
+          __builtin_prefetch(values + ahead, 1);
+          if (columns != nullptr) __builtin_prefetch(columns + ahead, 1);
+        }
+      }
       Scalar sum[rows_per];
       const SpgemmDiaWord any = sum_up(this->diagonal[d].first, this->diagonal[d + 1].first, row, sum);
       if (any != 0) write(any, row + this->diagonal[d].offset, sum, next);
     }
   }
 
+  KOKKOS_INLINE_FUNCTION std::int64_t first_of_row(std::int64_t row) const {
+    return static_cast<std::int64_t>(row_map[row < this->A.rows ? row : this->A.rows]);
+  }
   /// Where no entry is, a product of a zero is added, which changes no sum; but with an infinite or undefined factor,
   /// and then products of entries alone are added.
   KOKKOS_INLINE_FUNCTION SpgemmDiaWord sum_up(std::int64_t first, std::int64_t last, std::int64_t row,
                                               Scalar* sum) const {
     SpgemmDiaWord any = 0;
     bool gaps = false;
-    for (int r = 0; r < rows_per; ++r) sum[r] = 0;
     for (std::int64_t p = first; p < last; ++p) {
       const SpgemmDiaWord own = this->products(this->pair[p], row);
       if (own == 0) continue;
+      const Scalar *const a = first_of_a(p, row), *const b = first_of_b(p, row);
+      if (any == 0) {
+        for (int r = 0; r < rows_per; ++r) sum[r] = Scalar(0) + a[r] * b[r];  // no negative zeros
+      } else {
+        for (int r = 0; r < rows_per; ++r) sum[r] += a[r] * b[r];
+      }
       any |= own;
       gaps = gaps || own != this->all;
-      const Scalar *const a = first_of_a(p, row), *const b = first_of_b(p, row);
-      for (int r = 0; r < rows_per; ++r) sum[r] += a[r] * b[r];
     }
     if (!gaps) return any;
     int undefined = 0;

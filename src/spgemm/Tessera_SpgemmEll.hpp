@@ -34,6 +34,17 @@ struct SpgemmPadded {
   KOKKOS_INLINE_FUNCTION std::int64_t first(std::int64_t row) const { return by_rows ? row * width : row; }
   /// From a slot of a row to the next one.
   KOKKOS_INLINE_FUNCTION std::int64_t step() const { return by_rows ? 1 : rows; }
+  /// Hosts ask for the row of B that an entry of A some entries later wants, which may be far away.
+  template <bool Numbers>
+  KOKKOS_FORCEINLINE_FUNCTION void ask_ahead(const SpgemmPadded& of_a, std::int64_t slot) const {
+    if constexpr (by_rows) {
+      constexpr std::int64_t later = 8;
+      const Ordinal k = slot + later < of_a.rows * of_a.width ? of_a.columns[slot + later] : -1;
+      if (k < 0) return;
+      __builtin_prefetch(columns + first(k));
+      if (Numbers) __builtin_prefetch(values + first(k));
+    }
+  }
 };
 
 template <class Csr>
@@ -90,8 +101,10 @@ struct SpgemmEllColumns {
     const std::int64_t step = C.step();
     std::int64_t n = 0;
     for (std::int64_t s = 0; s < A.width; ++s) {
-      const Ordinal k = A.columns[A.first(row) + s * A.step()];
+      const std::int64_t slot = A.first(row) + s * A.step();
+      const Ordinal k = A.columns[slot];
       if (k < 0) break;
+      B.template ask_ahead<false>(A, slot);
       SpgemmPlace<Ordinal> place(list, step, n);
       for (std::int64_t t = 0; t < B.width; ++t) {
         const Ordinal column = B.columns[B.first(k) + t * B.step()];
@@ -127,6 +140,7 @@ struct SpgemmEllNumbers {
       const std::int64_t slot = A.first(row) + s * A.step();
       const Ordinal k = A.columns[slot];
       if (k < 0) break;
+      B.template ask_ahead<true>(A, slot);
       const Scalar a = A.values[slot];
       SpgemmPlace<Ordinal> place(own, 1, n);
       for (std::int64_t t = 0; t < B.width; ++t) {
