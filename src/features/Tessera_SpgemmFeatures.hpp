@@ -40,7 +40,7 @@ struct SpgemmFeatures {
   static double share(std::int64_t part, double whole) { return whole > 0 ? static_cast<double>(part) / whole : 0; }
 };
 
-/// Which diagonals are counted. Sample: those of at most 16,384 entries at equal distances. Few: of these and, where
+/// Which diagonals are counted. Sample: those of 16,384 entries (or fewer) at equal distances. Few: of these and, where
 /// they are so few that DIA may be worth while, all of them. All: every one. Where a diagonal has less than a 64th of
 /// an entry (for samples: a 16th), nnz stands for them.
 enum class DiagonalsCounted { None, Sample, Few, All };
@@ -107,23 +107,33 @@ struct SpgemmPieces {
   }
 };
 
+/// Of a type that devices have atomics for.
+using SpgemmDiagonalBits = unsigned long long;
+
 /// A bit per diagonal.
 template <class Pattern>
 struct SpgemmCountDiagonals {
   SpgemmPieces<Pattern> pieces;
-  std::uint64_t* bits;
+  SpgemmDiagonalBits* bits;
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t piece, std::int64_t& found) const {
     const std::int64_t last_row = static_cast<std::int64_t>(pieces.A.rows()) - 1;
     std::int64_t more = 0;
     pieces.each(piece, [&](std::int64_t row, std::int64_t column) {
       const std::int64_t at = column - row + last_row;
-      const std::uint64_t bit = std::uint64_t{1} << at % 64;
-      volatile std::uint64_t* const word = bits + at / 64;
+      const SpgemmDiagonalBits bit = SpgemmDiagonalBits{1} << at % 64;
+      volatile SpgemmDiagonalBits* const word = bits + at / 64;
       if ((*word & bit) != 0) return;
       more += (Kokkos::atomic_fetch_or(bits + at / 64, bit) & bit) == 0;
     });
     found += more;
   }
+};
+
+struct SpgemmCells {
+  std::uint32_t cells[SpgemmImage::side * SpgemmImage::side];
+};
+struct SpgemmColumnsFound {
+  std::uint64_t products, columns;
 };
 
 template <class Pattern>
@@ -150,7 +160,7 @@ struct SpgemmCompressionFunctor {
   static constexpr int slots = 2048, most = 1024, walked = 1 << 15;
   Pattern A, B;
   std::int64_t sampled;
-  std::uint64_t* found;  ///< products and columns
+  SpgemmColumnsFound* found;
 
   static int scratch_bytes() { return static_cast<int>(Table::shmem_size(slots)); }
   KOKKOS_INLINE_FUNCTION static std::uint32_t hash(std::uint32_t c) {
@@ -209,8 +219,8 @@ struct SpgemmCompressionFunctor {
       columns += both >> 32;
     }
     Kokkos::single(Kokkos::PerTeam(team), [&]() {
-      Kokkos::atomic_add(found, counted << shift);
-      Kokkos::atomic_add(found + 1, columns << shift);
+      Kokkos::atomic_add(&found->products, counted << shift);
+      Kokkos::atomic_add(&found->columns, columns << shift);
     });
   }
 };
@@ -247,10 +257,10 @@ std::int64_t spgemm_count_diagonals(const Exec& space, const SpgemmPieces<Patter
                                     const KernelTable* backend) {
   using Arena = Impl::Arena<typename Pattern::memory_space>;
   const auto words = static_cast<std::size_t>((pieces.A.rows() + static_cast<std::int64_t>(pieces.A.cols())) / 64 + 1);
-  typename Arena::template View<std::uint64_t> bits;
+  typename Arena::template View<SpgemmDiagonalBits> bits;
   const auto storage = Arena::make(space, backend, "Tessera::spgemm diagonals", Lifetime::Temporary,
-                                   [&](Arena& arena) { bits = arena.template take<std::uint64_t>(words); });
-  Kokkos::deep_copy(space, bits, std::uint64_t{0});
+                                   [&](Arena& arena) { bits = arena.template take<SpgemmDiagonalBits>(words); });
+  Kokkos::deep_copy(space, bits, SpgemmDiagonalBits{0});
   std::int64_t count = 0;
   Kokkos::parallel_reduce("Tessera::spgemm diagonals",
                           Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, pieces.count),
@@ -259,9 +269,12 @@ std::int64_t spgemm_count_diagonals(const Exec& space, const SpgemmPieces<Patter
   return count;
 }
 
+constexpr std::int64_t spgemm_sample = 1 << 14;
+
+/// @param sample  entries, at most
 template <class Pattern, class Exec>
 void spgemm_add_diagonals(const Exec& space, const Pattern& A, DiagonalsCounted wanted, SpgemmFeatures& f,
-                          const KernelTable* backend) {
+                          const KernelTable* backend, std::int64_t sample = spgemm_sample) {
   if (wanted == DiagonalsCounted::None || f.nnz == 0) return;
   const bool all = wanted == DiagonalsCounted::All;
   if ((f.rows + f.cols) / 64 > (all ? f.nnz : f.nnz / 4 + 64)) {
@@ -269,7 +282,7 @@ void spgemm_add_diagonals(const Exec& space, const Pattern& A, DiagonalsCounted 
     f.all_diagonals = false;
     return;
   }
-  constexpr std::int64_t everything = std::int64_t{1} << 62, sample = 1 << 14;
+  constexpr std::int64_t everything = std::int64_t{1} << 62;
   // Slots that DIA may have per entry before it is out of the question.
   constexpr double worth = 16;
   SpgemmPieces<Pattern> pieces(A, all ? everything : sample);
@@ -298,19 +311,16 @@ SpgemmImage spgemm_pattern_image(const Exec& space, const Pattern& A, const Kern
   const auto rows = static_cast<std::int64_t>(A.rows()), cols = static_cast<std::int64_t>(A.cols());
   if (A.nnz() == 0) return image;
   using Arena = Impl::Arena<typename Pattern::memory_space>;
-  struct Counts {
-    std::uint32_t cells[side * side];
-  };
-  typename Arena::template View<Counts> device;
+  typename Arena::template View<SpgemmCells> device;
   const auto storage = Arena::make(space, backend, "Tessera::spgemm image", Lifetime::Temporary,
-                                   [&](Arena& arena) { device = arena.template take<Counts>(1); });
+                                   [&](Arena& arena) { device = arena.template take<SpgemmCells>(1); });
   using Bytes = typename Arena::template View<char>;
-  Kokkos::deep_copy(space, Bytes(reinterpret_cast<char*>(device.data()), sizeof(Counts)), char(0));
+  Kokkos::deep_copy(space, Bytes(reinterpret_cast<char*>(device.data()), sizeof(SpgemmCells)), char(0));
   const SpgemmPieces<Pattern> pieces(A, sample);
   Kokkos::parallel_for("Tessera::spgemm image",
                        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, pieces.count),
                        SpgemmCountCells<Pattern>{pieces, reinterpret_cast<std::uint32_t*>(device.data())});
-  const auto counts = std::make_unique<Counts>();
+  const auto counts = std::make_unique<SpgemmCells>();
   fetch(space, backend, "Tessera::spgemm image", *counts, device);
   const double each = static_cast<double>(A.nnz()) / static_cast<double>(pieces.entries());
   const std::int64_t down = rows < side ? rows : side, across = cols < side ? cols : side;
@@ -333,21 +343,18 @@ double spgemm_pattern_compression(const Exec& space, const Pattern& A, const Pat
   using Functor = SpgemmCompressionFunctor<Pattern>;
   const auto rows = static_cast<std::int64_t>(A.rows());
   if (rows == 0 || A.nnz() == 0 || B.nnz() == 0) return 1;
-  struct Found {
-    std::uint64_t products, columns;
-  };
-  typename Arena::template View<Found> device;
+  typename Arena::template View<SpgemmColumnsFound> device;
   const auto storage = Arena::make(space, backend, "Tessera::spgemm compression", Lifetime::Temporary,
-                                   [&](Arena& arena) { device = arena.template take<Found>(1); });
+                                   [&](Arena& arena) { device = arena.template take<SpgemmColumnsFound>(1); });
   using Bytes = typename Arena::template View<char>;
-  Kokkos::deep_copy(space, Bytes(reinterpret_cast<char*>(device.data()), sizeof(Found)), char(0));
+  Kokkos::deep_copy(space, Bytes(reinterpret_cast<char*>(device.data()), sizeof(SpgemmColumnsFound)), char(0));
   constexpr std::int64_t most = 64, one_in = 64;
   const std::int64_t wanted = rows / one_in + 1, sampled = wanted < most ? wanted : most;
   Kokkos::parallel_for("Tessera::spgemm compression",
                        Kokkos::TeamPolicy<Exec>(space, static_cast<int>(sampled), Compat::team_size<Exec>(256))
                            .set_scratch_size(0, Kokkos::PerTeam(Functor::scratch_bytes())),
-                       Functor{A, B, sampled, reinterpret_cast<std::uint64_t*>(device.data())});
-  Found found{};
+                       Functor{A, B, sampled, device.data()});
+  SpgemmColumnsFound found{};
   fetch(space, backend, "Tessera::spgemm compression", found, device);
   return found.columns > 0 ? static_cast<double>(found.products) / static_cast<double>(found.columns) : 1;
 }

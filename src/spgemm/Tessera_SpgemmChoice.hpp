@@ -20,7 +20,9 @@ namespace Tessera {
 namespace Impl {
 
 /// Products of fewer multiplications are done before features would be found: they have no choice.
-constexpr std::int64_t spgemm_least_products = 8192;
+constexpr std::int64_t spgemm_least_products = 16384;
+/// Products of fewer are too short for MatNet, which takes 0.4 to 2 ms: they are the tree's.
+constexpr std::int64_t spgemm_least_for_net = std::int64_t{1} << 22;
 
 /// Finds features when they are asked for, and then all of the same kind.
 template <class Pattern>
@@ -28,12 +30,12 @@ class SpgemmFeatureSource {
  public:
   using Exec = typename Pattern::execution_space;
   SpgemmFeatureSource(const Exec& space, const Pattern& A, const Pattern& B, std::int64_t products,
-                      DiagonalsCounted diagonals, const KernelTable* pool)
+                      const KernelTable* pool)
       : space_(space),
         A_(A),
         B_(B),
         products_(products),
-        counted_(diagonals),
+        sample_(std::min(spgemm_sample, std::max<std::int64_t>(512, products / 16))),
         pool_(pool),
         a_(spgemm_sizes(A)),
         b_(spgemm_sizes(B)) {}
@@ -89,8 +91,8 @@ class SpgemmFeatureSource {
   }
   void find_diagonals() {
     find(diagonals_, [this] {
-      spgemm_add_diagonals(space_, A_, counted_, a_, pool_);
-      if (!same_pattern(A_, B_)) return spgemm_add_diagonals(space_, B_, counted_, b_, pool_);
+      spgemm_add_diagonals(space_, A_, DiagonalsCounted::Sample, a_, pool_, sample_);
+      if (!same_pattern(A_, B_)) return spgemm_add_diagonals(space_, B_, DiagonalsCounted::Sample, b_, pool_, sample_);
       b_.diagonals = a_.diagonals;
     });
   }
@@ -101,7 +103,7 @@ class SpgemmFeatureSource {
   Exec space_;
   Pattern A_, B_;
   std::int64_t products_;
-  DiagonalsCounted counted_;
+  std::int64_t sample_;  ///< costs less than a tenth of the product
   const KernelTable* pool_;
   SpgemmFeatures a_, b_;
   double compression_ = 1;
@@ -159,7 +161,8 @@ SpgemmVerdict spgemm_by_net(SpgemmFeatureSource<Pattern>& source, const typename
   return verdict;
 }
 
-/// O(rows + entries) at most, and less than a tenth of a product (perf_test/notes/spgemm.md). @param pool  of memory
+/// Reads a sample of both; MatNet the row maps as well. Less than a tenth of a product (perf_test/notes/spgemm.md).
+/// @param pool  of memory
 template <class Pattern, class Exec>
 SpgemmVerdict spgemm_decide(const Exec& space, const Pattern& A, const Pattern& B, std::int64_t products,
                             SpgemmModel model, const KernelTable* pool) {
@@ -170,12 +173,9 @@ SpgemmVerdict spgemm_decide(const Exec& space, const Pattern& A, const Pattern& 
     verdict.why = "too few products for a choice";
     return verdict;
   }
-  // For the tree a sample is enough: what Dia would take is counted in full when it is made.
-  const bool by_net = host && model == SpgemmModel::MatNet;
-  const auto diagonals = by_net ? DiagonalsCounted::Few : DiagonalsCounted::Sample;
-  SpgemmFeatureSource<Pattern> source(space, A, B, products, diagonals, pool);
+  SpgemmFeatureSource<Pattern> source(space, A, B, products, pool);
   double work = std::numeric_limits<double>::infinity();
-  if (by_net) {
+  if (host && model == SpgemmModel::MatNet && products >= spgemm_least_for_net) {
     verdict = spgemm_by_net(source, space, A, B, pool);
     work = 4 * source(SpgemmDiaWork) + 1;  // far more than the sample's
   } else {

@@ -23,8 +23,8 @@ struct SpgemmTreeNode {
 // clang-format off
 constexpr SpgemmTreeNode spgemm_tree_host[] = {
     // begin host
-    {28, 3.935, 1, 4, SpgemmAlgorithm::Auto},  // DIA work
-    {30, 0.0007423, 2, 3, SpgemmAlgorithm::Auto},  // columns per product
+    {28, 2.313, 1, 4, SpgemmAlgorithm::Auto},  // DIA work
+    {30, 0.000775, 2, 3, SpgemmAlgorithm::Auto},  // columns per product
     {-1, 0, 0, 0, SpgemmAlgorithm::Spa},
     {-1, 0, 0, 0, SpgemmAlgorithm::Dia},
     {30, 27.86, 5, 8, SpgemmAlgorithm::Auto},  // columns per product
