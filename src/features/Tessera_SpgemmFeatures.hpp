@@ -145,7 +145,7 @@ struct SpgemmCountCells {
     const auto rows = static_cast<std::int64_t>(pieces.A.rows()), cols = static_cast<std::int64_t>(pieces.A.cols());
     const std::int64_t down = rows < side ? rows : side, across = cols < side ? cols : side;
     pieces.each(piece, [&](std::int64_t row, std::int64_t column) {
-      Kokkos::atomic_increment(cells + row * down / rows * side + column * across / cols);
+      Kokkos::atomic_add(cells + row * down / rows * side + column * across / cols, std::uint32_t{1});
     });
   }
 };

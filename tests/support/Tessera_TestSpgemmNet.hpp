@@ -15,10 +15,10 @@ struct SpgemmNetCase {
   float shares[4];
 };
 constexpr SpgemmNetCase spgemm_net_cases[] = {
-    {"stencil2d:nx=100:ny=90:points=5", {0.1058714f, 0.02356554f, 0.8690217f, 0.001541352f}},
-    {"diagonals:n=10000:count=31:reach=15:missing=0.5:seed=12", {0.6528362f, 0.007127536f, 0.3392862f, 0.000750057f}},
-    {"rmat:scale=11:degree=16:symmetric=0", {0.9993339f, 0.0004623897f, 0.0001421782f, 6.154856e-05f}},
-    {"uniform:rows=1000:cols=1000:per_row=20", {0.9756974f, 0.01397365f, 0.008833861f, 0.001495029f}},
+    {"stencil2d:nx=100:ny=90:points=5", {0.07988081f, 0.01439338f, 0.9046744f, 0.001051356f}},
+    {"diagonals:n=10000:count=31:reach=15:missing=0.5:seed=12", {0.5094707f, 0.007144689f, 0.4827216f, 0.0006629833f}},
+    {"rmat:scale=11:degree=16:symmetric=0", {0.9991949f, 0.000566893f, 0.0001827443f, 5.545965e-05f}},
+    {"uniform:rows=1000:cols=1000:per_row=20", {0.9741995f, 0.01574414f, 0.008482229f, 0.001574051f}},
 };
 
 }  // namespace Testing
