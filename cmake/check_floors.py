@@ -33,7 +33,7 @@ MAY = {
     "src/core": {"src/ground", *INTERFACE, "backends/reference"},
     "src/features": {"src/core", "src/ground", *INTERFACE},
     "src/reorder": {"src/features", "src/core", "src/ground", *INTERFACE},
-    "src/lib": {"src/reorder", "src/core", "src/ground", *INTERFACE},
+    "src/lib": {"src/reorder", "src/features", "src/core", "src/ground", *INTERFACE},
     "src/plans": {"src/core", "src/features", "src/reorder", "src/io", "src/ground", "backends/interface/types"},
     "src/adapters": {"src/plans", "src/io", "src/ground"},
     "src/adapters/python": {"src/plans", "src/ground"},

@@ -78,8 +78,9 @@ class SpgemmPlan {
   using ordinal_type = typename Csr::ordinal_type;        ///< of columns
   using size_type = typename Csr::size_type;              ///< of offsets
 
-  /// Counts products and chooses. The matrices are trusted: run validate() on those from outside first. Arrays of
-  /// managed Views stay alive with the plan; those of unmanaged ones must outlive it. Work O(nnz(A) + nnz(B) + m).
+  /// Counts products and chooses (SpgemmModel; less than a tenth of a product). The matrices are trusted: run
+  /// validate() on those from outside first. Arrays of managed Views stay alive with the plan; those of unmanaged ones
+  /// must outlive it. Work O(nnz(A) + nnz(B) + m).
   /// @throw DimensionMismatch  A has not as many columns as B has rows
   /// @throw NotSupported  another algorithm than Binned, Dia or Ell where no host is, than Binned with a backend of
   ///        devices, unsorted B (Heap), A or B with unsorted or repeated columns (Dia), more scratch or formats than

@@ -216,6 +216,10 @@ void add_measuring(CLI::App& app, BenchOptions& o, Texts& t) {
       "--write-operands", o.write_operands,
       "Write A.mtx, x.mtx and y.mtx (spmm: B.mtx and C.mtx, sddmm: X.mtx and Y.mtx) into this folder; y and C "
       "if beta is not 0");
+  app.add_option(
+      "--features", o.features,
+      "Add a line of JSON per product to this file: features, density images, and the time of each algorithm "
+      "measured in turn (spgemm; instead of a table)");
   app.add_option("--json", o.json, "Write all records");
   app.add_option("--csv", o.csv, "Write all records, row classes apart");
   app.add_flag("--quiet", o.quiet, "Print failures only, and the summary of several matrices");

@@ -58,6 +58,7 @@ struct BenchOptions {
   Selection selection = Selection::Predict;
   bool regret = false;   ///< time auto against each algorithm that is measured
   std::string matrix_b;  ///< of C = A B; none: A's own, or A^T
+  std::string features;  ///< spgemm: a file of features and times instead of a table
   std::string x, y, write_result, write_operands, json, csv;
   bool ceiling = false;
   bool quiet = false, verbose = false;

@@ -153,6 +153,24 @@ Pattern random(const Options& options) {
   });
 }
 
+Pattern diagonals(const Options& options) {
+  const int n = options.integer("n"), count = options.integer("count"), reach = options.integer("reach");
+  const double missing = options.real("missing"), stray = options.real("stray");
+  options.check(reach < n && count <= 2 * reach + 1, "reach < n and count <= 2 * reach + 1");
+  const std::uint64_t seed = seed_of(options);
+  Rng choice(seed);
+  std::vector<int> offsets;
+  draw_distinct(choice, count, 2 * reach + 1, offsets);
+  return by_rows(n, n, static_cast<std::int64_t>(n) * count, [&](int i, std::vector<int>& row) {
+    Rng rng(seed * 1000003 + static_cast<std::uint64_t>(i));
+    for (const int offset : offsets) {
+      const std::int64_t column = static_cast<std::int64_t>(i) + offset - reach;
+      if (column >= 0 && column < n && rng.unit() >= missing) row.push_back(static_cast<int>(column));
+    }
+    if (rng.unit() < stray) row.push_back(rng.below(n));
+  });
+}
+
 }  // namespace
 
 std::vector<Generator> row_generators() {
@@ -211,6 +229,17 @@ std::vector<Generator> row_generators() {
                   {integer_key("rows", 1000, 0), integer_key("cols", 1000, 0), real_key("mean", 10, 0, 2147483647),
                    choice_key("lengths", "uniform|equal|geometric|power"), real_key("tail", 2, 1.01, 100), seed_key()},
                   random});
+  list.push_back(
+      {{"diagonals",
+        {},
+        "count diagonals of a square matrix, drawn within reach of the main one; a share of their entries is "
+        "missing, and a share of the rows has one more entry anywhere.",
+        "banded and multi-diagonal systems with gaps: cryg2500, olm1000, ecology1 with boundaries",
+        "",
+        true},
+       {integer_key("n", 20000, 1), integer_key("count", 9, 0), integer_key("reach", 2000, 0),
+        real_key("missing", 0, 0, 1), real_key("stray", 0, 0, 1), seed_key()},
+       diagonals});
   return list;
 }
 

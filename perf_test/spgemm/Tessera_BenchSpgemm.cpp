@@ -134,6 +134,14 @@ class SpgemmProduct final : public Product {
     return make(options);
   }
 
+  void write_features(const BenchOptions& options, const std::string& matrix) const {
+    write_spgemm_features(options.features, o_, products_, matrix, options, algorithms_, [this](SpgemmAlgorithm a) {
+      SpgemmOptions asked;
+      asked.algorithm = a;
+      return make(asked);
+    });
+  }
+
   void reset() override { *o_.C = {}; }
   Verdict check(const std::string&) override { return check_spgemm(o_); }
   void write_result(const std::string& file) const override {
@@ -172,7 +180,11 @@ void bench_spgemm(const Job& job) {
   for (const Precision p : job.options.precisions) {
     guarded(job, case_name(p) + " operands", ExitNotSupported, [&] {
       SpgemmProduct product(job, second, p);
-      run_case(job, p, product);
+      if (options.features.empty()) {
+        run_case(job, p, product);
+      } else {
+        product.write_features(options, job.matrix.name);
+      }
     });
   }
 }
@@ -190,7 +202,7 @@ Operation spgemm_operation() {
     op.algorithms.emplace_back(to_string(a));
   }
   op.baselines = {"kokkos-kernels", "cusparse-alg1", "cusparse-alg2", "cusparse-alg3"};
-  op.takes = {"--matrix-b"};
+  op.takes = {"--matrix-b", "--features"};
   op.uniform_values = true;
   op.run = bench_spgemm;
   return op;

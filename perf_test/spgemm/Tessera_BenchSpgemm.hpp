@@ -3,6 +3,7 @@
 #ifndef TESSERA_BENCH_SPGEMM_HPP
 #define TESSERA_BENCH_SPGEMM_HPP
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -53,6 +54,16 @@ System make_cusparse_spgemm(const SpgemmOperands& operands, int algorithm);
 /// distances; each number within the bound of its products, and no column missing, too many or, where C says that it is
 /// sorted, out of order.
 Verdict check_spgemm(const SpgemmOperands& operands);
+
+/// Adds a line to the file: a JSON object of what the models of Auto learn from. Features and density images of A and
+/// B, what they cost, and the time of the whole product by each algorithm: median of `repeat` turns, in which all take
+/// theirs one after the other. Null: refused, or Heap and Coo on more than 32 products
+/// per row, where they are never near. One that took more than eight times as long as the fastest, or longer than
+/// the budget, has no more turns. Results are compared by their numbers of entries alone.
+void write_spgemm_features(const std::string& file, const SpgemmOperands& operands, std::int64_t products,
+                           const std::string& matrix, const BenchOptions& options,
+                           const std::vector<SpgemmAlgorithm>& algorithms,
+                           const std::function<System(SpgemmAlgorithm)>& make);
 
 }  // namespace Bench
 }  // namespace Tessera

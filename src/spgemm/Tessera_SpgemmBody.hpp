@@ -9,6 +9,7 @@
 #include <limits>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "Tessera_Device.hpp"
 #include "Tessera_Statistics.hpp"
@@ -18,10 +19,12 @@
 #include "core/Tessera_Plan.hpp"
 #include "core/Tessera_Selection.hpp"
 #include "spgemm/Tessera_SpgemmBinned.hpp"
+#include "spgemm/Tessera_SpgemmChoice.hpp"
 #include "spgemm/Tessera_SpgemmDia.hpp"
 #include "spgemm/Tessera_SpgemmEll.hpp"
 #include "spgemm/Tessera_SpgemmHash.hpp"
 #include "spgemm/Tessera_SpgemmHost.hpp"
+#include "spgemm/Tessera_SpgemmLook.hpp"
 #include "spgemm/Tessera_SpgemmMerge.hpp"
 #include "spgemm/Tessera_SpgemmNative.hpp"
 #include "spgemm/Tessera_SpgemmRules.hpp"
@@ -29,114 +32,6 @@
 
 namespace Tessera {
 namespace Impl {
-
-/// A first look at both matrices.
-template <class Csr>
-struct SpgemmLook {
-  CsrArrays<Csr> A, B;
-  std::int64_t* before;  ///< products of all rows of C before each
-};
-/// Products of each row, not summed yet, one place further; the most of a row, of C and of A.
-template <class Csr>
-struct SpgemmProducts : SpgemmLook<Csr> {
-  explicit SpgemmProducts(const SpgemmLook<Csr>& look) : SpgemmLook<Csr>(look) {}
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row, std::int64_t& products, std::int64_t& entries) const {
-    const std::int64_t first = row_begin(this->A, row), last = row_begin(this->A, row + 1);
-    std::int64_t sum = 0;
-    for (std::int64_t e = first; e < last; ++e) {
-      const auto k = static_cast<std::int64_t>(this->A.entries()(e));
-      sum += row_begin(this->B, k + 1) - row_begin(this->B, k);
-    }
-    this->before[row + 1] = sum;
-    if (row == 0) this->before[0] = 0;
-    if (sum > products) products = sum;
-    if (last - first > entries) entries = last - first;
-  }
-};
-/// Their sums, in place.
-struct SpgemmSumProducts {
-  using value_type = std::int64_t;
-  std::int64_t* before;
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row, std::int64_t& sum, const bool final) const {
-    sum += before[row];
-    if (final) before[row] = sum;
-  }
-};
-/// Entries of B that descend or repeat the one before, and words of 64 columns that its rows go through: first as if
-/// its entries were one row, a piece of them at a time (a loop that hosts vectorise, however short the rows are).
-template <class Csr>
-struct SpgemmOrder : SpgemmLook<Csr> {
-  static constexpr std::int64_t piece = Compat::is_host_v<typename Csr::execution_space> ? 4096 : 1;
-  std::int64_t nnz;
-  SpgemmOrder(const SpgemmLook<Csr>& look, std::int64_t n) : SpgemmLook<Csr>(look), nnz(n) {}
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t at, std::int64_t& descents, std::int64_t& copies,
-                                         std::int64_t& words) const {
-    const auto* const columns = this->B.entries().data();
-    const std::int64_t end = (at + 1) * piece < nnz - 1 ? (at + 1) * piece : nnz - 1;
-    int lower = 0, equal = 0, next = 0;
-    for (std::int64_t t = at * piece; t < end; ++t) {
-      const auto before = columns[t], column = columns[t + 1];
-      lower += column < before;
-      equal += column == before;
-      next += column / 64 != before / 64;
-    }
-    descents += lower;
-    copies += equal;
-    words += next;
-  }
-};
-/// Then what the first entries of its rows were not to be compared with is taken back.
-template <class Csr>
-struct SpgemmRowStarts : SpgemmLook<Csr> {
-  explicit SpgemmRowStarts(const SpgemmLook<Csr>& look) : SpgemmLook<Csr>(look) {}
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row, std::int64_t& descents, std::int64_t& copies,
-                                         std::int64_t& words) const {
-    const std::int64_t first = row_begin(this->B, row);
-    if (first == row_begin(this->B, row + 1)) return;
-    ++words;
-    if (first == 0) return;
-    const auto before = this->B.entries()(first - 1), column = this->B.entries()(first);
-    descents -= column < before;
-    copies -= column == before;
-    words -= column / 64 != before / 64;
-  }
-};
-/// Both at once, for devices.
-template <class Csr>
-struct SpgemmOrderOfRows {
-  SpgemmOrder<Csr> order;
-  SpgemmRowStarts<Csr> starts;
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t at, std::int64_t& descents, std::int64_t& copies,
-                                         std::int64_t& words) const {
-    if (at < order.nnz) order(at, descents, copies, words);
-    if (at < static_cast<std::int64_t>(starts.B.rows())) starts(at, descents, copies, words);
-  }
-};
-/// Where each row's words begin, over the rows of B and one more; in the last pass also the words.
-template <class Csr>
-struct SpgemmMakeWords : SpgemmLook<Csr> {
-  using value_type = std::int64_t;
-  std::int64_t* first_word;
-  std::uint32_t* word;
-  std::uint64_t* bits;
-  explicit SpgemmMakeWords(const SpgemmLook<Csr>& look) : SpgemmLook<Csr>(look) {}
-  void operator()(const std::int64_t row, std::int64_t& sum, const bool final) const {
-    if (final) first_word[row] = sum;
-    if (row >= static_cast<std::int64_t>(this->B.rows())) return;
-    const std::int64_t first = row_begin(this->B, row), last = row_begin(this->B, row + 1);
-    for (std::int64_t t = first; t < last; ++t) {
-      const auto column = static_cast<std::uint32_t>(this->B.entries()(t));
-      const bool next = t == first || column / 64 != static_cast<std::uint32_t>(this->B.entries()(t - 1)) / 64;
-      sum += next;
-      if (!final) continue;
-      if (next) {
-        word[sum - 1] = column / 64;
-        bits[sum - 1] = 0;
-      }
-      bits[sum - 1] |= std::uint64_t{1} << column % 64;
-    }
-  }
-};
 
 struct SpgemmSumCounts {
   const std::int32_t* count;
@@ -199,8 +94,11 @@ class SpgemmBody {
   bool look_natively(const Exec& space, const BackendSelection<Exec>& place, const SpgemmOptions& options);
   void look(const Exec& space);
   void choose(const Exec& space, const SpgemmOptions& options);
+  SpgemmAlgorithm decide(const Exec& space, const SpgemmOptions& options);
   bool has_format() const { return algorithm_ == SpgemmAlgorithm::Dia || algorithm_ == SpgemmAlgorithm::Ell; }
-  void make_format(const Exec& space, const SpgemmOptions& options);
+  /// @param most_pairs  of diagonals, for Dia
+  void make_format(const Exec& space, const SpgemmOptions& options,
+                   double most_pairs = std::numeric_limits<double>::infinity());
   /// @param write  the columns of C; else they are read
   void multiply_formats(const Exec& space, const Offset* row_map, Ordinal* columns, bool write, Scalar* values);
   void make_words(const Exec& space);
@@ -223,7 +121,7 @@ class SpgemmBody {
   Csr A_, B_;
   template <class T>
   using View = Kokkos::View<T*, Kokkos::LayoutLeft, typename Csr::memory_space>;
-  std::shared_ptr<void> storage_;  ///< of what is per row
+  std::shared_ptr<void> storage_, counts_;  ///< of what is per row
   typename Arena<typename Csr::memory_space>::template View<std::int64_t> before_;
   typename Arena<typename Csr::memory_space>::template View<std::int32_t> count_;
   View<std::int64_t> first_word_;
@@ -275,6 +173,13 @@ SpgemmBody<Csr>::SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const
     look(space);
     choose(space, options);
   }
+  if (!asked && !Compat::is_host_v<Exec>) {
+    decide(space, options);
+    if (has_format()) {
+      native_ = SpgemmNative<Csr>();
+      backend_ = Backend::Kokkos;
+    }
+  }
   setup_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (verbose()) {
     std::fprintf(stderr, "Tessera: spgemm, %lld products: %s\n", static_cast<long long>(products()), why_.c_str());
@@ -314,9 +219,8 @@ void SpgemmBody<Csr>::look(const Exec& space) {
   storage_ = Arena<typename Csr::memory_space>::make(
       space, pool, "Tessera::spgemm rows", Lifetime::Plan, [&](Arena<typename Csr::memory_space>& arena) {
         before_ = arena.template take<std::int64_t>(n_rows + 1);
-        if (!binned && !has_format()) return;
-        count_ = arena.template take<std::int32_t>(n_rows);
         if (!binned) return;
+        count_ = arena.template take<std::int32_t>(n_rows);
         lists = arena.template take<std::int32_t>(n_rows * SpgemmBinned<Csr>::words_per_row).data();
       });
   const SpgemmLook<Csr> base{CsrArrays<Csr>(A_), CsrArrays<Csr>(B_), before_.data()};
@@ -376,8 +280,12 @@ void SpgemmBody<Csr>::choose(const Exec& space, const SpgemmOptions& options) {
     shares_ = Shares::of(space, rows(), products_ + rows(), 5000, 200000);
     const auto threads = static_cast<std::size_t>(std::min<std::int64_t>(shares_.count, space.concurrency()));
     if (algorithm_ == SpgemmAlgorithm::Auto) {
+      const SpgemmAlgorithm wanted = decide(space, options);
+      if (has_format()) return;
+      const std::string model = why_;
       const SpgemmScratchBytes all{threads * scratch_of<SpgemmSpa<Csr>>(), threads * scratch_of<SpgemmHash<Csr>>()};
-      algorithm_ = predict_spgemm(all, csr_bytes(A_) + csr_bytes(B_), options.max_workspace_bytes, why_);
+      algorithm_ = predict_spgemm(all, csr_bytes(A_) + csr_bytes(B_), options.max_workspace_bytes, wanted, why_);
+      why_ += "; " + model;
     }
     require<NotSupported>(sorted_ || algorithm_ != SpgemmAlgorithm::Heap, [] {
       return std::string("spgemm: Heap merges rows of B, and the columns of some descend: sort them, or use Spa");
@@ -396,17 +304,43 @@ void SpgemmBody<Csr>::choose(const Exec& space, const SpgemmOptions& options) {
   }
 }
 
+/// By a model, which may take a format if there is room for it. @return what the model wants
 template <class Csr>
-void SpgemmBody<Csr>::make_format(const Exec& space, const SpgemmOptions& options) {
+SpgemmAlgorithm SpgemmBody<Csr>::decide(const Exec& space, const SpgemmOptions& options) {
+  const SpgemmVerdict verdict =
+      spgemm_decide(space, pattern_of(A_), pattern_of(B_), products_, options.model, spgemm_pool<Exec>());
+  const std::string why = std::exchange(why_, verdict.why);
+  const SpgemmAlgorithm before = std::exchange(algorithm_, verdict.algorithm);
+  if (has_format()) {
+    sizes_.entries = std::max(sizes_.entries, verdict.longest);  // a backend did not look at it
+    try {
+      make_format(space, options, verdict.most_pairs);
+      return algorithm_;
+    } catch (const NotSupported& refusal) {
+      dia_ = SpgemmDia<Csr>();
+      ell_ = SpgemmEll<Csr>();
+      why_ += std::string(", but ") + refusal.what();
+    }
+  }
+  algorithm_ = before;
+  if (!Compat::is_host_v<Exec>) why_ = why + "; " + why_;
+  return verdict.algorithm;
+}
+
+template <class Csr>
+void SpgemmBody<Csr>::make_format(const Exec& space, const SpgemmOptions& options, double most_pairs) {
   const std::size_t room = spgemm_format_room(csr_bytes(A_) + csr_bytes(B_), options.max_workspace_bytes);
   const KernelTable* const pool = spgemm_pool<Exec>();
   if (algorithm_ == SpgemmAlgorithm::Dia) {
-    dia_ = SpgemmDia<Csr>(space, A_, B_, room, pool);
+    dia_ = SpgemmDia<Csr>(space, A_, B_, room, pool, most_pairs);
     why_ += ", " + dia_.what();
   } else {
     ell_ = SpgemmEll<Csr>(space, A_, B_, sizes_.entries, room, pool);
     why_ += ", " + ell_.what();
   }
+  counts_ = Arena<typename Csr::memory_space>::make(
+      space, pool, "Tessera::spgemm entries", Lifetime::Plan,
+      [&](auto& arena) { count_ = arena.template take<std::int32_t>(static_cast<std::size_t>(rows())); });
 }
 
 template <class Csr>

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -289,13 +290,15 @@ class SpgemmDia {
   /// Counts the diagonals and, if there is room for them, finds where they have entries. Numbers come later.
   /// @param room  bytes, at most  @param pool  the backend whose memory it is, or null
   /// @throw NotSupported  A or B has rows with descending or repeated columns; they take more than `room`
-  SpgemmDia(const Exec& space, const Csr& A, const Csr& B, std::size_t room, const KernelTable* pool)
+  /// @param most_pairs  of a diagonal of A and one of B
+  SpgemmDia(const Exec& space, const Csr& A, const Csr& B, std::size_t room, const KernelTable* pool,
+            double most_pairs = std::numeric_limits<double>::infinity())
       : pool_(pool), shared_(same_pattern(A, B)) {
     {
       Marks a = mark(space, A, "A"), b = shared_ ? Marks() : mark(space, B, "B");
       rows_.A = sizes(A, a.diagonals);
       rows_.B = sizes(B, shared_ ? a.diagonals : b.diagonals);
-      require_room(room);
+      require_room(room, most_pairs);
       list(space, rows_.A, a, offsets_a_);
       if (!shared_) list(space, rows_.B, b, offsets_b_);
       if (shared_) rows_.B.offset = rows_.A.offset;
@@ -382,7 +385,11 @@ class SpgemmDia {
     });
     return m;
   }
-  void require_room(std::size_t room) const {
+  void require_room(std::size_t room, double most_pairs) const {
+    require<NotSupported>(static_cast<double>(rows_.A.count) * static_cast<double>(rows_.B.count) <= most_pairs, [&] {
+      return "spgemm: " + std::to_string(rows_.A.count) + " diagonals of A and " + std::to_string(rows_.B.count) +
+             " of B are too many for Dia to be worth while";
+    });
     const std::size_t needed =
         spgemm_dia_bytes(rows_.A.rows, rows_.A.count, rows_.B.rows, rows_.B.count, sizeof(Scalar));
     require<NotSupported>(needed <= room, [&] {

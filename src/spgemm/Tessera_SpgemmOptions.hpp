@@ -15,13 +15,20 @@ namespace Tessera {
 /// products of the row, sorted by column. Binned: rows by size, by teams with tables and windows of bits in their
 /// scratch; made for devices. Dia: A and B by diagonals; for matrices of few, well filled ones, columns of A's and B's
 /// rows ascending without copies. Ell: A and B padded to their longest rows; for short rows of about one length. Dia
-/// and Ell predict their memory and refuse irregular matrices before they allocate. Auto takes Spa or Hash on hosts,
-/// Binned on devices, where Dia and Ell are offered as well.
+/// and Ell predict their memory and refuse irregular matrices before they allocate. Auto is Spa, Hash, Dia or
+/// Ell on hosts, as a SpgemmModel says and memory allows, and Binned on devices, where Dia and Ell are offered as well.
 enum class SpgemmAlgorithm { Auto, Spa, Hash, Heap, Coo, Binned, Dia, Ell };
+
+/// By what Auto takes an algorithm. Tree: a few comparisons of features. MatNet: a small network that sees density
+/// images of A and B as well [Xie et al., PPoPP'19, section 4]; it takes 0.4 to 2 ms, so that products of less than 4
+/// million multiplications are left to the tree. Both were trained on measured products; their regrets are in
+/// perf_test/notes/spgemm.md.
+enum class SpgemmModel { Tree, MatNet };
 
 /// What a caller may choose of an SpgemmPlan.
 struct SpgemmOptions {
   SpgemmAlgorithm algorithm = SpgemmAlgorithm::Auto;  ///< stronger than TESSERA_FORCE_SPGEMM_ALGORITHM
+  SpgemmModel model = SpgemmModel::Tree;              ///< of Auto; on devices Tree is the only one
   /// Of Binned: Kokkos, the device's own, or on hosts an emulated one, with which Auto is Binned. The other algorithms
   /// know Kokkos. Auto: the device's own where it is built, else Kokkos. A B whose columns descend or repeat is for
   /// Kokkos whatever is asked for; statistics() says who it was.

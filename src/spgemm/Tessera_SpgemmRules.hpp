@@ -32,13 +32,13 @@ struct SpgemmScratchBytes {
 /// Dense arrays of so many bytes are never too large.
 constexpr std::size_t spgemm_small_scratch = std::size_t{1} << 26;
 
-/// Spa was the faster on every product that was measured, up to 4 M columns with 9 scattered products per row
-/// (perf_test/notes/spgemm.md); so it is taken while its memory stays in proportion to that of A and B.
+/// What the model wants of the two, Spa if it wants neither, while its memory stays in proportion to that of A and B.
 inline SpgemmAlgorithm predict_spgemm(const SpgemmScratchBytes& scratch, std::size_t matrices, std::size_t most,
-                                      std::string& why) {
+                                      SpgemmAlgorithm wanted, std::string& why) {
   const std::size_t room = most > 0 ? most : std::max(spgemm_small_scratch, matrices);
-  const SpgemmAlgorithm taken =
-      scratch.spa <= room || scratch.spa <= scratch.hash ? SpgemmAlgorithm::Spa : SpgemmAlgorithm::Hash;
+  const bool hash = wanted == SpgemmAlgorithm::Hash ? scratch.hash <= room || scratch.hash <= scratch.spa
+                                                    : scratch.spa > room && scratch.spa > scratch.hash;
+  const SpgemmAlgorithm taken = hash ? SpgemmAlgorithm::Hash : SpgemmAlgorithm::Spa;
   char text[200];
   std::snprintf(text, sizeof(text), "%s: dense arrays of all threads take %zu bytes, tables %zu (Spa up to %zu)",
                 to_string(taken), scratch.spa, scratch.hash, room);

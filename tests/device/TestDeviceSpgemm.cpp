@@ -59,6 +59,26 @@ TEST_F(DeviceSpgemmPlans, Repeatable) {
   }
 }
 
+// What the choice looks at, counted by other threads in another order.
+TEST_F(DeviceSpgemmPlans, FeaturesAsOnHosts) {
+  using HostExec = Kokkos::DefaultHostExecutionSpace;
+  for (const char* spec : {"empty:rows=5:cols=8", "stencil2d:nx=90:ny=80", "rmat:scale=12:degree=9",
+                           "diagonals:n=9000:count=7:reach=500:missing=0.3", "lp:rows=40:cols=20000"}) {
+    SCOPED_TRACE(spec);
+    const auto A = make_matrix<double, int>(spec, Data::Integers, 1), B = transposed(A);
+    const DeviceMatrix<DeviceExec, double, int> a(A), b(B);
+    const DeviceMatrix<HostExec, double, int> host_a(A), host_b(B);
+    const SpgemmFeatures f = spgemm_features(DeviceExec(), a.view()), g = spgemm_features(HostExec(), host_a.view());
+    EXPECT_EQ(f.longest, g.longest);
+    EXPECT_EQ(f.shortest, g.shortest);
+    EXPECT_EQ(f.diagonals, g.diagonals);
+    EXPECT_EQ(f.variance, g.variance);  // sums of whole numbers
+    EXPECT_EQ(spgemm_image(DeviceExec(), a.view()).density, spgemm_image(HostExec(), host_a.view()).density);
+    EXPECT_EQ(spgemm_compression(DeviceExec(), a.view(), b.view()),
+              spgemm_compression(HostExec(), host_a.view(), host_b.view()));
+  }
+}
+
 #if defined(KOKKOS_ENABLE_CUDA)
 // Phases on different streams, one of which is gone before the plan is; other work follows at once, in memory that the
 // plan gave back.

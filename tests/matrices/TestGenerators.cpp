@@ -132,9 +132,9 @@ TEST(Generators, ListIsCompleteAndItsDefaultsAreAccepted) {
     for (const auto& key : g.keys) spec += ":" + key.name + "=" + key.default_value;
     EXPECT_TRUE(same(generate(spec), generate(g.name)));
   }
-  for (const char* name : {"stencil2d", "stencil3d",    "fem",  "rmat",         "community",  "web",      "batch",
-                           "circuit",   "chem",         "lp",   "uniform",      "random",     "empty",    "diagonal",
-                           "dense_row", "dense_column", "ramp", "every_length", "duplicates", "fem3_like"})
+  for (const char* name : {"stencil2d", "stencil3d",    "fem",  "rmat",         "community",  "web",       "batch",
+                           "circuit",   "chem",         "lp",   "uniform",      "random",     "empty",     "diagonal",
+                           "dense_row", "dense_column", "ramp", "every_length", "duplicates", "diagonals", "fem3_like"})
     EXPECT_EQ(names.count(name), 1u) << name;
 }
 
@@ -171,6 +171,7 @@ TEST(Generators, PatternsAreFixed) {
       {"random", 0x61f91fbc52808b9aull},
       {"random:lengths=geometric:seed=4", 0x38a0119b1ba93385ull},
       {"random:lengths=power:seed=5", 0x5b0ca6ca57f3f3b9ull},
+      {"diagonals:missing=0.2:stray=0.1", 0x3018234cb3795430ull},
       {"every_length", 0xe9e03d18eab314c7ull},
       {"duplicates", 0x72714e9de633589eull},
   });
