@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+// Attention on the device itself, forward and backward, by both algorithms.
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "attention/AttentionSuite.hpp"
+#include "support/Tessera_TestDevice.hpp"
+
+namespace Tessera {
+namespace Testing {
+
+using DeviceExec = Kokkos::DefaultExecutionSpace;
+
+template <class T>
+class DeviceAttention : public ::testing::Test {
+ protected:
+  using Suite = AttentionSuite<DeviceExec, T>;
+  void SetUp() override {
+    const std::string reason = why_no_device();
+    if (!reason.empty()) GTEST_SKIP() << reason;
+  }
+  /// f(suite) for both algorithms and every use of the values.
+  template <class F>
+  static void each(const F& f) {
+    for (const auto algorithm : {AttentionAlgorithm::Fused, AttentionAlgorithm::Chain}) {
+      for (const auto values : {AttentionValues::None, AttentionValues::Bias, AttentionValues::Scale}) {
+        SCOPED_TRACE(std::string(to_string(algorithm)) + ", values " + std::to_string(static_cast<int>(values)));
+        f(Suite(algorithm, values));
+      }
+    }
+  }
+  /// Rows of every length up to 70: none, less than a block of entries, some blocks.
+  static Pattern mixed() { return generate("every_length:longest=70:cols=90"); }
+};
+using DeviceAttentionTypes = ::testing::Types<double, float, half_t, bhalf_t>;
+TYPED_TEST_SUITE(DeviceAttention, DeviceAttentionTypes);
+
+TYPED_TEST(DeviceAttention, EveryShape) {
+  for (const char* const shape : {"empty", "empty:rows=0:cols=5", "empty:rows=5:cols=0", "dense:rows=1:cols=1",
+                                  "dense:rows=3:cols=701", "dense_column", "ramp:n=61", "duplicates:rows=61:longest=50",
+                                  "random:rows=61:cols=97:lengths=uniform:mean=4"}) {
+    SCOPED_TRACE(shape);
+    this->each([&](const auto& suite) { suite.expect_right(suite.problem(generate(shape), 1, 5, 9)); });
+  }
+}
+TYPED_TEST(DeviceAttention, EveryWidth) {
+  const Pattern p = pattern_of_lengths({3, 0, 40, 1, 33, 2, 64}, 29);
+  for (const int d : {0, 1, 7, 8, 16, 40, 64, 128, 257, 1031}) {
+    SCOPED_TRACE(d);
+    this->each([&](const auto& suite) { suite.expect_right(suite.problem(p, 1, d, d)); });
+  }
+}
+TYPED_TEST(DeviceAttention, HeadsInEveryLayout) {
+  for (int way = -1; way < 5; ++way) {
+    SCOPED_TRACE(way);
+    this->each([&](const auto& suite) { suite.expect_right(suite.problem(TestFixture::mixed(), 3, 12, 8), way); });
+  }
+}
+TYPED_TEST(DeviceAttention, HugeScores) {
+  this->each(
+      [&](const auto& suite) { suite.expect_right(suite.problem(TestFixture::mixed(), 1, 16, 24, Scores::Huge)); });
+}
+TYPED_TEST(DeviceAttention, MaskedEntriesAndRows) {
+  for (const auto algorithm : {AttentionAlgorithm::Fused, AttentionAlgorithm::Chain}) {
+    const typename TestFixture::Suite suite(algorithm, AttentionValues::Bias);
+    auto p = suite.problem(TestFixture::mixed(), 2, 8, 16);
+    const TypeParam minus = as<TypeParam>(-std::numeric_limits<double>::infinity());
+    for (std::size_t e = 0; e < p.values.size(); e += 3) p.values[e] = minus;
+    for (std::int64_t i = 0; i < p.pattern.rows; i += 5) {
+      for (std::int64_t e = p.pattern.row_map[i]; e < p.pattern.row_map[i + 1]; ++e) p.values[e] = minus;
+    }
+    suite.expect_right(p);
+  }
+}
+// Who comes first must not show, forward and backward.
+TYPED_TEST(DeviceAttention, Repeatable) {
+  this->each([&](const auto& suite) {
+    const auto p = suite.problem(generate("rmat:scale=10:degree=9"), 2, 32, 24);
+    const auto first = suite.run(p);
+    for (int turn = 0; turn < 5; ++turn) {
+      const auto again = suite.run(p);
+      EXPECT_TRUE(same_bits(first.o, again.o) && same_bits(first.lse, again.lse));
+      EXPECT_TRUE(same_bits(first.d_q, again.d_q) && same_bits(first.d_k, again.d_k));
+      EXPECT_TRUE(same_bits(first.d_v, again.d_v) && same_bits(first.d_values, again.d_values));
+    }
+  });
+}
+
+}  // namespace Testing
+}  // namespace Tessera
