@@ -30,16 +30,17 @@ namespace Tessera {
 /// a score of +inf, make the row of O NaN that they belong to and no other; Fused does not even read K_j and V_j of a
 /// masked entry (Chain multiplies them by 0).
 ///
-/// Bytes, per head, with s per element: Q, K, V and O once, (2 d + 2 e) s per row and column, 4 per entry and
-/// the row map, and from the caches (d + e) s per entry. Chain adds 5 passes over the scores, 20 bytes per entry (FP64:
-/// 40), and their memory, for as many heads at once as have up to 2^24 scores. backward reads Q, K, V, O, dO and writes
-/// dQ, dK, dV once, and from the caches twice (d + e) s per entry in either of two passes; nothing is kept of the
-/// forward pass but O and the log-sum-exp. Time O(nnz (d + e)).
+/// Bytes, per head, with s per element: Q, K, V and O once, (d + e) s per row and per column, 4 per entry and the row
+/// map, and from the caches (d + e) s per entry. Chain adds 5 passes over the scores, 20 bytes per entry (FP64: 40),
+/// and their memory, for as many heads at once as have up to 2^24 scores. backward reads Q, K, V, O, dO and writes dQ,
+/// dK, dV once, and from the caches (d + e) s per entry in each of its two passes; nothing is kept of the forward pass
+/// but O and the log-sum-exp. Time O(nnz (d + e)).
 ///
-/// Set-up: Fused nothing; Chain that of its SDDMM and SpMM plans; prepare_backward adds the transposed pattern, O(nnz
-/// log(longest column)) work, some waits, nnz (sizeof offset + 4) bytes. Deterministic: bitwise the same result for the
-/// same plan options, device, layouts and inputs, whatever the number of threads; no floating-point atomics: dK and dV
-/// are summed by rows of the transposed pattern.
+/// Set-up: Auto looks at a sample of rows (hosts; O(m) work, one wait); Fused nothing; Chain that of its SDDMM and SpMM
+/// plans; prepare_backward adds the transposed pattern, O(nnz log(longest column)) work, some waits, nnz (sizeof offset
+/// + 4) bytes. Deterministic: bitwise the same result for the same plan options, device, layouts and inputs, by Fused
+/// and backward for every number of threads; no floating-point atomics: dK and dV are summed by rows of the transposed
+/// pattern.
 ///
 /// Scratch (copies of operands whose rows are not contiguous, the scores of Chain, a number per row for backward) grows
 /// at the first call that needs more, and is kept; thread safety as SpmmPlan.

@@ -60,7 +60,7 @@ struct AttentionBlock {
     int kept = 0;
     for (int c = 0; c < count; ++c) {
       const Sum s = scores(product[c], entry[c]);
-      if (s == AttentionScores<T>::none()) continue;
+      if (s == AttentionScores<T>::none) continue;
       entry[kept] = entry[c];
       row[kept] = row[c];
       product[kept] = product[c];
@@ -70,7 +70,7 @@ struct AttentionBlock {
   }
   /// The largest score, which a NaN is not.
   KOKKOS_FORCEINLINE_FUNCTION Sum largest() const {
-    constexpr Sum none = AttentionScores<T>::none();
+    constexpr Sum none = AttentionScores<T>::none;
     Sum m[4] = {none, none, none, none};
     int c = 0;
     for (; c + 4 <= count; c += 4) {
@@ -175,7 +175,7 @@ struct AttentionHostForward {
     const T* const q = in.q.head(head).at(row, 0);
     const auto masked = [&](std::int64_t e) { return scores.masked(e); };
     const auto end = static_cast<std::int64_t>(items.A.row_map()(row + 1));
-    Sum m = scores.none(), total = 0;
+    Sum m = scores.none, total = 0;
     for (auto e = static_cast<std::int64_t>(items.A.row_map()(row)); e < end;) {
       e = block.gather(e, end, items.A.entries(), masked);
       block.point(keys);

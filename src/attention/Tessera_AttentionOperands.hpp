@@ -75,11 +75,12 @@ struct AttentionScores {
   const T* values;
   AttentionValues kind;
   Sum scale;
+  /// A score that masks. A member, since functions of numeric_limits are not for devices; read by value.
+  static constexpr Sum none = -std::numeric_limits<Sum>::infinity();
 
-  static constexpr Sum none() { return -std::numeric_limits<Sum>::infinity(); }
   /// Nothing of a masked entry is read.
   KOKKOS_FORCEINLINE_FUNCTION bool masked(std::int64_t entry) const {
-    return kind == AttentionValues::Bias && widen<Sum>(values[entry]) == -std::numeric_limits<Sum>::infinity();
+    return kind == AttentionValues::Bias && widen<Sum>(values[entry]) == none;
   }
   /// What the inner product is multiplied by.
   KOKKOS_FORCEINLINE_FUNCTION Sum factor(std::int64_t entry) const {

@@ -86,7 +86,7 @@ struct AttentionTeamForward {
   }
   KOKKOS_INLINE_FUNCTION void row_of(const typename Teams::Team& team, std::int64_t head, std::int64_t row,
                                      Sum* sums) const {
-    const Sum none = -std::numeric_limits<Sum>::infinity();
+    constexpr Sum none = AttentionScores<T>::none;
     const T* const q = in.q.matrix.at(row, 0) + head * in.q.head_stride;
     Teams::lanes(team, width, [&](const int k) { sums[k] = 0; });
     Sum m = none, total = 0;
@@ -155,6 +155,7 @@ struct AttentionTeamBackward {
   }
   KOKKOS_INLINE_FUNCTION void row_of(const typename Teams::Team& team, std::int64_t head, std::int64_t row,
                                      Sum* sums) const {
+    constexpr Sum none = AttentionScores<T>::none;
     const std::int64_t width = d_width + e_width;
     const bool columns = by_columns, by_value = !columns && column == 0 && g.d_values.data != nullptr;
     const auto end = static_cast<std::int64_t>(A.row_map()(row + 1));
@@ -167,7 +168,7 @@ struct AttentionTeamBackward {
       const T *const q = place(in.q, head, i), *const key = place(in.k, head, j), *const d_o = place(g.d_o, head, i);
       const Sum product = skipped ? Sum(0) : Teams::template dot<Sum>(team, q, key, in.q.matrix.columns);
       const Sum s = scores(product, e);
-      if (skipped || s == -std::numeric_limits<Sum>::infinity()) {
+      if (skipped || s == none) {
         if (by_value) Kokkos::single(Kokkos::PerThread(team), [&]() { g.d_values(head, e) = T(Sum(0)); });
         continue;
       }

@@ -45,15 +45,16 @@ class ChainAttentionEngine {
     Compat::fence(space, "Tessera::attention: weights are released");
   }
 
+  std::int64_t most_scores = std::int64_t{1} << 24;  ///< at once
+
   std::size_t format_bytes() const { return sddmm_->format_bytes() + spmm_->format_bytes(); }
   /// Scores of one head; what the two plans need is theirs.
   std::size_t workspace_bytes(std::int64_t) const { return ScratchLayout::rounded(csr_.nnz() * sizeof(Sum)); }
 
-  /// There are rows and heads. As many heads at once as have up to 2^24 scores, one at least.
+  /// There are rows and heads. As many heads at once as have up to most_scores, one at least.
   void apply(const Exec& space, Sum scale, const AttentionInput<T>& in, const AttentionOutput<T>& out) const {
     const auto nnz = static_cast<std::int64_t>(csr_.nnz());
-    const std::int64_t at_once =
-        nnz > 0 ? std::clamp<std::int64_t>((std::int64_t{1} << 24) / nnz, 1, in.heads) : in.heads;
+    const std::int64_t at_once = nnz > 0 ? std::clamp<std::int64_t>(most_scores / nnz, 1, in.heads) : in.heads;
     ScratchLayout layout(scratch_.reserve(space, static_cast<std::size_t>(at_once * nnz) * sizeof(Sum)));
     const BatchVector<Sum> p{layout.take<Sum>(at_once * nnz), nnz, 1, nnz};
     for (std::int64_t h = 0; h < in.heads; h += at_once) {

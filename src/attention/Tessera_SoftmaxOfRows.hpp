@@ -33,12 +33,12 @@ struct SoftmaxForward {
   BatchVector<Sum> lse;  ///< data null: not wanted
   Shares shares;
   int vector_bytes;
+  static constexpr Sum none = -std::numeric_limits<Sum>::infinity();  ///< read by value
 
   KOKKOS_FORCEINLINE_FUNCTION Sum score(std::int64_t head, std::int64_t e) const {
     const Sum own = widen<Sum>(x(head, e)), more = bias == nullptr ? Sum(0) : widen<Sum>(bias[e]);
-    return more == -std::numeric_limits<Sum>::infinity() ? more : own + more;
+    return more == none ? more : own + more;
   }
-  KOKKOS_FORCEINLINE_FUNCTION static Sum none() { return -std::numeric_limits<Sum>::infinity(); }
   KOKKOS_FORCEINLINE_FUNCTION std::int64_t begin(std::int64_t row) const {
     return static_cast<std::int64_t>(items.A.row_map()(row));
   }
@@ -50,13 +50,13 @@ struct SoftmaxForward {
     const std::int64_t last = items.begin(shares, share + 1);
     for (std::int64_t item = items.begin(shares, share); item < last; ++item) {
       const std::int64_t head = item / items.rows, row = item - head * items.rows, end = begin(row + 1);
-      Sum m = none(), total = 0;
+      Sum m = none, total = 0;
       for (std::int64_t e = begin(row); e < end; ++e) m = std::max(m, score(head, e));  // (-inf, NaN) is -inf
-      const Sum base = m == none() ? Sum(0) : m;
+      const Sum base = m == none ? Sum(0) : m;
       const auto exponentials = [&](std::int64_t e) {
         const int count = static_cast<int>(std::min<std::int64_t>(end - e, most));
         for (int c = 0; c < count; ++c) block[c] = score(head, e + c) - base;
-        for (int c = count; c < most; ++c) block[c] = none();
+        for (int c = count; c < most; ++c) block[c] = none;
         for (int c = 0; c < most; ++c) block[c] = exponential(block[c]);
         return count;
       };
@@ -78,7 +78,7 @@ struct SoftmaxForward {
     Teams::each(team, heads * items.rows, [&](const std::int64_t item) {
       const std::int64_t head = item / items.rows, row = item - head * items.rows, first = begin(row);
       const int count = static_cast<int>(begin(row + 1) - first);
-      Sum m = none(), total = 0;
+      Sum m = none, total = 0;
       Kokkos::parallel_reduce(
           Kokkos::ThreadVectorRange(team, count),
           [&](const int c, Sum& most) {
@@ -86,8 +86,8 @@ struct SoftmaxForward {
             most = s > most ? s : most;
           },
           Kokkos::Max<Sum>(m));
-      if (!(m > none())) m = none();  // of no entries
-      const Sum base = m == none() ? Sum(0) : m;
+      if (!(m > none)) m = none;  // of no entries
+      const Sum base = m == none ? Sum(0) : m;
       Kokkos::parallel_reduce(
           Kokkos::ThreadVectorRange(team, count),
           [&](const int c, Sum& sum) { sum += exponential(score(head, first + c) - base); }, total);

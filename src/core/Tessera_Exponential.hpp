@@ -25,14 +25,15 @@ template <>
 struct ExponentialFacts<float> {
   using Bits = std::uint32_t;
   static constexpr float shift = 12582912.0f, log2_e = 1.44269504f, ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f,
-                         least = -87.33654f, most = 88.37626f;
+                         least = -87.33654f, most = 88.37626f, infinity = std::numeric_limits<float>::infinity();
   static constexpr int mantissa = 23, bias = 127, degree = 7;
 };
 template <>
 struct ExponentialFacts<double> {
   using Bits = std::uint64_t;
   static constexpr double shift = 6755399441055744.0, log2_e = 1.4426950408889634, ln2_high = 6.93147180369123816490e-1,
-                          ln2_low = 1.90821492927058770002e-10, least = -708.39641853226408, most = 709.43613930310414;
+                          ln2_low = 1.90821492927058770002e-10, least = -708.39641853226408, most = 709.43613930310414,
+                          infinity = std::numeric_limits<double>::infinity();
   static constexpr int mantissa = 52, bias = 1023, degree = 13;
 };
 
@@ -67,7 +68,7 @@ KOKKOS_FORCEINLINE_FUNCTION T exponential(const T x) {
   T power;
   memcpy(&power, &bits, sizeof(power));
   const T value = sum * power;
-  return x < T(F::least) ? T(0) : x > T(F::most) ? std::numeric_limits<T>::infinity() : value;
+  return x < T(F::least) ? T(0) : x > T(F::most) ? T(F::infinity) : value;
 }
 
 }  // namespace Impl

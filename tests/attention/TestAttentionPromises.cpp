@@ -250,26 +250,26 @@ TEST(AttentionTeams, AsInPlainLoops) {
   teams<float>(AttentionValues::Bias, 700, 3);
 }
 
-/// More scores than Chain has at once (2^24): of three heads of 6.25 million each, two and then one, with the bits that
-/// each has by itself.
+/// More scores than Chain has at once: of three heads, two and then one, or one by one, with the same bits.
 TEST(AttentionChains, ManyScoresGoInParts) {
-  constexpr std::size_t n = 2500, heads = 3;
-  const DeviceMatrix<Exec, float, int> A(make_matrix<float, int>("dense:rows=2500:cols=2500", Data::Integers, 1));
-  AttentionOptions options;
-  options.algorithm = AttentionAlgorithm::Chain;
-  const AttentionPlan<DeviceMatrix<Exec, float, int>::Csr> plan(Exec(), A.view(), options);
-  using Batch = Kokkos::View<float***, Kokkos::LayoutRight, DeviceOf<Exec>>;
-  const Batch q("q", heads, n, 1), o("o", heads, n, 1), one("one", 1, n, 1);
-  const Kokkos::View<float**, Kokkos::LayoutRight, DeviceOf<Exec>> lse("lse", heads, n), one_lse("lse", 1, n);
-  for (std::size_t i = 0; i < heads * n; ++i) q.data()[i] = static_cast<float>(number(Data::Real, 1, i));
-  plan.apply(Exec(), 1, q, q, q, o, lse);
-  Exec().fence();
-  for (std::size_t h = 0; h < heads; ++h) {
-    const auto own = Kokkos::subview(q, std::make_pair(h, h + 1), Kokkos::ALL(), Kokkos::ALL());
-    plan.apply(Exec(), 1, own, own, own, one, one_lse);
+  using Csr = DeviceMatrix<Exec, float, int>::Csr;
+  const AttentionSuite<Exec, float> suite(AttentionAlgorithm::Chain, AttentionValues::Bias);
+  const auto p = suite.problem(generate("every_length:longest=70:cols=90"), 3, 16, 24);
+  const DeviceMatrix<Exec, float, int> A(AttentionSuite<Exec, float>::matrix<int>(p));
+  const auto wanted = suite.run(p);
+  const std::int64_t m = p.pattern.rows, n = p.pattern.cols, nnz = static_cast<std::int64_t>(p.values.size());
+  const auto batch = [](const auto* data, std::int64_t rows, std::int64_t columns) {
+    return Impl::DenseBatch<const float>{{data, rows, columns, columns, 1}, rows * columns};
+  };
+  const Impl::AttentionInput<float> in{batch(p.q.data(), m, 16), batch(p.k.data(), n, 16), batch(p.v.data(), n, 24), 3};
+  Impl::ChainAttentionEngine<Csr> engine(Exec(), A.view(), suite.options);
+  for (const std::int64_t most : {2 * nnz + 1, nnz, std::int64_t{1}}) {
+    SCOPED_TRACE(most);
+    engine.most_scores = most;
+    std::vector<float> o(wanted.o.size(), 99.0f), lse(wanted.lse.size(), 99.0f);
+    engine.apply(Exec(), static_cast<float>(p.scale), in, {{{o.data(), m, 24, 24, 1}, m * 24}, {lse.data(), m, 1, m}});
     Exec().fence();
-    EXPECT_EQ(std::memcmp(one.data(), o.data() + h * n, n * sizeof(float)), 0) << h;
-    EXPECT_EQ(std::memcmp(one_lse.data(), lse.data() + h * n, n * sizeof(float)), 0) << h;
+    EXPECT_TRUE(same_bits(o, wanted.o) && same_bits(lse, wanted.lse));
   }
 }
 TEST(AttentionBackends, ChainsOfPlans) {
