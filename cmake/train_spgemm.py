@@ -194,10 +194,12 @@ def pack(options):
                          ["" if t is None else f"{t:.4g}" for t in times] + [f"{cost['diagonals']:.3g}"])
             for image in (j["image of A"], j["image of B"] or None):
                 images.append(bytes.fromhex(image) if image else b"")
+    print(f"{len(lines)} products, {os.path.getsize(options.data + '.csv')} bytes")
+    if options.without_images:
+        return
     with open(options.data + ".images.xz", "wb") as f:
         f.write(lzma.compress(b"".join(len(i).to_bytes(2, "big") + i for i in images), preset=9 | lzma.PRESET_EXTREME))
-    print(f"{len(lines)} products, {os.path.getsize(options.data + '.csv')} and "
-          f"{os.path.getsize(options.data + '.images.xz')} bytes")
+    print(f"images: {os.path.getsize(options.data + '.images.xz')} bytes")
 
 
 class Data:
@@ -506,6 +508,7 @@ def main():
     p = commands.add_parser("pack")
     p.add_argument("script", help="what `products` printed")
     p.add_argument("data", help="to be written: this name with .csv and .images.xz")
+    p.add_argument("--without-images", action="store_true", help="for a tree alone")
     p.add_argument("features", nargs="+", help="of several runs; of each time the least is taken")
     for name in ("tree", "net"):
         p = commands.add_parser(name)

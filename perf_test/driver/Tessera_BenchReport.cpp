@@ -263,10 +263,11 @@ void Report::print_summary() const {
 
 Exit Report::finish() {
   clear_progress();
-  if (!options_.quiet || options_.matrices.size() > 1) print_summary();
+  const bool table = options_.features.empty();
+  if (table && (!options_.quiet || options_.matrices.size() > 1)) print_summary();
   // Once more: a matrix that ended early has not been written.
   write_files();
-  if (records_.empty() && status_ == ExitVerified) status_ = ExitNotSupported;
+  if (table && records_.empty() && status_ == ExitVerified) status_ = ExitNotSupported;
   std::fflush(stdout);
   return status_;
 }

@@ -323,7 +323,7 @@ SpgemmAlgorithm SpgemmBody<Csr>::decide(const Exec& space, const SpgemmOptions& 
     }
   }
   algorithm_ = before;
-  if (!Compat::is_host_v<Exec>) why_ = why + "; " + why_;
+  if (!Compat::is_host_v<Exec>) why_ = why_ == to_string(before) ? why : why + "; " + why_;
   return verdict.algorithm;
 }
 

@@ -34,7 +34,7 @@ constexpr SpgemmTreeNode spgemm_tree_host[] = {
     {-1, 0, 0, 0, SpgemmAlgorithm::Hash},
     // end host
 };
-/// Not trained yet: Binned is what devices have.
+/// Binned alone: of 205 products Dia was the faster on one, by 5 %.
 constexpr SpgemmTreeNode spgemm_tree_device[] = {
     // begin device
     {-1, 0, 0, 0, SpgemmAlgorithm::Binned},
