@@ -19,7 +19,7 @@
 namespace Tessera {
 namespace Impl {
 
-/// Products of fewer multiplications are done before features would be found: they have no choice.
+/// Products of fewer multiplications are done before features would be found: their sizes decide.
 constexpr std::int64_t spgemm_least_products = 16384;
 /// Products of fewer are too short for MatNet, which takes 0.4 to 2 ms: they are the tree's.
 constexpr std::int64_t spgemm_least_for_net = std::int64_t{1} << 22;
@@ -63,6 +63,11 @@ class SpgemmFeatureSource {
       default:
         break;
     }
+    return vector()[static_cast<std::size_t>(feature)];
+  }
+  /// Without a look at the matrices: formats are out of the question.
+  double of_sizes(int feature) const {
+    if (feature == SpgemmDiaWork || feature == SpgemmEllWork) return std::numeric_limits<double>::infinity();
     return vector()[static_cast<std::size_t>(feature)];
   }
   SpgemmFeatureVector all() {
@@ -168,18 +173,16 @@ SpgemmVerdict spgemm_decide(const Exec& space, const Pattern& A, const Pattern& 
                             SpgemmModel model, const KernelTable* pool) {
   constexpr bool host = Compat::is_host_v<Exec>;
   SpgemmVerdict verdict;
-  if (products < spgemm_least_products) {
-    verdict.algorithm = host ? SpgemmAlgorithm::Spa : SpgemmAlgorithm::Binned;
-    verdict.why = "too few products for a choice";
-    return verdict;
-  }
   SpgemmFeatureSource<Pattern> source(space, A, B, products, pool);
   double work = std::numeric_limits<double>::infinity();
   if (host && model == SpgemmModel::MatNet && products >= spgemm_least_for_net) {
     verdict = spgemm_by_net(source, space, A, B, pool);
     work = 4 * source(SpgemmDiaWork) + 1;  // far more than the sample's
   } else {
-    verdict = spgemm_walk(host ? spgemm_tree_host : spgemm_tree_device, source, work);
+    const bool few = products < spgemm_least_products;
+    const auto feature = [&](int f) { return few ? source.of_sizes(f) : source(f); };
+    verdict = spgemm_walk(host ? spgemm_tree_host : spgemm_tree_device, feature, work);
+    if (few) verdict.why += ", too few products for a look at diagonals";
   }
   verdict.most_pairs = work * static_cast<double>(products) / std::max(1.0, static_cast<double>(A.rows()));
   if (verdict.algorithm == SpgemmAlgorithm::Ell) verdict.longest = static_cast<std::int64_t>(source(SpgemmLongest));

@@ -100,6 +100,11 @@ TEST_F(SpgemmChoice, ProductsByMatNetAreRight) {
 TEST_F(SpgemmChoice, FewProductsHaveNone) {
   const Device a(make_matrix<double, int>("stencil2d:nx=10:ny=10", Data::Integers, 1));
   EXPECT_TRUE(contains(Plan(Exec(), a.view(), a.view()).statistics().why, "too few"));
+  // But sizes: an array of all columns of C takes longer than the sums.
+  const Device left(make_matrix<double, int>("uniform:rows=40:cols=200:per_row=3", Data::Integers, 1));
+  const Device right(make_matrix<double, int>("uniform:rows=200:cols=2000000:per_row=5", Data::Integers, 2));
+  const Plan wide(Exec(), left.view(), right.view());
+  EXPECT_LT(wide.workspace_bytes(), std::size_t{1} << 20) << wide.statistics().why;
 }
 
 // Whatever the model wants.
