@@ -23,7 +23,7 @@ function(tessera_add_test name)
       set_tests_properties(
         ${arg_LABEL}.${shard}
         PROPERTIES LABELS "${arg_LABEL}" TIMEOUT 1800 ENVIRONMENT
-                   "GTEST_TOTAL_SHARDS=${Tessera_TEST_SHARDS};GTEST_SHARD_INDEX=${index};GTEST_BRIEF=1")
+                   "GTEST_TOTAL_SHARDS=${Tessera_TEST_SHARDS};GTEST_SHARD_INDEX=${index}")
     endforeach()
     return()
   endif()
