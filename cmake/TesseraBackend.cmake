@@ -25,6 +25,7 @@ function(tessera_add_backend name)
                                                 "${PROJECT_BINARY_DIR}/src")
   target_compile_features(${objects} PRIVATE cxx_std_17)
   set_target_properties(${objects} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_compile_options(${objects} PRIVATE ${tessera_backend_sanitizer_flags})
   if(arg_LANGUAGE STREQUAL "CUDA")
     set_target_properties(${objects} PROPERTIES CUDA_ARCHITECTURES "${Tessera_CUDA_ARCHITECTURES}" CUDA_STANDARD 17
                                                 CUDA_STANDARD_REQUIRED ON CUDA_RUNTIME_LIBRARY Shared)

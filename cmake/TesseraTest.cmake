@@ -42,7 +42,7 @@ endfunction()
 # objects are built by the ctest entry "compile.<name>" and not by the default build, where they would be paid for again
 # and again.
 function(tessera_add_header_tests name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TOGETHER" "STANDARD" "HEADERS;INCLUDES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TOGETHER" "STANDARD;PRECOMPILE" "HEADERS;INCLUDES;LIBRARIES")
   set(units "")
   foreach(header IN LISTS arg_HEADERS)
     string(MAKE_C_IDENTIFIER "${header}" unit)

@@ -19,8 +19,8 @@ export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive} OMP_PROC_BIND=${OMP_PROC_BIND
 preset=debian
 label=
 configure_only=
-# Said here, since a folder that cmake/run.sh configured has them off.
-configure=(-DTessera_ENABLE_TESTS=ON)
+# Said here, since a folder that cmake/run.sh configured has no tests and one operation.
+configure=(-DTessera_ENABLE_TESTS=ON -UTessera_OPERATIONS)
 while [ $# -gt 0 ]; do
   case $1 in
     --preset | --label)

@@ -6,9 +6,8 @@ namespace Tessera {
 namespace Bench {
 
 const std::vector<Operation>& operations() {
-  static const std::vector<Operation> table = {
-      spmv_operation(), spmm_operation(), sddmm_operation(), spgemm_operation(), read_operation(),
-  };
+  // Of the operations that are built (Tessera_OPERATIONS).
+  static const std::vector<Operation> table = {TESSERA_BENCH_OPERATIONS read_operation()};
   return table;
 }
 
@@ -18,7 +17,7 @@ const Operation& find_operation(const std::string& name) {
     if (operation.name == name) return operation;
     known += (known.empty() ? "" : ", ") + operation.name;
   }
-  throw BenchError(ExitUsage, "op '" + name + "' does not exist; there are " + known);
+  throw BenchError(ExitUsage, "op '" + name + "' is not one of this build; there are " + known);
 }
 
 }  // namespace Bench

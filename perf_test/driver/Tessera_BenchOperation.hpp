@@ -28,12 +28,12 @@ struct Operation {
   Exit (*read)(const BenchOptions&) = nullptr;  ///< instead of it: all files, without Kokkos
 };
 
-/// All operations. A new one adds a line here.
+/// All operations of this build.
 const std::vector<Operation>& operations();
 /// @throw BenchError  ExitUsage
 const Operation& find_operation(const std::string& name);
 
-/// Of the folders of their names.
+/// Of the folders of their names; perf_test/CMakeLists.txt lists those that are built. A new one adds a line here.
 Operation spmv_operation();
 Operation spmm_operation();
 Operation sddmm_operation();

@@ -21,7 +21,7 @@
 #define TESSERA_ATTENTION_half_t(Extern, Offset) TESSERA_ATTENTION_PLAN(Extern, half_t, Offset)
 #define TESSERA_ATTENTION_bhalf_t(Extern, Offset) TESSERA_ATTENTION_PLAN(Extern, bhalf_t, Offset)
 
-#ifdef TESSERA_COMPILED_PLANS
+#ifdef TESSERA_COMPILED_ATTENTION
 namespace Tessera {
 namespace Impl {
 // clang-format off

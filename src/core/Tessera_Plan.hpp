@@ -24,7 +24,7 @@
 /// hold a plan of the transposed matrix, check and take new values, report statistics.
 ///
 /// Members are defined outside of the class on purpose: those of a PlanBody that is declared `extern template`
-/// (TESSERA_COMPILED_PLANS) are then not compiled again in every program.
+/// (core/Tessera_Compiled.hpp) are then not compiled again in every program.
 
 namespace Tessera {
 namespace Impl {

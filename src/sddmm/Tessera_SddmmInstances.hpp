@@ -39,7 +39,7 @@
   TESSERA_SDDMM_APPLY(Extern, bhalf_t, Offset, bhalf_t, bhalf_t) \
   TESSERA_SDDMM_APPLY(Extern, bhalf_t, Offset, bhalf_t, float)
 
-#ifdef TESSERA_COMPILED_PLANS
+#ifdef TESSERA_COMPILED_SDDMM
 namespace Tessera {
 namespace Impl {
 // SpMM's.

@@ -17,7 +17,7 @@
 #define TESSERA_SPGEMM_double(Extern, Offset) Extern template class SpgemmBody<Compiled::Matrix<double, Offset>>;
 #define TESSERA_SPGEMM_float(Extern, Offset) Extern template class SpgemmBody<Compiled::Matrix<float, Offset>>;
 
-#ifdef TESSERA_COMPILED_PLANS
+#ifdef TESSERA_COMPILED_SPGEMM
 namespace Tessera {
 namespace Impl {
 // clang-format off

@@ -46,7 +46,7 @@
   TESSERA_SPMM_APPLY(Extern, bhalf_t, Offset, bhalf_t, bhalf_t)
 #define TESSERA_SPMM_bhalf_t_float(Extern, Offset) TESSERA_SPMM_APPLY(Extern, bhalf_t, Offset, bhalf_t, float)
 
-#ifdef TESSERA_COMPILED_PLANS
+#ifdef TESSERA_COMPILED_SPMM
 namespace Tessera {
 namespace Impl {
 // clang-format off

@@ -61,7 +61,7 @@
   TESSERA_SPMV_APPLY(Extern, bhalf_t, Offset, bhalf_t, bhalf_t) \
   TESSERA_SPMV_APPLY(Extern, bhalf_t, Offset, bhalf_t, float)
 
-#ifdef TESSERA_COMPILED_PLANS
+#ifdef TESSERA_COMPILED_SPMV
 namespace Tessera {
 namespace Impl {
 // clang-format off
