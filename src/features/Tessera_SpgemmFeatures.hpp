@@ -180,11 +180,12 @@ struct SpgemmCompressionFunctor {
   KOKKOS_INLINE_FUNCTION static int insert(const Table& table, std::int32_t column, std::uint32_t place) {
     for (int probe = 0; probe < slots; ++probe, ++place) {
       std::int32_t* const slot = &table(static_cast<int>(place % slots));
-      volatile std::int32_t* const now = slot;
-      if (*now == column) return 0;
-      if (*now != -1) continue;
-      const std::int32_t there = Kokkos::atomic_compare_exchange(slot, -1, column);
-      if (there == -1) return 1;
+      // Looked at once: between two looks another thread may write this very column, where rows of B repeat it.
+      std::int32_t there = *static_cast<volatile std::int32_t*>(slot);
+      if (there == -1) {
+        there = Kokkos::atomic_compare_exchange(slot, -1, column);
+        if (there == -1) return 1;
+      }
       if (there == column) return 0;
     }
     return 0;

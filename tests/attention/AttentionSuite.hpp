@@ -3,6 +3,9 @@
 #ifndef TESSERA_TEST_ATTENTION_SUITE_HPP
 #define TESSERA_TEST_ATTENTION_SUITE_HPP
 
+#include <gtest/gtest.h>
+
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -156,6 +159,38 @@ class AttentionSuite {
       ASSERT_TRUE(same || off <= wanted.bound[i])
           << name << ", number " << i << ": " << wide(got[i]) << ", must be " << static_cast<double>(value)
           << " within " << static_cast<double>(wanted.bound[i]);
+    }
+  }
+};
+
+/// What the typed tests of hosts and of devices share.
+template <class Exec, class T>
+class AttentionTest : public ::testing::Test {
+ protected:
+  using Suite = AttentionSuite<Exec, T>;
+  /// f(suite) for both algorithms and every use of the values.
+  template <class F>
+  static void each(const F& f) {
+    for (const auto algorithm : {AttentionAlgorithm::Fused, AttentionAlgorithm::Chain}) {
+      for (const auto values : {AttentionValues::None, AttentionValues::Bias, AttentionValues::Scale}) {
+        SCOPED_TRACE(std::string(to_string(algorithm)) + ", values " + std::to_string(static_cast<int>(values)));
+        f(Suite(algorithm, values));
+      }
+    }
+  }
+  /// Rows of every length up to 70: none, less than a block of entries, some blocks.
+  static Pattern mixed() { return generate("every_length:longest=70:cols=90"); }
+  /// -inf as bias: some entries, and every entry of some rows.
+  static void masked_entries_and_rows() {
+    for (const auto algorithm : {AttentionAlgorithm::Fused, AttentionAlgorithm::Chain}) {
+      const Suite suite(algorithm, AttentionValues::Bias);
+      auto p = suite.problem(mixed(), 2, 8, 16);
+      const T minus = as<T>(-std::numeric_limits<double>::infinity());
+      for (std::size_t e = 0; e < p.values.size(); e += 3) p.values[e] = minus;
+      for (std::int64_t i = 0; i < p.pattern.rows; i += 5) {
+        for (std::int64_t e = p.pattern.row_map[i]; e < p.pattern.row_map[i + 1]; ++e) p.values[e] = minus;
+      }
+      suite.expect_right(p);
     }
   }
 };

@@ -6,9 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <limits>
-
 #include "attention/AttentionSuite.hpp"
 
 namespace Tessera {
@@ -17,22 +14,7 @@ namespace Testing {
 using Exec = Kokkos::DefaultHostExecutionSpace;
 
 template <class T>
-class HostAttention : public ::testing::Test {
- protected:
-  using Suite = AttentionSuite<Exec, T>;
-  /// f(suite) for both algorithms and every use of the values.
-  template <class F>
-  static void each(const F& f) {
-    for (const auto algorithm : {AttentionAlgorithm::Fused, AttentionAlgorithm::Chain}) {
-      for (const auto values : {AttentionValues::None, AttentionValues::Bias, AttentionValues::Scale}) {
-        SCOPED_TRACE(std::string(to_string(algorithm)) + ", values " + std::to_string(static_cast<int>(values)));
-        f(Suite(algorithm, values));
-      }
-    }
-  }
-  /// Rows of every length up to 70: none, less than a block of entries, some blocks.
-  static Pattern mixed() { return generate("every_length:longest=70:cols=90"); }
-};
+class HostAttention : public AttentionTest<Exec, T> {};
 #ifdef TESSERA_TEST_FEWER_TYPES
 using Types = ::testing::Types<double, half_t>;
 #else
@@ -89,18 +71,7 @@ TYPED_TEST(HostAttention, ZeroScores) {
   });
 }
 // -inf as bias: some entries, and every entry of some rows.
-TYPED_TEST(HostAttention, MaskedEntriesAndRows) {
-  for (const auto algorithm : {AttentionAlgorithm::Fused, AttentionAlgorithm::Chain}) {
-    const typename TestFixture::Suite suite(algorithm, AttentionValues::Bias);
-    auto p = suite.problem(TestFixture::mixed(), 2, 8, 16);
-    const TypeParam minus = as<TypeParam>(-std::numeric_limits<double>::infinity());
-    for (std::size_t e = 0; e < p.values.size(); e += 3) p.values[e] = minus;
-    for (std::int64_t i = 0; i < p.pattern.rows; i += 5) {
-      for (std::int64_t e = p.pattern.row_map[i]; e < p.pattern.row_map[i + 1]; ++e) p.values[e] = minus;
-    }
-    suite.expect_right(p);
-  }
-}
+TYPED_TEST(HostAttention, MaskedEntriesAndRows) { this->masked_entries_and_rows(); }
 
 }  // namespace Testing
 }  // namespace Tessera

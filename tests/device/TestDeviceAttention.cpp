@@ -5,8 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "attention/AttentionSuite.hpp"
 #include "support/Tessera_TestDevice.hpp"
 
@@ -16,25 +14,12 @@ namespace Testing {
 using DeviceExec = Kokkos::DefaultExecutionSpace;
 
 template <class T>
-class DeviceAttention : public ::testing::Test {
+class DeviceAttention : public AttentionTest<DeviceExec, T> {
  protected:
-  using Suite = AttentionSuite<DeviceExec, T>;
   void SetUp() override {
     const std::string reason = why_no_device();
     if (!reason.empty()) GTEST_SKIP() << reason;
   }
-  /// f(suite) for both algorithms and every use of the values.
-  template <class F>
-  static void each(const F& f) {
-    for (const auto algorithm : {AttentionAlgorithm::Fused, AttentionAlgorithm::Chain}) {
-      for (const auto values : {AttentionValues::None, AttentionValues::Bias, AttentionValues::Scale}) {
-        SCOPED_TRACE(std::string(to_string(algorithm)) + ", values " + std::to_string(static_cast<int>(values)));
-        f(Suite(algorithm, values));
-      }
-    }
-  }
-  /// Rows of every length up to 70: none, less than a block of entries, some blocks.
-  static Pattern mixed() { return generate("every_length:longest=70:cols=90"); }
 };
 using DeviceAttentionTypes = ::testing::Types<double, float, half_t, bhalf_t>;
 TYPED_TEST_SUITE(DeviceAttention, DeviceAttentionTypes);
@@ -64,18 +49,7 @@ TYPED_TEST(DeviceAttention, HugeScores) {
   this->each(
       [&](const auto& suite) { suite.expect_right(suite.problem(TestFixture::mixed(), 1, 16, 24, Scores::Huge)); });
 }
-TYPED_TEST(DeviceAttention, MaskedEntriesAndRows) {
-  for (const auto algorithm : {AttentionAlgorithm::Fused, AttentionAlgorithm::Chain}) {
-    const typename TestFixture::Suite suite(algorithm, AttentionValues::Bias);
-    auto p = suite.problem(TestFixture::mixed(), 2, 8, 16);
-    const TypeParam minus = as<TypeParam>(-std::numeric_limits<double>::infinity());
-    for (std::size_t e = 0; e < p.values.size(); e += 3) p.values[e] = minus;
-    for (std::int64_t i = 0; i < p.pattern.rows; i += 5) {
-      for (std::int64_t e = p.pattern.row_map[i]; e < p.pattern.row_map[i + 1]; ++e) p.values[e] = minus;
-    }
-    suite.expect_right(p);
-  }
-}
+TYPED_TEST(DeviceAttention, MaskedEntriesAndRows) { this->masked_entries_and_rows(); }
 // Who comes first must not show, forward and backward.
 TYPED_TEST(DeviceAttention, Repeatable) {
   this->each([&](const auto& suite) {
