@@ -36,9 +36,10 @@ class Graph:
         self.labels = labels
         rng = numpy.random.default_rng(2)
         centres = rng.standard_normal((labels.max() + 1, features))
-        # Centres are 2.4 deviations of the noise apart, however many features there are: of one node that tells little.
+            # Centres are 3.6 deviations of the noise apart, however many features there are: one node alone tells it often,
+        # its neighbours better.
         noise = rng.standard_normal((self.nodes, features))
-        self.features = (2.4 / numpy.sqrt(2 * features) * centres[labels] + noise).astype("float32")
+        self.features = (3.6 / numpy.sqrt(2 * features) * centres[labels] + noise).astype("float32")
         return self
 
     def same_label(self):

@@ -91,7 +91,7 @@ class Run:
         learn = torch.rand(self.graph.nodes, generator=torch.Generator().manual_seed(seed)) < 0.3
         self.learn = torch.nonzero(learn)[:, 0].to(self.bench.device)
         self.judge = torch.nonzero(~learn)[:, 0].to(self.bench.device)
-        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=0.01, fused=self.bench.cuda)
+        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=0.003, fused=self.bench.cuda)
         self.learned = self.labels[self.learn]
 
     def _renewed(self, keep):
