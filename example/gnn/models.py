@@ -148,6 +148,7 @@ ATTENTIONS = {"tessera": TesseraAttention, "tessera-parts": TesseraParts, "torch
 
 class Gcn(nn.Module):
     sparse = PRODUCTS
+    rate = 0.003  # of Adam, at first
 
     def __init__(self, graph, features, classes, library, compute, hidden=128, layers=5):
         super().__init__()
@@ -157,37 +158,38 @@ class Gcn(nn.Module):
         self.bias = nn.ParameterList(torch.zeros(width) for width in self.widths)
         for linear in self.linear:
             nn.init.xavier_uniform_(linear.weight)
-        self.product = PRODUCTS[library](graph, compute)
+        self.propagation = PRODUCTS[library](graph, compute)
 
     def forward(self, h):
         for i, (linear, bias) in enumerate(zip(self.linear, self.bias)):
-            h = self.product(linear(h))
+            h = self.propagation(linear(h))
             h = h + bias.to(h.dtype)
             h = torch.relu(h) if i + 1 < len(self.widths) else h
         return h
 
     def sparse_parts(self):
         """What of an epoch is sparse: (function of one matrix, its columns) per propagation."""
-        return [(self.product, width) for width in self.widths]
+        return [(self.propagation, width) for width in self.widths]
 
 
 class Agnn(nn.Module):
     sparse = ATTENTIONS
+    rate = 0.01
 
     def __init__(self, graph, features, classes, library, compute, hidden=32, layers=4):
         super().__init__()
         self.first, self.last = nn.Linear(features, hidden), nn.Linear(hidden, classes)
         self.beta = nn.ParameterList(torch.ones(()) for _ in range(layers))
-        self.attention = ATTENTIONS[library](graph, compute)
+        self.propagation = ATTENTIONS[library](graph, compute)
 
     def forward(self, h):
         h = torch.relu(self.first(h))
         for beta in self.beta:
-            h = self.attention(h, beta)
+            h = self.propagation(h, beta)
         return self.last(h)
 
     def sparse_parts(self):
-        return [(lambda h, beta=beta: self.attention(h, beta), self.first.out_features) for beta in self.beta]
+        return [(lambda h, beta=beta: self.propagation(h, beta), self.first.out_features) for beta in self.beta]
 
 
 MODELS = {"gcn": Gcn, "agnn": Agnn}

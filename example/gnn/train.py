@@ -14,6 +14,7 @@ Without PyTorch it ends with status 5; libraries that are not installed are left
 
 import argparse
 import csv
+import math
 import statistics
 import sys
 import time
@@ -32,11 +33,31 @@ TYPES = {"fp32": torch.float32, "tf32": torch.float32, "fp16": torch.float16}
 
 
 class Bench:
-    """One device, and how work on it is waited for."""
+    """One device, and how work on it is started and waited for."""
 
-    def __init__(self, device):
+    def __init__(self, device, graphs=False):
         self.device = device
         self.cuda = device == "cuda"
+        self.stream = torch.cuda.Stream() if graphs and self.cuda else None
+
+    def repeated(self, function):
+        """The function, or, with --cuda-graph, the launches that it made once, started together."""
+        if self.stream is None:
+            return function
+        self.stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.stream):
+            for _ in range(3):
+                function()
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=self.stream, capture_error_mode="thread_local"):
+            result = function()
+
+        def replay():
+            graph.replay()
+            return result
+
+        return replay
 
     def wait(self):
         if self.cuda:
@@ -50,6 +71,7 @@ class Bench:
         return time.perf_counter() - begin
 
     def median(self, function, rounds):
+        function = self.repeated(function)
         function()
         return statistics.median(self.seconds(function) for _ in range(rounds))
 
@@ -79,31 +101,42 @@ class Run:
         self.model = self.make()
 
     def forward(self):
-        with torch.autocast(self.bench.device, torch.float16, enabled=self.dtype == torch.float16):
+        with torch.autocast(self.bench.device, torch.float16, enabled=self.dtype == torch.float16, cache_enabled=False):
             return self.model(self.features)
 
     def start(self, seed):
         """Other weights, and other nodes to learn from: three of ten."""
         torch.manual_seed(seed)
-        # The sparse part and its plans stay.
-        keep = {key: getattr(self.model, key) for key in ("product", "attention") if hasattr(self.model, key)}
-        self.model = self.make() if not keep else self._renewed(keep)
+        old, self.model = self.model, self.make()
+        self.model.propagation = old.propagation  # with its plans
         learn = torch.rand(self.graph.nodes, generator=torch.Generator().manual_seed(seed)) < 0.3
         self.learn = torch.nonzero(learn)[:, 0].to(self.bench.device)
         self.judge = torch.nonzero(~learn)[:, 0].to(self.bench.device)
-        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=0.003, fused=self.bench.cuda)
+        cuda = self.bench.cuda
+        self.rate = torch.zeros((), device=self.bench.device)
+        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=self.rate if cuda else 0.0, fused=cuda,
+                                          capturable=cuda)
         self.learned = self.labels[self.learn]
+        self.step = self.epoch
+        if self.bench.stream is not None:
+            # What is captured is run before: at a rate of zero, which leaves the weights, and the moments go back to 0.
+            self.step = self.bench.repeated(self.epoch)
+            for state in self.optimiser.state.values():
+                for moment in state.values():
+                    moment.zero_()
 
-    def _renewed(self, keep):
-        model = self.make()
-        for key, part in keep.items():
-            setattr(model, key, part)
-        return model
+    def set_rate(self, epoch):
+        """Along a cosine to nothing, so that what is judged does not depend on the last steps."""
+        rate = self.model.rate / 2 * (1 + math.cos(math.pi * epoch / self.options.epochs))
+        if self.bench.cuda:
+            self.rate.fill_(rate)
+        else:
+            self.optimiser.param_groups[0]["lr"] = rate
 
     def epoch(self):
         scale = models.loss_scale(self.dtype)
         self.optimiser.zero_grad(set_to_none=True)
-        loss = torch.nn.functional.cross_entropy(self.forward()[self.learn].float(), self.learned)
+        loss = torch.nn.functional.cross_entropy(self.forward().index_select(0, self.learn).float(), self.learned)
         (loss * scale).backward()
         if scale != 1:
             torch._foreach_div_([p.grad for p in self.model.parameters()], scale)
@@ -120,11 +153,15 @@ class Run:
         self.start(seed)
         losses, times = [], []
         for epoch in range(self.options.epochs):
-            times.append(self.bench.seconds(lambda: losses.append(self.epoch())))
+            self.set_rate(epoch)
+            times.append(self.bench.seconds(self.step_and_keep(losses)))
             if epoch % 10 == 9 or epoch + 1 == self.options.epochs:
                 progress(f"{self.title} seed {seed}: epoch {epoch + 1} of {self.options.epochs}, "
                          f"loss {float(losses[-1]):.3f}")
         return [float(loss) for loss in losses], self.accuracy(), times
+
+    def step_and_keep(self, losses):
+        return lambda: losses.append(self.step().clone())
 
     def sparse_seconds(self):
         """Of what is sparse in an epoch, forward and backward, each part by itself."""
@@ -147,19 +184,20 @@ def measure(bench, graph, name, library, precision, options):
     """A row of the table, and the losses of each seed."""
     try:
         run = Run(bench, graph, name, library, precision, options)
+        prepared = bench.seconds(lambda: run.start(0))
         results = [run.train(seed) for seed in range(options.seeds)]
+        sparse = run.sparse_seconds()
     except RuntimeError as error:
         print(f"  {name} {library} {precision}: not possible: {str(error).splitlines()[0]}")
         return None, None
     progress("")
     losses, accuracies, times = zip(*results)
     first, later = times[0][0], statistics.median(sum((t[1:] for t in times), []) or times[0])
-    sparse = run.sparse_seconds()
     row = {"graph": graph.name, "nodes": graph.nodes, "edges": graph.edges, "model": name, "library": library,
            "precision": precision, "accuracy": statistics.mean(accuracies),
            "deviation": statistics.pstdev(accuracies), "loss": statistics.mean(l[-1] for l in losses),
            "epoch_ms": 1e3 * later, "sparse_ms": 1e3 * sparse, "dense_ms": 1e3 * max(0.0, later - sparse),
-           "setup_ms": 1e3 * (run.setup + max(0.0, first - later)), "seeds": options.seeds, "epochs": options.epochs}
+           "setup_ms": 1e3 * (run.setup + prepared + max(0.0, first - later)), "seeds": options.seeds, "epochs": options.epochs}
     return row, losses
 
 
@@ -240,6 +278,7 @@ def arguments():
     parser.add_argument("--classes", type=int, default=8)
     parser.add_argument("--features", type=int, default=128, help="numbers per node")
     parser.add_argument("--device", help="cuda or cpu; else where Tessera runs")
+    parser.add_argument("--cuda-graph", action="store_true", help="capture an epoch, so that the host does not count")
     parser.add_argument("--layers", action="store_true", help="single layers instead of training")
     parser.add_argument("--curves", help="SVG file")
     parser.add_argument("--csv", help="table of all runs")
@@ -262,7 +301,9 @@ def main():
         if options.device not in (None, place):
             raise SystemExit(f"this build of Tessera runs on {place}")
         device = place
-    bench = Bench(device)
+    if options.cuda_graph and device != "cuda":
+        print("--cuda-graph: not on this device")
+    bench = Bench(device, options.cuda_graph)
     torch.randn(8, 8, device=device).matmul(torch.randn(8, 8, device=device))  # cuBLAS' own set-up is nobody's
     print(f"PyTorch {torch.__version__} on {torch.cuda.get_device_name() if bench.cuda else 'the host'}")
     panels, table, status = {}, [], 0
@@ -287,8 +328,9 @@ def main():
                         status = 1 if options.check else status
                         continue
                     rows[key], losses[key] = row, curve
-                    base = rows.get((graph.name, model, "tessera", precision))
-                    show(row, base["epoch_ms"] if base else None)
+                    base = [r["epoch_ms"] for k, r in rows.items()
+                            if k[1] == model and k[3] == precision and k[2].startswith("tessera")]
+                    show(row, min(base, default=None))
                     panels.setdefault(f"{graph.name}, {model}: loss", {})[f"{library} {precision}"] = [
                         statistics.mean(values) for values in zip(*curve)]
         table += rows.values()
