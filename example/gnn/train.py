@@ -214,12 +214,13 @@ def layers(bench, graph, options):
     for precision in options.precisions:
         dtype, compute = TYPES[precision], choose_precision(precision)
         adjacency = models.Adjacency(graph, bench.device, dtype)
-        for name, width, forms in (("gcn", 128, models.PRODUCTS), ("agnn", 32, models.ATTENTIONS)):
+        for name, width in (("gcn", 128), ("agnn", 32)):
+            forms = models.MODELS[name].sparse if name in options.models else {}
             x = torch.randn(graph.nodes, width, device=bench.device, dtype=dtype).requires_grad_()
             grad = torch.randn(graph.nodes, width, device=bench.device, dtype=dtype)
             weight = torch.nn.Parameter(0.1 * torch.randn(width, width, device=bench.device, dtype=dtype))
             beta, found, first = torch.nn.Parameter(torch.ones((), device=bench.device)), {}, None
-            for library in [form for form in forms if form.split("-")[0] in options.libraries]:
+            for library in [form for form in forms if form in options.libraries]:
                 part = forms[library](adjacency, compute)
 
                 def layer():
@@ -239,8 +240,9 @@ def layers(bench, graph, options):
             ours = min((t for form, t in found.items() if form.startswith("tessera")), default=None)
             others = min((t for form, t in found.items() if not form.startswith("tessera")), default=None)
             ratio = f"  fastest other over tessera {others / ours:.2f}" if ours and others else ""
-            print(f"  {name} layer {width} {precision}: "
-                  + ", ".join(f"{form} {t:.0f} us" for form, t in found.items()) + ratio, flush=True)
+            if found:
+                print(f"  {name} layer {width} {precision}: "
+                      + ", ".join(f"{form} {t:.0f} us" for form, t in found.items()) + ratio, flush=True)
 
 
 def check(rows, losses):
