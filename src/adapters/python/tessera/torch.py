@@ -71,28 +71,45 @@ def set_cache_size(size: int) -> None:
 
 
 class _Product:
-    """A graph's SpmmPlan. The first product with the transpose makes it anew for both, which it stays."""
+    """A graph's SpmmPlan, and one of its transpose from the first product with that.
+
+    They are two, since values that change are then filled in where they are multiplied with, and not into both.
+    """
 
     def __init__(self, indptr, indices, cols, columns, compute):
         self.indptr, self.indices, self.cols, self.columns, self.compute = indptr, indices, cols, columns, compute
-        self.plan = None
-        self.transposes = False
-        self.known = None
+        self.plans = [None, None]
+        self.known = [None, None]
+        self.order = None
+
+    def _transpose(self):
+        """Its pattern; order says which entry of the graph each of its entries is."""
+        counts = self.indptr.diff()
+        rows = torch.arange(counts.numel(), dtype=torch.int32, device=counts.device)
+        rows = torch.repeat_interleave(rows, counts, output_size=self.indices.numel())
+        columns, self.order = torch.sort(self.indices, stable=True)
+        starts = torch.arange(self.cols + 1, dtype=columns.dtype, device=columns.device)
+        indptr = torch.searchsorted(columns, starts).to(self.indptr.dtype)
+        return indptr, rows[self.order], (self.cols, counts.numel())
 
     def apply(self, values, x, transposed, constant):
-        # The plan keeps its values, so that no others lie there.
-        known = values.data_ptr(), values._version
-        if self.plan is None or (transposed and not self.transposes):
-            self.transposes = self.transposes or transposed
-            shape = (self.indptr.numel() - 1, self.cols)
-            self.plan = SpmmPlan(self.indptr, self.indices, values.detach().contiguous(), shape,
-                                 prepare_transpose=self.transposes, num_columns_hint=self.columns,
-                                 compute=self.compute)
-        elif not constant or self.known != known:
+        # Values that are known are kept, so that no others lie there.
+        known = (values.data_ptr(), values._version, values) if constant else None
+        plan = self.plans[transposed]
+        if plan is None:
+            pattern = self._transpose() if transposed else (self.indptr, self.indices,
+                                                            (self.indptr.numel() - 1, self.cols))
+            plan = self.plans[transposed] = SpmmPlan(*pattern[:2], self._numbers(values, transposed), pattern[2],
+                                                     num_columns_hint=self.columns, compute=self.compute)
+        elif known is None or self.known[transposed] is None or self.known[transposed][:2] != known[:2]:
             # Whether numbers are still the same cannot be known: changes through .data leave no trace.
-            self.plan.update_values(values.detach().contiguous())
-        self.known = known if values.is_contiguous() else None
-        return self.plan.apply(x.detach(), op="T" if transposed else "N")
+            plan.update_values(self._numbers(values, transposed))
+        self.known[transposed] = known
+        return plan.apply(x.detach())
+
+    def _numbers(self, values, transposed):
+        values = values.detach()
+        return values[self.order] if transposed else values.contiguous()
 
 
 class _Attention:
@@ -217,7 +234,7 @@ def _differentiable(name, kernel, fake, save, backward):
     def call(*inputs):
         if torch.compiler.is_compiling() or _transforming() or not _plain(inputs):
             return operator(*inputs)
-        return function.apply(*inputs)
+        return function.apply(*inputs) if torch.is_grad_enabled() else kernel(*inputs)
 
     return call
 
