@@ -3,6 +3,7 @@
 
 """tessera.torch and plans with PyTorch's tensors, on the device that this build runs on."""
 
+import gc
 import threading
 
 import pytest
@@ -421,6 +422,36 @@ def test_current_stream():
         assert not stream.query()
         stream.synchronize()
         assert torch.allclose(result, exact, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.skipif(DEVICE != "cuda", reason="CUDA graphs are a device's")
+@pytest.mark.parametrize("layer", [Convolution, lambda *graph: Attention(*graph, True)])
+def test_captured_as_a_cuda_graph(layer):
+    """Forward and backward, captured once: replays see new numbers."""
+    indptr, indices, _ = graph(300, 300, 0.1)
+    module, x, stream = layer(indptr, indices), dense(300, 8).requires_grad_(), torch.cuda.Stream()
+
+    def step():
+        out = module(x)
+        return out.detach(), *torch.autograd.grad(out, (x, module.linear.weight), torch.ones_like(out))
+
+    with torch.cuda.stream(stream):
+        for _ in range(2):
+            step()
+    torch.cuda.synchronize()
+    captured = torch.cuda.CUDAGraph()
+    gc.collect()
+    with torch.cuda.graph(captured, stream=stream, capture_error_mode="thread_local"):
+        results = step()
+    for seed in (3, 4):
+        with torch.no_grad():
+            x.copy_(dense(300, 8, seed=seed))
+        captured.replay()
+        torch.cuda.synchronize()
+        with torch.cuda.stream(stream):
+            expected = step()
+        torch.cuda.synchronize()
+        assert all(torch.allclose(a, b, rtol=1e-12, atol=1e-12) for a, b in zip(results, expected))
 
 
 @pytest.mark.skipif(DEVICE != "cuda", reason="CuPy's arrays are on a device")
