@@ -267,6 +267,30 @@ def test_constant_values():
         values = 2 * values if step == 0 else values.mul_(3)
 
 
+def test_inference_mode():
+    indptr, indices, values = graph()
+    b = dense(50, 4)
+    with torch.inference_mode():
+        for factor in (1, 2):
+            result = tessera.torch.spmm(indptr, indices, factor * values, b, constant=True)
+            exact = factor * (sparse(indptr, indices, values, 50) @ b)
+            assert torch.allclose(result, exact, rtol=1e-12, atol=1e-12)
+
+
+def test_constant_values_of_another_place_and_length():
+    indptr, indices, values = graph()
+    b = dense(50, 4)
+    wide = torch.stack([values, 3 * values], 1)
+    tessera.torch.spmm(indptr, indices, values, b, constant=True)
+    # A column begins where the whole does.
+    for numbers_ in (wide[:, 0], wide[:, 1], wide.flatten()[:values.numel()]):
+        exact = sparse(indptr, indices, numbers_.contiguous(), 50) @ b
+        result = tessera.torch.spmm(indptr, indices, numbers_, b, constant=True)
+        assert torch.allclose(result, exact, rtol=1e-12, atol=1e-12)
+    with pytest.raises(tessera.StalePlan):
+        tessera.torch.spmm(indptr, indices, values[:-1], b, constant=True)
+
+
 def test_tf32():
     indptr, indices, values = graph(dtype=torch.float32)
     b, c = dense(50, 16, dtype=torch.float32), dense(37, 16, dtype=torch.float32)

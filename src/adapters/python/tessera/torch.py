@@ -93,15 +93,17 @@ class _Product:
         return indptr, rows[self.order], (self.cols, counts.numel())
 
     def apply(self, values, x, transposed, constant):
-        # Values that are known are kept, so that no others lie there.
-        known = (values.data_ptr(), values._version, values) if constant else None
+        # Values that are known are kept, so that no others lie there. Those of inference mode have no version.
+        known = None
+        if constant and not values.is_inference():
+            known = values.data_ptr(), values._version, values.shape, values.stride(), values
         plan = self.plans[transposed]
         if plan is None:
             pattern = self._transpose() if transposed else (self.indptr, self.indices,
                                                             (self.indptr.numel() - 1, self.cols))
             plan = self.plans[transposed] = SpmmPlan(*pattern[:2], self._numbers(values, transposed), pattern[2],
                                                      num_columns_hint=self.columns, compute=self.compute)
-        elif known is None or self.known[transposed] is None or self.known[transposed][:2] != known[:2]:
+        elif known is None or self.known[transposed] is None or self.known[transposed][:4] != known[:4]:
             # Whether numbers are still the same cannot be known: changes through .data leave no trace.
             plan.update_values(self._numbers(values, transposed))
         self.known[transposed] = known
@@ -204,10 +206,6 @@ def _row_softmax_backward(indptr: Tensor, y: Tensor, grad: Tensor) -> Tensor:
         return _core.row_softmax_backward(indptr, y.detach(), grad.detach())
 
 
-# Of torch.func, whose derivatives know operators but not this kind of function.
-_transforming = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
-
-
 def _plain(inputs):
     """Whether all tensors are just that: neither fakes of a compiler nor another library's."""
     return all(type(t) in (Tensor, torch.nn.Parameter) for t in inputs if isinstance(t, Tensor))
@@ -232,7 +230,7 @@ def _differentiable(name, kernel, fake, save, backward):
                     {"forward": staticmethod(forward), "backward": staticmethod(backward)})
 
     def call(*inputs):
-        if torch.compiler.is_compiling() or _transforming() or not _plain(inputs):
+        if torch.compiler.is_compiling() or not _plain(inputs):
             return operator(*inputs)
         return function.apply(*inputs) if torch.is_grad_enabled() else kernel(*inputs)
 
