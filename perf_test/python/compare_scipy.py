@@ -35,11 +35,13 @@ def print_calls():
     indices = numpy.array([(i + 3 * k) % 10 for i in range(10) for k in range(3)], "int32")
     spmv, spmm = (plan(indptr, indices, data, (10, 10)) for plan in (tessera.SpmvPlan, tessera.SpmmPlan))
     x, y, B, C = numpy.ones(10), numpy.ones(10), numpy.ones((10, 4)), numpy.ones((10, 4))
-    names = ["nothing", "spmv, out=", "spmv", "spmm, out=", "spmm"]
+    attention = tessera.AttentionPlan(indptr, indices, data, (10, 10))
+    names = ["nothing", "spmv, out=", "spmv", "spmm, out=", "spmm", "attention, out=", "attention", "row_softmax, out="]
     functions = [lambda: None, lambda: spmv.apply(x, out=y), lambda: spmv.apply(x), lambda: spmm.apply(B, out=C),
-                 lambda: spmm.apply(B)]
+                 lambda: spmm.apply(B), lambda: attention.apply(B, B, B, out=C, lse=y), lambda: attention.apply(B, B, B),
+                 lambda: tessera.row_softmax(indptr, data, out=data, check=False)]
     for name, seconds in zip(names, least(functions, 200, 1000)):
-        print(f"a call of {name:12} {1e6 * seconds:.2f} us")
+        print(f"a call of {name:17} {1e6 * seconds:.2f} us")
 
 
 def main():

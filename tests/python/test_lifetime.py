@@ -47,6 +47,26 @@ def test_arrays_live_as_long_as_the_plan(plan, algorithm):
     assert all(w() is None for w in watched)
 
 
+def test_arrays_live_as_long_as_an_attention_plan():
+    A = Csr(300, 200, 0.1, "float64")
+    q, k, v = numbers((300, 8), "float64"), numbers((200, 8), "float64", 3), numbers((200, 8), "float64", 4)
+    arrays = [array.view(Kept) for array in A.arrays[:3]]
+    watched = [weakref.ref(array) for array in arrays]
+    plan = tessera.AttentionPlan(*arrays, A.shape, values="bias", prepare_backward=True)
+    out, lse = plan.apply(q, k, v, lse=True)
+    gradient = plan.backward(out, q, k, v, out, lse, grad_values=True)
+    del A, arrays
+    gc.collect()
+    rubbish = [numpy.full(30000, 1e9) for _ in range(20)]
+    assert all(w() is not None for w in watched)
+    assert numpy.array_equal(plan.apply(q, k, v), out)
+    again = plan.backward(out, q, k, v, out, lse, grad_values=True)
+    assert all(numpy.array_equal(a, b) for a, b in zip(gradient, again))
+    del rubbish, plan
+    gc.collect()
+    assert all(w() is None for w in watched)
+
+
 def test_copied_indices_live_too():
     A = Csr(300, 200, 0.1, "float64", "int64")
     x = numbers(200, "float64")

@@ -3,6 +3,7 @@
 
 """tessera.torch and plans with PyTorch's tensors, on the device that this build runs on."""
 
+import gc
 import threading
 
 import pytest
@@ -134,9 +135,194 @@ def test_operators_are_what_the_dispatcher_wants():
     values.requires_grad_()
     b, c = dense(7, 3).requires_grad_(), dense(9, 3, seed=3).requires_grad_()
     ops = torch.ops.tessera
-    for op, inputs in ((ops.spmm, (indptr, indices, values, b)), (ops.sddmm, (indptr, indices, c, b)),
-                       (ops.spmm_transposed, (indptr, indices, values, c, 7))):
+    heads = [dense(2, n, 4, seed=s).requires_grad_() for n, s in ((9, 4), (7, 5), (7, 6))]
+    scores, weights = (dense(2, values.numel(), seed=s).requires_grad_() for s in (7, 8))
+    for op, inputs in ((ops.spmm, (indptr, indices, values, b, "auto", False)),
+                       (ops.sddmm, (indptr, indices, c, b, "auto")),
+                       (ops.spmm_transposed, (indptr, indices, values, c, 7, "auto", True)),
+                       (ops.attention, (indptr, indices, values, *heads, 0.5, "bias")),
+                       (ops.attention, (indptr, indices, None, *heads, 0.5, "none")),
+                       (ops.row_softmax, (indptr, scores)),
+                       (ops.row_softmax_backward, (indptr, weights, scores))):
         torch.library.opcheck(op, inputs)
+
+
+def attend(indptr, indices, q, k, v, scale, bias=None, factor=None):
+    """One head by dense matrices, which autograd differentiates."""
+    rows = torch.repeat_interleave(torch.arange(indptr.numel() - 1, device=DEVICE), indptr.long().diff())
+    at = rows, indices.long()
+    scores = scale * (q @ k.t())[at]
+    scores = scores if bias is None else scores + bias
+    scores = scores if factor is None else scores * factor
+    dense_scores = torch.full((q.shape[0], k.shape[0]), -torch.inf, dtype=q.dtype, device=DEVICE)
+    # A row without entries: softmax of nothing is NaN.
+    weights = torch.softmax(dense_scores.index_put(at, scores), 1).nan_to_num(0.0)
+    return weights @ v
+
+
+@pytest.mark.parametrize("kind", ["none", "bias", "factor"])
+@pytest.mark.parametrize("heads", [(), (3,)])
+def test_derivatives_of_attention(heads, kind):
+    indptr, indices, numbers_ = graph(9, 7, 0.4)
+    q, k, v = (dense(*heads, n, d, seed=s).requires_grad_() for n, d, s in ((9, 5, 2), (7, 5, 3), (7, 4, 4)))
+    inputs = (q, k, v) if kind == "none" else (q, k, v, numbers_.requires_grad_())
+
+    def f(q, k, v, numbers_=None):
+        named = {} if numbers_ is None else {kind: numbers_}
+        return tessera.torch.attention(indptr, indices, q, k, v, **named)
+
+    assert torch.autograd.gradcheck(f, inputs)
+    # Derivatives that are not there are not taken for zeros.
+    gradient, = torch.autograd.grad(f(*inputs).square().sum(), q, create_graph=True)
+    with pytest.raises((RuntimeError, NotImplementedError)):
+        torch.autograd.grad(gradient.square().sum(), q)
+
+
+@pytest.mark.parametrize("kind", ["none", "bias", "factor"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16])
+def test_attention_agrees_with_torch_dense(dtype, kind):
+    indptr, indices, numbers_ = graph(37, 50, 0.1, dtype=dtype)
+    tensors = [dense(2, n, 16, dtype=dtype, seed=s) for n, s in ((37, 2), (50, 3), (50, 4))] + [numbers_]
+    grad = dense(2, 37, 16, dtype=dtype, seed=5)
+    ours = [t.clone().requires_grad_() for t in tensors]
+    theirs = [t.double().requires_grad_() for t in tensors]
+    named = (lambda t: {}) if kind == "none" else (lambda t: {kind: t[3]})
+    out = tessera.torch.attention(indptr, indices, *ours[:3], scale=0.7, **named(ours))
+    exact = torch.stack([attend(indptr, indices, *(t[h] for t in theirs[:3]), 0.7, **named(theirs)) for h in range(2)])
+    out.backward(grad)
+    exact.backward(grad.double())
+    # Sums of at most 50 terms of about 1 one after the other, in float64 or float32 (tests/python/test_attention.py
+    # derives bounds); of 16 bits, results of up to 8 and an output that are rounded.
+    tolerance = {torch.float64: 1e-12, torch.float32: 1e-4, torch.float16: 2.0**-7}[dtype]
+    assert out.dtype == dtype and torch.allclose(out.double(), exact, rtol=0, atol=tolerance)
+    for a, b in list(zip(ours, theirs))[:3 if kind == "none" else 4]:
+        assert a.grad.dtype == dtype and torch.allclose(a.grad.double(), b.grad, rtol=0, atol=tolerance)
+
+
+def test_attention_refuses():
+    indptr, indices, values = graph()
+    q, k, v = dense(37, 8), dense(50, 8), dense(50, 8)
+    with pytest.raises(tessera.InvalidArgument, match="both"):
+        tessera.torch.attention(indptr, indices, q, k, v, bias=values, factor=values)
+    with pytest.raises(tessera.DimensionMismatch):
+        tessera.torch.attention(indptr, indices, q[1:], k, v)
+    with pytest.raises(tessera.NotSupported):
+        tessera.torch.attention(indptr, indices, q, k, v.float())
+    with pytest.raises(tessera.InvalidArgument, match="ascend"):
+        tessera.torch.row_softmax(indptr, values[1:])
+
+
+def test_attention_is_the_chain_of_its_parts():
+    indptr, indices, _ = graph()
+    q, k, v = (dense(n, 8, seed=s).requires_grad_() for n, s in ((37, 2), (50, 3), (50, 4)))
+    grad = dense(37, 8, seed=5)
+    scores = tessera.torch.sddmm(indptr, indices, q, k) / 8**0.5
+    chain = tessera.torch.spmm(indptr, indices, tessera.torch.row_softmax(indptr, scores), v)
+    by_parts = torch.autograd.grad(chain, (q, k, v), grad)
+    out = tessera.torch.attention(indptr, indices, q, k, v)
+    assert torch.allclose(out, chain, rtol=1e-13, atol=1e-13)
+    for a, b in zip(torch.autograd.grad(out, (q, k, v), grad), by_parts):
+        assert torch.allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
+def test_derivatives_of_row_softmax():
+    indptr, indices, values = graph(9, 7, 0.4)
+    for x in (values, dense(3, values.numel())):
+        x.requires_grad_()
+        assert torch.autograd.gradcheck(lambda x: tessera.torch.row_softmax(indptr, x), x)
+        assert torch.autograd.gradgradcheck(lambda x: tessera.torch.row_softmax(indptr, x), x)
+
+
+def test_backward_gives_the_same_bits():
+    indptr, indices, values = graph(200, 300, 0.1, torch.float32)
+    tensors = [dense(2, n, 32, dtype=torch.float32, seed=s) for n, s in ((200, 2), (300, 3), (300, 4))] + [values]
+    grad = dense(2, 200, 32, dtype=torch.float32, seed=5)
+    first = None
+    for _ in range(20):
+        q, k, v, bias = (t.clone().requires_grad_() for t in tensors)
+        tessera.torch.attention(indptr, indices, q, k, v, bias=bias).backward(grad)
+        product = tessera.torch.spmm(indptr, indices, bias, v[0])
+        product.backward(grad[0])
+        gradients = [t.grad for t in (q, k, v, bias)]
+        first = first or gradients
+        assert all(torch.equal(a, b) for a, b in zip(first, gradients))
+
+
+def test_constant_values():
+    indptr, indices, values = graph()
+    b = dense(50, 4).requires_grad_()
+
+    def product():
+        return tessera.torch.spmm(indptr, indices, values, b, constant=True)
+
+    for step in range(3):
+        exact = sparse(indptr, indices, values, 50) @ b.detach()
+        assert torch.allclose(product(), exact, rtol=1e-12, atol=1e-12)
+        gradient, = torch.autograd.grad(product(), b, torch.ones_like(exact))
+        turned = torch.zeros(37, 50, dtype=torch.float64, device=DEVICE)
+        rows = torch.repeat_interleave(torch.arange(37, device=DEVICE), indptr.long().diff())
+        turned = turned.index_put((rows, indices.long()), values).t()
+        assert torch.allclose(gradient, turned.sum(1, keepdim=True).expand(50, 4), rtol=1e-12, atol=1e-12)
+        # Others in another place, and then changed where they are: both are seen.
+        values = 2 * values if step == 0 else values.mul_(3)
+
+
+def test_inference_mode():
+    indptr, indices, values = graph()
+    b = dense(50, 4)
+    with torch.inference_mode():
+        for factor in (1, 2):
+            result = tessera.torch.spmm(indptr, indices, factor * values, b, constant=True)
+            exact = factor * (sparse(indptr, indices, values, 50) @ b)
+            assert torch.allclose(result, exact, rtol=1e-12, atol=1e-12)
+
+
+def test_constant_values_of_another_place_and_length():
+    indptr, indices, values = graph()
+    b = dense(50, 4)
+    wide = torch.stack([values, 3 * values], 1)
+    tessera.torch.spmm(indptr, indices, values, b, constant=True)
+    # A column begins where the whole does.
+    for numbers_ in (wide[:, 0], wide[:, 1], wide.flatten()[:values.numel()]):
+        exact = sparse(indptr, indices, numbers_.contiguous(), 50) @ b
+        result = tessera.torch.spmm(indptr, indices, numbers_, b, constant=True)
+        assert torch.allclose(result, exact, rtol=1e-12, atol=1e-12)
+    with pytest.raises(tessera.StalePlan):
+        tessera.torch.spmm(indptr, indices, values[:-1], b, constant=True)
+
+
+def test_tf32():
+    indptr, indices, values = graph(dtype=torch.float32)
+    b, c = dense(50, 16, dtype=torch.float32), dense(37, 16, dtype=torch.float32)
+    A, size = sparse(indptr, indices, values, 50), sparse(indptr, indices, values.abs(), 50)
+    # Both factors are rounded to 11 bits of mantissa: 2 * 2^-11 of the sum of sizes, and half of it to spare.
+    limit = 3 * 2.0**-11 * (size @ b.double().abs())
+    result = tessera.torch.spmm(indptr, indices, values, b, compute="tf32")
+    assert bool(((result.double() - A @ b.double()).abs() <= limit).all())
+    rows = torch.repeat_interleave(torch.arange(37, device=DEVICE), indptr.long().diff())
+    pairs = c.double()[rows] * b.double()[indices.long()]
+    scores = tessera.torch.sddmm(indptr, indices, c, b, compute="tf32")
+    assert bool(((scores.double() - pairs.sum(1)).abs() <= 3 * 2.0**-11 * pairs.abs().sum(1)).all())
+
+
+class Attention(torch.nn.Module):
+    """A layer of AGNN in one call, and by its parts."""
+
+    def __init__(self, indptr, indices, parts):
+        super().__init__()
+        self.register_buffer("indptr", indptr)
+        self.register_buffer("indices", indices)
+        self.linear = torch.nn.Linear(8, 8, dtype=torch.float64, device=DEVICE)
+        self.parts = parts
+
+    def forward(self, x):
+        h = self.linear(x)
+        n = torch.nn.functional.normalize(h, dim=1)
+        if not self.parts:
+            return tessera.torch.attention(self.indptr, self.indices, n, n, h, scale=1.0)
+        scores = tessera.torch.sddmm(self.indptr, self.indices, n, n)
+        weights = tessera.torch.row_softmax(self.indptr, scores)
+        return tessera.torch.spmm(self.indptr, self.indices, weights, h)
 
 
 class Convolution(torch.nn.Module):
@@ -154,10 +340,13 @@ class Convolution(torch.nn.Module):
         return torch.relu(tessera.torch.spmm(self.indptr, self.indices, weights, h))
 
 
+@pytest.mark.parametrize("layer", [Convolution, lambda *graph: Attention(*graph, False),
+                                   lambda *graph: Attention(*graph, True)])
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-def test_compile_without_a_graph_break(backend):
+def test_compile_without_a_graph_break(backend, layer):
+    torch.compiler.reset()
     indptr, indices, _ = graph(30, 30, 0.2)
-    module = Convolution(indptr, indices)
+    module = layer(indptr, indices)
     x = dense(30, 8)
     expected = module(x)
     expected.sum().backward()
@@ -257,6 +446,36 @@ def test_current_stream():
         assert not stream.query()
         stream.synchronize()
         assert torch.allclose(result, exact, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.skipif(DEVICE != "cuda", reason="CUDA graphs are a device's")
+@pytest.mark.parametrize("layer", [Convolution, lambda *graph: Attention(*graph, True)])
+def test_captured_as_a_cuda_graph(layer):
+    """Forward and backward, captured once: replays see new numbers."""
+    indptr, indices, _ = graph(300, 300, 0.1)
+    module, x, stream = layer(indptr, indices), dense(300, 8).requires_grad_(), torch.cuda.Stream()
+
+    def step():
+        out = module(x)
+        return out.detach(), *torch.autograd.grad(out, (x, module.linear.weight), torch.ones_like(out))
+
+    with torch.cuda.stream(stream):
+        for _ in range(2):
+            step()
+    torch.cuda.synchronize()
+    captured = torch.cuda.CUDAGraph()
+    gc.collect()
+    with torch.cuda.graph(captured, stream=stream, capture_error_mode="thread_local"):
+        results = step()
+    for seed in (3, 4):
+        with torch.no_grad():
+            x.copy_(dense(300, 8, seed=seed))
+        captured.replay()
+        torch.cuda.synchronize()
+        with torch.cuda.stream(stream):
+            expected = step()
+        torch.cuda.synchronize()
+        assert all(torch.allclose(a, b, rtol=1e-12, atol=1e-12) for a, b in zip(results, expected))
 
 
 @pytest.mark.skipif(DEVICE != "cuda", reason="CuPy's arrays are on a device")

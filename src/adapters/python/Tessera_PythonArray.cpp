@@ -305,6 +305,16 @@ nb::object Operand::make_like(std::initializer_list<std::int64_t> extents) const
                                                                : "float16");
 }
 
+nb::object Operand::make_sums(std::initializer_list<std::int64_t> extents) const {
+  if (number_ == Number::Float64 || number_ == Number::Float32) return make_like(extents);
+  const nb::object shape = tuple_of(extents);
+  if (library_ == Library::Torch) {
+    static PyObject* const single = attribute("torch", "float32");
+    return object_.attr("new_empty")(shape, nb::arg("dtype") = nb::handle(single));
+  }
+  return nb::module_::import_(library_ == Library::CuPy ? "cupy" : "numpy").attr("empty")(shape, "float32");
+}
+
 nb::object Operand::make_integers(bool wide, std::int64_t extent) const {
   const nb::object shape = tuple_of({extent});
   const char* const name = wide ? "int64" : "int32";

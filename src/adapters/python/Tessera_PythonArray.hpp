@@ -55,6 +55,8 @@ class Operand {
   void* stream(nb::handle given) const;
   /// An array of the same library, type and device, row-major, not initialised.
   nb::object make_like(std::initializer_list<std::int64_t> extents) const;
+  /// The same of the type that sums of such numbers have: float64 of float64, else float32.
+  nb::object make_sums(std::initializer_list<std::int64_t> extents) const;
   /// The same of 32- or 64-bit integers, for the columns and offsets of a result.
   nb::object make_integers(bool wide, std::int64_t extent) const;
 

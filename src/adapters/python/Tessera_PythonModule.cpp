@@ -74,6 +74,7 @@ NB_MODULE(_core, m) {
   m.def("build", &build, "Facts of this build: the execution space that plans run on, its device.");
   define_products(m);
   define_sddmm(m);
+  define_attention(m);
   define_spgemm(m);
 }
 

@@ -128,7 +128,9 @@ PlanOptions plan_options(nb::handle keywords) {
       text(o.reuse);
     } else if (name == "reordering") {
       text(o.reordering);
-    } else if (name == "num_columns_hint" || name == "inner_hint") {
+    } else if (name == "values") {
+      text(o.values);
+    } else if (name == "num_columns_hint" || name == "inner_hint" || name == "dimension_hint") {
       o.width_hint = nb::cast<int>(value);
     } else if (name == "prepare_transpose") {
       flag(o.prepare_transpose);
@@ -138,6 +140,8 @@ PlanOptions plan_options(nb::handle keywords) {
       flag(o.fallback);
     } else if (name == "scale_by_values") {
       flag(o.scale_by_values);
+    } else if (name == "prepare_backward") {
+      flag(o.prepare_backward);
     } else {
       throw InvalidArgument("no option has the name '" + name + "'");
     }

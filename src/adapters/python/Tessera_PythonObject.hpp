@@ -137,7 +137,7 @@ Class& define_common(Class& c) {
           "nnz", [](const Object& o) { return o.arrays().nnz; }, "Entries of the matrix.")
       .def("statistics", &Object::statistics, "What was chosen, why, and what it costs: a dict, keys as in C++.")
       .def("workspace_bytes", &Object::workspace_bytes, nb::arg("columns") = 1,
-           "Scratch that an apply to so many columns (SddmmPlan: of so long rows) needs at most.")
+           "Scratch that an apply to so many columns (SddmmPlan, AttentionPlan: of so long rows) needs at most.")
       .def("update_values", &Object::update_values, nb::arg("data"), nb::arg("stream").none() = nb::none(),
            "New numbers for the same pattern, in the order and of the type of the old ones.\n\n"
            "The plan keeps this array from now on. Raises StalePlan if the plan was made with updatable=False.");
@@ -146,6 +146,7 @@ Class& define_common(Class& c) {
 
 void define_products(nb::module_& m);
 void define_sddmm(nb::module_& m);
+void define_attention(nb::module_& m);
 void define_spgemm(nb::module_& m);
 
 }  // namespace Python

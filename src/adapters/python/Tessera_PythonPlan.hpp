@@ -42,9 +42,9 @@ struct CsrArrays {
 /// The options of every operation, by the names that their enumerators have in text; each operation reads its own.
 struct PlanOptions {
   std::string algorithm = "auto", backend = "auto", compute = "auto", selection = "predict", reuse = "many";
-  std::string reordering = "none";
-  int width_hint = 64;  ///< num_columns_hint, inner_hint
-  bool prepare_transpose = false, updatable = true, fallback = true, scale_by_values = false;
+  std::string reordering = "none", values = "none";
+  int width_hint = 64;  ///< num_columns_hint, inner_hint, dimension_hint
+  bool prepare_transpose = false, updatable = true, fallback = true, scale_by_values = false, prepare_backward = false;
 };
 
 /// Base of plans whose types are erased. Streams are the vendor's, null on hosts.
@@ -74,6 +74,23 @@ class AnySddmm : public AnyPlan {
                      const Array& p) const = 0;
 };
 
+/// o := softmax(scale q k^T [+ A] [* A]) v on the pattern of A, and its gradients.
+class AnyAttention : public AnyPlan {
+ public:
+  /// What the backward pass reads of the forward pass, and what it writes.
+  struct Gradients {
+    const Array *o, *lse, *d_o;    ///< read
+    const Array *d_q, *d_k, *d_v;  ///< written
+    const Array* d_values;         ///< written; null: not wanted
+  };
+  /// @param lse  null: not wanted  @throw as AttentionPlan::apply; NotSupported  operands of other types
+  virtual void apply(void* stream, double scale, const Array& q, const Array& k, const Array& v, const Array& o,
+                     const Array* lse) const = 0;
+  /// @throw as AttentionPlan::backward; NotSupported  operands of other types
+  virtual void backward(void* stream, double scale, const Array& q, const Array& k, const Array& v,
+                        const Gradients& g) const = 0;
+};
+
 /// C := A B, once, in two phases, so that the caller can allocate C in between.
 class AnySpgemm {
  public:
@@ -92,9 +109,17 @@ std::unique_ptr<AnyProduct> make_spmv(void* stream, const CsrArrays& A, const Pl
 std::unique_ptr<AnyProduct> make_spmm(void* stream, const CsrArrays& A, const PlanOptions& options);
 /// See make_spmv.
 std::unique_ptr<AnySddmm> make_sddmm(void* stream, const CsrArrays& S, const PlanOptions& options);
+/// See make_spmv; offsets have 32 bits.
+std::unique_ptr<AnyAttention> make_attention(void* stream, const CsrArrays& A, const PlanOptions& options);
 /// See make_spmv; A and B have the same types.
 std::unique_ptr<AnySpgemm> make_spgemm(void* stream, const CsrArrays& A, const CsrArrays& B,
                                        const PlanOptions& options);
+
+/// y := softmax of the rows of x, numbers of the entries of a pattern; of A only rows, nnz and indptr count.
+/// @throw as Tessera::row_softmax; NotSupported  x and y of two types
+void row_softmax(void* stream, const CsrArrays& A, const Array& x, const Array& y);
+/// dx from dy and the result y. @throw as Tessera::row_softmax_backward; NotSupported  of several types
+void row_softmax_backward(void* stream, const CsrArrays& A, const Array& y, const Array& dy, const Array& dx);
 
 /// @throw InvalidArgument  the fault and its place, as Tessera::validate finds it
 void check_csr(void* stream, const CsrArrays& A);

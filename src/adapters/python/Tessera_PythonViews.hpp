@@ -107,7 +107,32 @@ void with_operands(const char* operation, ElementType x, ElementType y, F&& f) {
                      name(x) + " with results of " + name(y));
 }
 
-/// Options that all plans have.
+template <class Options, class = void>
+struct HasCompute : std::false_type {};
+template <class Options>
+struct HasCompute<Options, std::void_t<decltype(Options::compute)>> : std::true_type {};
+template <class Options, class = void>
+struct HasReuse : std::false_type {};
+template <class Options>
+struct HasReuse<Options, std::void_t<decltype(Options::reuse)>> : std::true_type {};
+
+inline ComputeType compute_of(const std::string& name) {
+  switch (parse_precision(name)) {
+    case Precision::FP64:
+      return ComputeType::FP64;
+    case Precision::FP32:
+      return ComputeType::FP32;
+    case Precision::TF32:
+      return ComputeType::TF32;
+    case Precision::FP16:
+      return ComputeType::FP16_FP32;
+    case Precision::BF16:
+      return ComputeType::BF16_FP32;
+  }
+  return ComputeType::Auto;
+}
+
+/// Options that plans have in common, those of them that this operation's have.
 template <class Options>
 Options common_options(const PlanOptions& from) {
   Options o;
@@ -121,24 +146,11 @@ Options common_options(const PlanOptions& from) {
     return name == second;
   };
   o.selection = one_of("selection", from.selection, "predict", "measure") ? Selection::Measure : Selection::Predict;
-  o.reuse = one_of("reuse", from.reuse, "many", "once") ? Reuse::Once : Reuse::Many;
-  if (from.compute == "auto") return o;
-  switch (parse_precision(from.compute)) {
-    case Precision::FP64:
-      o.compute = ComputeType::FP64;
-      break;
-    case Precision::FP32:
-      o.compute = ComputeType::FP32;
-      break;
-    case Precision::TF32:
-      o.compute = ComputeType::TF32;
-      break;
-    case Precision::FP16:
-      o.compute = ComputeType::FP16_FP32;
-      break;
-    case Precision::BF16:
-      o.compute = ComputeType::BF16_FP32;
-      break;
+  if constexpr (HasReuse<Options>::value) {
+    o.reuse = one_of("reuse", from.reuse, "many", "once") ? Reuse::Once : Reuse::Many;
+  }
+  if constexpr (HasCompute<Options>::value) {
+    if (from.compute != "auto") o.compute = compute_of(from.compute);
   }
   return o;
 }
@@ -165,17 +177,19 @@ class Handle : public Base {
   /// Narrower types than the matrix's would want operands that nobody has compiled plans for.
   template <class Options>
   static const Options& natural(const Options& options) {
-    constexpr Precision own = Impl::ScalarTraits<Scalar>::precision;
-    constexpr ComputeType compute = own == Precision::FP64   ? ComputeType::FP64
-                                    : own == Precision::FP32 ? ComputeType::FP32
-                                    : own == Precision::FP16 ? ComputeType::FP16_FP32
-                                                             : ComputeType::BF16_FP32;
-    const ComputeType c = options.compute;
-    Impl::require<NotSupported>(
-        c == ComputeType::Auto || c == compute || (c == ComputeType::TF32 && sizeof(Scalar) == 4), [] {
-          return std::string("a matrix of ") + to_string(own) +
-                 " is not multiplied in another precision (float32 is in tf32): convert data";
-        });
+    if constexpr (HasCompute<Options>::value) {
+      constexpr Precision own = Impl::ScalarTraits<Scalar>::precision;
+      constexpr ComputeType compute = own == Precision::FP64   ? ComputeType::FP64
+                                      : own == Precision::FP32 ? ComputeType::FP32
+                                      : own == Precision::FP16 ? ComputeType::FP16_FP32
+                                                               : ComputeType::BF16_FP32;
+      const ComputeType c = options.compute;
+      Impl::require<NotSupported>(
+          c == ComputeType::Auto || c == compute || (c == ComputeType::TF32 && sizeof(Scalar) == 4), [] {
+            return std::string("a matrix of ") + to_string(own) +
+                   " is not multiplied in another precision (float32 is in tf32): convert data";
+          });
+    }
     return options;
   }
 };

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-"""Sparse matrix kernels: plans for y = A x, C = A B with dense B, sampled products, and products of sparse matrices.
+"""Sparse matrix kernels: plans for y = A x, C = A B with dense B, sampled products, attention on a pattern, and
+products of sparse matrices.
 
     import scipy.sparse, tessera
     plan = tessera.SpmmPlan(scipy.sparse.random(1000, 1000, 0.01, "csr"))
@@ -17,12 +18,12 @@ import atexit as _atexit
 from ._core import build, finalize, initialize
 from ._errors import (DeviceError, DimensionMismatch, Error, FileError, InvalidArgument, NotCompiled, NotSupported,
                       OutOfMemory, StalePlan, WorkspaceTooSmall)
-from ._plans import SddmmPlan, SpmmPlan, SpmvPlan, spgemm
+from ._plans import AttentionPlan, SddmmPlan, SpmmPlan, SpmvPlan, row_softmax, row_softmax_backward, spgemm
 
 _atexit.register(finalize)
 
 __all__ = [
-    "DeviceError", "DimensionMismatch", "Error", "FileError", "InvalidArgument", "NotCompiled", "NotSupported",
-    "OutOfMemory", "SddmmPlan", "SpmmPlan", "SpmvPlan", "StalePlan", "WorkspaceTooSmall", "build", "finalize",
-    "initialize", "spgemm",
+    "AttentionPlan", "DeviceError", "DimensionMismatch", "Error", "FileError", "InvalidArgument", "NotCompiled",
+    "NotSupported", "OutOfMemory", "SddmmPlan", "SpmmPlan", "SpmvPlan", "StalePlan", "WorkspaceTooSmall", "build",
+    "finalize", "initialize", "row_softmax", "row_softmax_backward", "spgemm",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import _core
-from ._csr import dtype_name, is_torch_csr, taken, with_dtype
+from ._csr import contiguous, dtype_name, is_torch_csr, narrowed, taken, with_dtype
 from ._errors import InvalidArgument
 
 
@@ -76,6 +76,61 @@ class SddmmPlan(_core.SddmmPlan):
                               fallback=fallback))
 
 
+class AttentionPlan(_core.AttentionPlan):
+    """softmax(scale <q_i, k_j> [+ a_ij] [* a_ij] over the entries j of every row i of A) v, and its gradients.
+
+    The matrix and common options: see SpmvPlan (an indptr of int64 is copied as int32, once). data has the type of q, k
+    and v in any case; values says what its numbers are: none (they are not read), bias (added to scores; -inf hides an
+    entry) or scale (scores are multiplied by them). algorithm: auto, fused, chain. prepare_backward: backward() may be
+    called. dimension_hint: columns that q, k and v of a head will mostly have. Precision: sums and softmax are float64
+    for float64, else float32.
+    """
+
+    def __init__(self, indptr: Any, indices: Any = None, data: Any = None, shape: tuple[int, int] | None = None, *,
+                 check: bool = True, stream: int | None = None, algorithm: str = "auto",
+                 backend: str = "auto", compute: str = "auto", selection: str = "predict", values: str = "none",
+                 prepare_backward: bool = False, dimension_hint: int = 64, updatable: bool = True,
+                 fallback: bool = True) -> None:
+        indptr, *rest = taken(indptr, indices, data, shape, check)
+        super().__init__(contiguous(narrowed(indptr, "indptr of an attention's pattern", check)), *rest, check, stream,
+                         dict(algorithm=algorithm, backend=backend, compute=compute, selection=selection,
+                              values=values, prepare_backward=prepare_backward, dimension_hint=dimension_hint,
+                              updatable=updatable, fallback=fallback))
+
+
+def _check_rows(indptr, numbers):
+    if not all(hasattr(array, "shape") for array in (indptr, numbers)) or len(indptr) == 0 or len(numbers.shape) == 0:
+        return  # the extension says what is wrong
+    if int(indptr[0]) != 0 or int(indptr[-1]) != numbers.shape[-1] or not bool((indptr[1:] >= indptr[:-1]).all()):
+        raise InvalidArgument(f"Tessera: indptr must ascend from 0 to the {numbers.shape[-1]} entries that there are "
+                              "numbers for")
+
+
+def row_softmax(indptr: Any, x: Any, out: Any = None, *, check: bool = True, stream: int | None = None) -> Any:
+    """out_e := e^x_e / sum of e^x over the entries of e's row, for numbers x of the entries of a pattern.
+
+    x is (nnz,), or (heads, nnz), in the order of the pattern, whose rows indptr says. The largest x of a row is taken
+    off first, so that x may be of any size; -inf gives 0, a row of nothing else zeros. out may be x. Without out,
+    returns a new array of x's library, type and device. check=False leaves out the look at indptr (on a device it
+    waits). stream: as SpmmPlan.apply. Sums are float64 for float64, else float32. Time O(nnz), one launch;
+    deterministic.
+    """
+    if check:
+        _check_rows(indptr, x)
+    return _core.row_softmax(indptr, x, out, stream)
+
+
+def row_softmax_backward(indptr: Any, y: Any, grad_y: Any, out: Any = None, *, check: bool = True,
+                         stream: int | None = None) -> Any:
+    """The gradient by x from grad_y, that by y, the result of row_softmax: y_e (grad_y_e - sum of y grad_y in e's row).
+
+    All arrays have the shape and type of y. out may be grad_y. See row_softmax.
+    """
+    if check:
+        _check_rows(indptr, y)
+    return _core.row_softmax_backward(indptr, y, grad_y, out, stream)
+
+
 def spgemm(A: Any, B: Any, *, check: bool = True, stream: int | None = None, algorithm: str = "auto",
            backend: str = "auto") -> Any:
     """C = A B of two sparse matrices of float64 or float32; columns of C ascend in every row.
@@ -101,4 +156,4 @@ def spgemm(A: Any, B: Any, *, check: bool = True, stream: int | None = None, alg
     return type(A)((data, indices, indptr), shape=shape)
 
 
-__all__ = ["SddmmPlan", "SpmmPlan", "SpmvPlan", "spgemm"]
+__all__ = ["AttentionPlan", "SddmmPlan", "SpmmPlan", "SpmvPlan", "row_softmax", "row_softmax_backward", "spgemm"]
