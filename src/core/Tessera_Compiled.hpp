@@ -7,9 +7,9 @@
 
 /// \file
 /// What the library compiles once, for the default execution space (src/CMakeLists.txt): the usual plans, conversions
-/// of patterns, fills of numbers. With TESSERA_COMPILED_<OPERATION>, which the target Tessera::tessera sets for the operations
-/// that it was built with (Tessera_OPERATIONS), programs link these. Plans of other types, and products with other operands, are compiled where they are used, as all are without
-/// it (target Tessera::core).
+/// of patterns, fills of numbers. With TESSERA_COMPILED_<OPERATION>, which the target Tessera::tessera sets for the
+/// operations that it was built with (Tessera_OPERATIONS), programs link these. Plans of other types, and products with
+/// other operands, are compiled where they are used, as all are without it (target Tessera::core).
 ///
 /// Lists are macros: TESSERA_<OPERATION>_<list>(Extern, type), where Extern is `extern` or nothing.
 
