@@ -8,6 +8,7 @@
 #include "backends/kernels/spgemm/Tessera_SpgemmBitsKernel.hpp"
 #include "backends/kernels/spgemm/Tessera_SpgemmNumbersKernel.hpp"
 #include "backends/kernels/spgemm/Tessera_SpgemmRowsKernel.hpp"
+#include "backends/kernels/spgemm/Tessera_SpgemmSharedRowsKernel.hpp"
 #include "backends/kernels/spgemm/Tessera_SpgemmTableKernel.hpp"
 #include "backends/launch/Tessera_Launch.hpp"
 #include "backends/launch/Tessera_SpgemmLaunchers.hpp"
@@ -109,6 +110,24 @@ struct SpgemmPartsBody {
   }
 };
 
+/// Rows of a list, several thread blocks each.
+template <class Device, class Value>
+struct SpgemmSharedRowsBody {
+  using Wave = typename Device::Wave;
+  static constexpr int waves = for_family<Device>(16, 8), threads = waves * Wave::lanes, bound = 0;
+  using Kernel = SpgemmSharedRowsKernel<Wave, Value, waves, for_family<Device>(4096, 2048)>;
+  static constexpr int shared = Kernel::bytes;
+  static constexpr bool overlapping = true;
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpgemmArgs& args, SpgemmTurn turn,
+                                   std::int64_t begin, std::int64_t of_row) {
+    spgemm_in_turn(thread_block, turn, [&] {
+      const std::int64_t index = thread_block.index();
+      Kernel::run(thread_block, args, args.sizes[begin + index / of_row], index % of_row, of_row);
+    });
+  }
+};
+
 /// A tile of rows per thread block; more of them where thread blocks would have to add up too many totals, and less
 /// than one where multiprocessors would have nothing to do. Of a large B more thread blocks look at entries than at
 /// rows.
@@ -198,17 +217,22 @@ Status spgemm_columns(const SpgemmArgs& args, const SpgemmTotals& totals, Stream
   // As many lanes as the mean row of B has entries, at least.
   int lanes = 4;
   while (lanes < 32 && lanes * args.B.rows < args.B.nnz) lanes *= 2;
-  constexpr int narrow_words = SpgemmRowKinds::narrow_columns / 32 + 1, wide_words = for_family<Device>(8192, 4096);
+  constexpr int narrow_words = SpgemmRowKinds::narrow_columns / 32 + 1;
+  constexpr int wide_words = for_family<Device>(SpgemmRowKinds::wide_columns / 32 + 1, 4096);
+  constexpr int vast_words = for_family<Device>(24576, 12288);
   lists.template thread_blocks<SpgemmBitsKernel<Wave, for_family<Device>(2, 1), narrow_words>>(
       totals.rows[SpgemmRowKinds::narrow], lanes);
   lists.template thread_blocks<SpgemmBitsKernel<Wave, for_family<Device>(16, 8), wide_words>>(
       totals.rows[SpgemmRowKinds::wide], lanes);
+  lists.template thread_blocks<SpgemmBitsKernel<Wave, for_family<Device>(32, 16), vast_words>>(
+      totals.rows[SpgemmRowKinds::vast], lanes);
   return Device::status(lists.error, "Tessera::spgemm[columns]");
 }
 
 template <class Device, class Value>
 Status launch_spgemm_numbers(const SpgemmArgs& args, const SpgemmTotals& totals, Stream stream) {
   using Wave = typename Device::Wave;
+  constexpr std::int64_t least = 4;  // thread blocks of a row whose row of A is very long
   SpgemmLists<Device> lists(args, stream);
   if (args.once) lists.template rows<SpgemmCopyKernel<Wave, Value>>(args.A.rows);
   lists.restart();
@@ -217,6 +241,11 @@ Status launch_spgemm_numbers(const SpgemmArgs& args, const SpgemmTotals& totals,
   lists.template rows<SpgemmWholeRowsKernel<Wave, Value, 5, SpgemmRowSizes::holds(2)>>(totals.rows[2]);
   using Parts = SpgemmPartsBody<Device, Value>;
   lists.template start<Parts>(ceil_div(totals.parts, Parts::waves), totals.parts);
+  const std::int64_t rows = totals.rows[SpgemmRowSizes::shared];
+  // Enough thread blocks for all multiprocessors; of a row of many parts each takes several.
+  const std::int64_t of_row = std::max(ceil_div(3 * Device::multiprocessors(), std::max<std::int64_t>(rows, 1)), least);
+  lists.template start<SpgemmSharedRowsBody<Device, Value>>(
+      rows * of_row, totals.rows[0] + totals.rows[1] + totals.rows[2] + totals.rows[SpgemmRowSizes::large], of_row);
   return Device::status(lists.error, "Tessera::spgemm[numbers]");
 }
 template <class Device>

@@ -301,6 +301,20 @@ struct SpgemmSuite {
     check(A, matrix(far, Data::Real, 4), Data::Real);
   }
 
+  /// Rows of A of so many entries that thread blocks share them: columns of C farther apart than a window of bits,
+  /// several parts of many rounds of products, entries of several products; more such rows than a thread block notes
+  /// down.
+  static void very_long_rows() {
+    const auto far = pattern_of_rows(2600, 900'000, [](std::int64_t i, std::vector<int>& to) {
+      for (int k = 0; k < (i == 1300 ? 900 : 3); ++k) to.push_back(static_cast<int>(i * 7919 % 1000 + k * 999));
+      if (i % 3 == 0) to.push_back(static_cast<int>(899'999 - i));
+    });
+    for (const Data data : {Data::Integers, Data::Real}) {
+      check(matrix(generate("dense:rows=2:cols=2600"), data, 5), matrix(far, data, 6), data);
+    }
+    check("dense:rows=19:cols=1100", "uniform:rows=1100:cols=40000:per_row=2");
+  }
+
   /// Few products per row, from none to more than are sorted at once.
   static void every_number_of_products() {
     const auto lengths = pattern_of_rows(200, 50, [](std::int64_t i, std::vector<int>& to) {

@@ -64,6 +64,7 @@ class SpgemmBitsKernel {
   using Varying = typename Wave::template Varying<T>;
   /// Of B: all threads go through it, where a few lanes would take this many steps.
   static constexpr int long_row = 128;
+  static constexpr int at_once = 4;
 
   /// Entries of A are looked up by all threads side by side.
   template <class ThreadBlock>
@@ -86,12 +87,24 @@ class SpgemmBitsKernel {
       thread_block.synchronize();
       thread_block.each_thread([&](unsigned thread) {
         const int own = static_cast<int>(thread) & (lanes - 1), teams = threads / lanes;
-        for (int j = static_cast<int>(thread) / lanes; j < n; j += teams) {
-          const std::int32_t* const columns = args.B.columns + memory.begin[j];
-          const std::int32_t count = memory.entries[j];
-          if (count > long_row * lanes) continue;
-          TESSERA_UNROLL_4
-          for (std::int32_t i = own; i < count; i += lanes) set(memory.word, columns[i] - first, words);
+        for (int j = static_cast<int>(thread) / lanes; j < n; j += at_once * teams) {
+          std::int32_t column[at_once];  // the first ones of several rows are under way side by side
+          TESSERA_UNROLL
+          for (int k = 0; k < at_once; ++k) {
+            const int at = j + k * teams;
+            column[k] = at < n && own < memory.entries[at] ? args.B.columns[memory.begin[at] + own] : -1;
+          }
+          TESSERA_UNROLL
+          for (int k = 0; k < at_once; ++k) {
+            const int at = j + k * teams;
+            if (column[k] < 0 || memory.entries[at] > long_row * lanes) continue;
+            set(memory.word, column[k] - first, words);
+            const std::int32_t* const columns = args.B.columns + memory.begin[at];
+            TESSERA_UNROLL_4
+            for (std::int32_t i = own + lanes; i < memory.entries[at]; i += lanes) {
+              set(memory.word, columns[i] - first, words);
+            }
+          }
         }
         for (int j = 0; memory.long_ones != 0 && j < n; ++j) {
           const std::int32_t* const columns = args.B.columns + memory.begin[j];
