@@ -31,15 +31,16 @@ struct SpgemmMatrix {
 };
 
 /// How the columns of a row are found: in a table (kinds 0 to 4, by bound), or by a bit per column between its first
-/// and its last, by a small or a large thread block, or by one with the most memory, so that it looks at A's row once.
+/// and its last, by a small or a large thread block, or, if there are many entries of A
+/// to look at, by one with the most memory, in few windows.
 struct SpgemmRowKinds {
   static constexpr int tables = 5, narrow = tables, wide = tables + 1, vast = tables + 2, empty = tables + 3,
                        count = empty;
   TESSERA_FUNCTION static constexpr int slots(int kind) { return 32 << kind; }
   /// A quarter of the slots is free, so that a search meets a free one soon.
   TESSERA_FUNCTION static constexpr int holds(int kind) { return slots(kind) / 4 * 3; }
-  /// @param products  of the row  @param width  columns from its first to its last
-  TESSERA_FUNCTION static int of(std::int64_t products, std::int64_t width) {
+  /// @param of_a  entries of A's row  @param products  of the row  @param width  columns from its first to its last
+  TESSERA_FUNCTION static int of(std::int64_t of_a, std::int64_t products, std::int64_t width) {
     if (products == 0) return empty;
     const std::int64_t bound = products < width ? products : width;
     const bool few_words = width <= 8192 && products > holds(1);
@@ -47,9 +48,9 @@ struct SpgemmRowKinds {
       if (bound <= holds(kind)) return kind;
     }
     if (width <= narrow_columns && products <= narrow_products) return narrow;
-    return width <= wide_columns ? wide : vast;
+    return width <= wide_columns || of_a < least_vast ? wide : vast;
   }
-  static constexpr int narrow_columns = 65536, narrow_products = 16384, wide_columns = 262144;
+  static constexpr int narrow_columns = 65536, narrow_products = 16384, wide_columns = 262144, least_vast = 1024;
 };
 
 /// How the numbers of a row are summed: rows 0 to 2 as a whole, large ones in parts, a wave each, those of very many
@@ -131,8 +132,10 @@ struct SpgemmArgs {
   void* found_values = nullptr;         ///< their numbers, if `once`
   const std::int32_t* known = nullptr;  ///< columns by `place`; null: they are in C
 
-  void* row_map = nullptr;  ///< of C
+  void* row_map = nullptr;  ///< of C; null: entries are only counted
   bool wide = false;        ///< its offsets
+  bool sized = false;       ///< it is there already, and says how many entries rows have
+  std::int64_t before = 0;  ///< entries of rows of C before these, where only some rows are worked on
   std::int32_t* columns = nullptr;
   void* values = nullptr;
 };

@@ -136,7 +136,8 @@ class SpgemmWholeRowsKernel {
       const Stretch& s = stretch(lane);
       auto* const sum = reinterpret_cast<Value*>(row_of(memory, lane));
       const auto* const column = reinterpret_cast<const std::int32_t*>(sum + Holds);
-      sum[s.width() <= most_width ? c - s.low : spgemm_place(column, s.n, c)] += a * b;
+      Value& to = sum[s.width() <= most_width ? c - s.low : spgemm_place(column, s.n, c)];
+      to = Wave::add_product(a, b, to);
     });
     wave.each([&](int lane) {
       const Stretch& s = stretch(lane);
@@ -162,6 +163,8 @@ class SpgemmPartsKernel {
  public:
   static constexpr int holds = SpgemmRowSizes::part_entries;
   static constexpr int at_once = 4;  ///< times as many products as lanes are under way
+  /// Of so many pieces, each in its turn, no lane asks which others have its entry of C.
+  static constexpr int few_pieces = 4;
   struct Memory {
     alignas(16) char sums[holds * (sizeof(Value) + sizeof(std::int32_t))];  ///< and columns or bits, if not by column
     std::int64_t shift[Wave::lanes];
@@ -211,7 +214,12 @@ class SpgemmPartsKernel {
   struct Product {
     Varying<std::int32_t> column;
     Varying<Value> a, b;
-    bool conflicts;  ///< may be of one entry
+    Mask starts;  ///< lanes with the first product of a piece
+    /// Each has an entry of C once.
+    TESSERA_FUNCTION int pieces() const { return Wave::count(starts) + (starts & 1 ? 0 : 1); }
+    TESSERA_FUNCTION int piece(int lane) const {
+      return Wave::rank(starts, lane) + static_cast<int>(starts >> lane & 1) - (starts & 1 ? 1 : 0);
+    }
   };
 
   TESSERA_FUNCTION static void prepare(const Wave& wave, const Stretch& s, How how, Memory& memory) {
@@ -296,13 +304,20 @@ class SpgemmPartsKernel {
           slot(lane) = -1 - lane;  // of no other
           if (product[i].column(lane) >= 0) slot(lane) = slot_of(column, s, how, product[i].column(lane));
         });
-        const auto add_one = [&](int lane) { sum[slot(lane)] += product[i].a(lane) * product[i].b(lane); };
-        if (product[i].conflicts) {
+        const auto add_one = [&](int lane) {
+          Value& to = sum[slot(lane)];
+          to = Wave::add_product(product[i].a(lane), product[i].b(lane), to);
+        };
+        const int pieces = product[i].pieces();
+        if (pieces > few_pieces) {
           spgemm_add_in_turn(wave, slot, add_one);
         } else {
-          wave.each([&](int lane) {
-            if (slot(lane) >= 0) add_one(lane);
-          });
+          for (int piece = 0; piece < pieces; ++piece) {
+            if (piece > 0) wave.converge();
+            wave.each([&](int lane) {
+              if (slot(lane) >= 0 && product[i].piece(lane) == piece) add_one(lane);
+            });
+          }
         }
         wave.converge();
       }
@@ -329,9 +344,8 @@ class SpgemmPartsKernel {
       p.b(lane) = static_cast<const Value*>(args.B.values)[entry];
       if (column >= s.low && column <= s.high) p.column(lane) = column;
     });
-    const int new_ones = Wave::count(starts);
-    p.conflicts = new_ones > (starts & 1 ? 1 : 0);
-    started += new_ones;
+    p.starts = starts;
+    started += Wave::count(starts);
   }
   TESSERA_FUNCTION static std::int32_t slot_of(const std::int32_t* column, const Stretch& s, How how,
                                                std::int32_t wanted) {

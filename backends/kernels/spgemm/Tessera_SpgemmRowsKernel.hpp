@@ -107,7 +107,8 @@ class SpgemmLook {
   TESSERA_FUNCTION static void finish(const SpgemmArgs&, std::int64_t) {}
   TESSERA_FUNCTION static SpgemmRowFacts store(const SpgemmArgs& args, std::int64_t row, const Reach& reach) {
     const std::int64_t width = std::int64_t{reach.high} - reach.low + 1;
-    SpgemmRowFacts facts{SpgemmRowKinds::of(reach.products, width), 0};
+    const std::int64_t of_a = args.A.row_map(row + 1) - args.A.row_map(row);
+    SpgemmRowFacts facts{SpgemmRowKinds::of(of_a, reach.products, width), 0};
     // Of a B whose columns descend the width says nothing; that it does is found beside this.
     facts.entries = reach.products == 0 ? 0 : reach.products < width ? reach.products : width > 0 ? width : 0;
     facts.products = reach.products;
@@ -149,7 +150,8 @@ class SpgemmCounted {
     });
   }
   TESSERA_FUNCTION static SpgemmRowFacts read(const SpgemmArgs& args, std::int64_t row) {
-    SpgemmRowFacts facts{SpgemmRowSizes::empty, args.count[row]};
+    const SpgemmOffsets row_map{args.row_map, args.wide};
+    SpgemmRowFacts facts{SpgemmRowSizes::empty, args.sized ? row_map(row + 1) - row_map(row) : args.count[row]};
     const int kind = args.kind[row];
     if (!args.once || kind >= SpgemmRowKinds::tables) {
       facts.kind = SpgemmRowSizes::of(facts.entries, args.products[row], kind, args.long_rows);
@@ -168,6 +170,7 @@ class SpgemmCounted {
   TESSERA_FUNCTION static void place(const SpgemmArgs& args, std::int64_t row, const SpgemmRowFacts& facts,
                                      std::int64_t entries, std::int64_t parts, std::int64_t place) {
     write(args, row, entries);
+    if (args.sized) args.count[row] = static_cast<std::int32_t>(facts.entries);
     if (facts.kind < SpgemmRowSizes::count) args.sizes[place] = static_cast<std::int32_t>(row);
     for (std::int64_t p = 0; args.part != nullptr && p < facts.parts; ++p) {
       args.part[parts + p] = {static_cast<std::int32_t>(row), static_cast<std::int32_t>(p)};
@@ -175,7 +178,7 @@ class SpgemmCounted {
   }
   /// Else the row map stays as it is.
   TESSERA_FUNCTION static bool fits(const SpgemmArgs& args, std::int64_t entries) {
-    return args.wide || entries <= INT32_MAX;
+    return args.wide || args.sized || args.before + entries <= INT32_MAX;
   }
   TESSERA_FUNCTION static void finish(const SpgemmArgs& args, std::int64_t entries) {
     write(args, args.A.rows, entries);
@@ -183,10 +186,11 @@ class SpgemmCounted {
 
  private:
   TESSERA_FUNCTION static void write(const SpgemmArgs& args, std::int64_t row, std::int64_t offset) {
+    if (args.sized || args.row_map == nullptr) return;
     if (args.wide) {
-      static_cast<std::int64_t*>(args.row_map)[row] = offset;
+      static_cast<std::int64_t*>(args.row_map)[row] = args.before + offset;
     } else {
-      static_cast<std::int32_t*>(args.row_map)[row] = static_cast<std::int32_t>(offset);
+      static_cast<std::int32_t*>(args.row_map)[row] = static_cast<std::int32_t>(args.before + offset);
     }
   }
 };

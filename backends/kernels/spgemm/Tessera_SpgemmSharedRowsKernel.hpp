@@ -135,7 +135,8 @@ class SpgemmSharedRowsKernel {
       });
       if (wave.ballot(is) == 0) continue;
       spgemm_add_in_turn(wave, slot, [&](int lane) {
-        memory.sum[slot(lane)] += memory.product_a[i + lane] * memory.product_b[i + lane];
+        Value& to = memory.sum[slot(lane)];
+        to = Wave::add_product(memory.product_a[i + lane], memory.product_b[i + lane], to);
       });
       wave.converge();
     }
