@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Statistics.hpp"
@@ -19,8 +20,32 @@ namespace Impl {
 /// For plans that are used once: work begins before C has its row map.
 struct SpgemmOnce {
   template <class Plan, class Exec>
-  static void start(Plan& plan, const Exec& space) {
-    plan.body_->start_once(space);
+  static std::int64_t start(Plan& plan, const Exec& space) {
+    return plan.body_->start_once(space);
+  }
+  /// C in arrays with room for `most` entries, those of integers in one allocation if they are of one type: what an
+  /// allocation and a release cost a device is a good part of a small product.
+  template <class Csr, class Plan, class Exec, class Make>
+  static Csr finish(Plan& plan, const Exec& space, std::size_t most, const Make& make) {
+    using Offset = typename Csr::size_type;
+    using Ordinal = typename Csr::ordinal_type;
+    const auto part = [](const auto& view, std::size_t begin, std::size_t n) {
+      return std::decay_t<decltype(view)>(Kokkos::subview(view, std::make_pair(begin, begin + n)));
+    };
+    const std::size_t offsets = static_cast<std::size_t>(plan.rows()) + 1;
+    const auto values = make("C values", typename Csr::value_type(), most);
+    const auto into = [&](const auto& row_map, const auto& entries, std::size_t first) {
+      const auto nnz = static_cast<std::size_t>(plan.body_->finish_once(
+          space, reinterpret_cast<typename Plan::Offset*>(row_map.data()), entries.data() + first, values.data()));
+      return Csr(plan.rows(), plan.cols(), row_map, part(entries, first, nnz), part(values, 0, nnz));
+    };
+    if constexpr (std::is_same_v<Offset, Ordinal>) {
+      const std::size_t first = (offsets + 63) / 64 * 64;
+      const auto both = make("C row_map and entries", Ordinal(), first + most);
+      return into(part(both, 0, offsets), both, first);
+    } else {
+      return into(make("C row_map", Offset(), offsets), make("C entries", Ordinal(), most), 0);
+    }
   }
 };
 
@@ -178,6 +203,8 @@ class SpgemmPlan {
 
 /// One-shot C = A B. A and B are CsrViews of one type, or anything csr_view() accepts; C owns its arrays.
 /// Large arrays of C are asked for in huge pages on Linux hosts: new pages of 4 KiB can cost as much as the product.
+/// By a backend C's arrays are parts of up to 32 MiB for as many entries as rows may have, min(products, columns from
+/// first to last), where that is enough, so that they are allocated beside the search for columns.
 /// @throw DimensionMismatch, NotSupported  @throw OutOfMemory  C does not fit; says how large it is
 template <class Exec, class MatrixA, class MatrixB>
 auto spgemm(const Exec& space, const MatrixA& A, const MatrixB& B, const SpgemmOptions& options = {}) {
@@ -197,7 +224,8 @@ auto spgemm(const Exec& space, const MatrixA& A, const MatrixB& B, const SpgemmO
       return Impl::allocate_large<Kokkos::View<decltype(element)*, Kokkos::LayoutLeft, Device>>(name, n);
     };
     SpgemmPlan<MatrixA> plan(space, A, B, options);
-    Impl::SpgemmOnce::start(plan, space);
+    const std::int64_t most = Impl::SpgemmOnce::start(plan, space);
+    if (most >= 0) return Impl::SpgemmOnce::finish<MatrixA>(plan, space, static_cast<std::size_t>(most), make);
     const auto row_map = make("C row_map", typename MatrixA::size_type(), static_cast<std::size_t>(A.rows()) + 1);
     const auto nnz = static_cast<std::size_t>(plan.symbolic(space, row_map));
     const auto entries = make("C entries", typename MatrixA::ordinal_type(), nnz);
