@@ -79,12 +79,13 @@ struct SpgemmOnce {
 /// product of that row; Heap 32 bytes per entry of the longest row of A; Binned none, but 20 (by a backend 37) bytes
 /// per row and 8 per part of large rows of C in lists, and by a backend, from symbolic() to numeric(), 4 bytes (in one
 /// call 4 + s) per entry that C may have: min(products, columns from first to last) of each row, or none of it if that
-/// is more than max_workspace_bytes. Dia, for A and for B, s + 1/8 bytes per row and diagonal, and up to 24 per pair of
+/// and the lists are more than max_workspace_bytes; if the lists alone are, phases go through the rows in batches, each
+/// of which looks at B once more. Dia, for A and for B, s + 1/8 bytes per row and diagonal, and up to 24 per pair of
 /// diagonals; Ell 4 + s bytes per row of A and of B and entry of the longest one, and 4 min(n, product of the two
-/// lengths) per row of C: Impl::spgemm_dia_bytes, spgemm_ell_bytes. workspace_bytes() has the sum of the threads', and
-/// these formats. SpgemmOptions::max_workspace_bytes keeps it lower by fewer threads; Dia and Ell refuse. Scratch is
-/// allocated by the first phase, formats by the plan, and kept. (With matrices of one pattern, or one matrix twice,
-/// formats are shared.)
+/// lengths) per row of C: Impl::spgemm_dia_bytes, spgemm_ell_bytes. workspace_bytes() has the sum of the threads',
+/// these formats, and the most that Binned on a backend had at once. SpgemmOptions::max_workspace_bytes keeps it lower
+/// by fewer threads; Dia and Ell refuse. Scratch is allocated by the first phase, formats by the plan, and kept. (With
+/// matrices of one pattern, or one matrix twice, formats are shared.)
 ///
 /// Phases of one plan must not run at the same time; they return when they are done.
 ///
