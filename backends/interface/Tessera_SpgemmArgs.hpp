@@ -57,13 +57,17 @@ struct SpgemmRowKinds {
 /// entries of A in larger ones, a thread block each.
 struct SpgemmRowSizes {
   static constexpr int whole = 3, large = whole, shared = whole + 1, empty = whole + 2, count = empty;
-  static constexpr std::int64_t whole_products = 32768, part_entries = 512, part_products = 8192, least_part = 64;
+  static constexpr std::int64_t whole_products = 32768, whole_of_a = 512, part_entries = 512, part_products = 8192,
+                                least_part = 64;
   TESSERA_FUNCTION static constexpr int holds(int size) { return 32 << 2 * size; }
   /// @param kind  of the row: many products take many lanes, however few entries they end in
+  /// @param of_a  entries of A's row, which a wave goes through one after the other in a row as a whole
   /// @param long_rows  those of B have enough entries for all lanes of a wave
-  TESSERA_FUNCTION static int of(std::int64_t entries, std::int64_t products, int kind, bool long_rows) {
+  TESSERA_FUNCTION static int of(std::int64_t entries, std::int64_t products, int kind, std::int64_t of_a,
+                                 bool long_rows) {
     if (entries == 0) return empty;
     for (int size = kind < 2 ? 0 : kind < 4 ? 1 : 2; size < (long_rows ? whole : whole - 1); ++size) {
+      if (size + 1 == whole && of_a > whole_of_a) break;
       if (entries <= holds(size) && products <= whole_products) return size;
     }
     return large;

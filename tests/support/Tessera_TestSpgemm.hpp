@@ -312,7 +312,7 @@ struct SpgemmSuite {
     for (const Data data : {Data::Integers, Data::Real}) {
       check(matrix(generate("dense:rows=2:cols=2600"), data, 5), matrix(far, data, 6), data);
     }
-    check("dense:rows=19:cols=1100", "uniform:rows=1100:cols=40000:per_row=2");
+    check("dense:rows=19:cols=2100", "uniform:rows=2100:cols=40000:per_row=2");
   }
 
   /// Rows in batches where their lists may not be in memory at once: the same bits, and never more memory than allowed.

@@ -81,7 +81,7 @@ class SpgemmBitsKernel {
       thread_block.synchronize();
       thread_block.each_thread([&](unsigned thread) {
         mark_short_rows(args, memory, thread, n, first, words, lanes);
-        for (int w = 0; w < Waves; ++w) {
+        for (int w = 0; w * Wave::lanes < n; ++w) {
           for (Mask left = memory.long_ones[w]; left != 0; left &= left - 1) {
             const int j = w * Wave::lanes + Wave::count((left & (Mask{0} - left)) - 1);
             mark_entries(args, memory, j, static_cast<std::int32_t>(thread), threads, first, words);

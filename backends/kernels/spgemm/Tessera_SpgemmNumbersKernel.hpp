@@ -163,8 +163,6 @@ class SpgemmPartsKernel {
  public:
   static constexpr int holds = SpgemmRowSizes::part_entries;
   static constexpr int at_once = 4;  ///< times as many products as lanes are under way
-  /// Of so many pieces, each in its turn, no lane asks which others have its entry of C.
-  static constexpr int few_pieces = 4;
   struct Memory {
     alignas(16) char sums[holds * (sizeof(Value) + sizeof(std::int32_t))];  ///< and columns or bits, if not by column
     std::int64_t shift[Wave::lanes];
@@ -214,12 +212,7 @@ class SpgemmPartsKernel {
   struct Product {
     Varying<std::int32_t> column;
     Varying<Value> a, b;
-    Mask starts;  ///< lanes with the first product of a piece
-    /// Each has an entry of C once.
-    TESSERA_FUNCTION int pieces() const { return Wave::count(starts) + (starts & 1 ? 0 : 1); }
-    TESSERA_FUNCTION int piece(int lane) const {
-      return Wave::rank(starts, lane) + static_cast<int>(starts >> lane & 1) - (starts & 1 ? 1 : 0);
-    }
+    bool conflicts;  ///< may be of one entry
   };
 
   TESSERA_FUNCTION static void prepare(const Wave& wave, const Stretch& s, How how, Memory& memory) {
@@ -308,16 +301,12 @@ class SpgemmPartsKernel {
           Value& to = sum[slot(lane)];
           to = Wave::add_product(product[i].a(lane), product[i].b(lane), to);
         };
-        const int pieces = product[i].pieces();
-        if (pieces > few_pieces) {
+        if (product[i].conflicts) {
           spgemm_add_in_turn(wave, slot, add_one);
         } else {
-          for (int piece = 0; piece < pieces; ++piece) {
-            if (piece > 0) wave.converge();
-            wave.each([&](int lane) {
-              if (slot(lane) >= 0 && product[i].piece(lane) == piece) add_one(lane);
-            });
-          }
+          wave.each([&](int lane) {
+            if (slot(lane) >= 0) add_one(lane);
+          });
         }
         wave.converge();
       }
@@ -344,8 +333,9 @@ class SpgemmPartsKernel {
       p.b(lane) = static_cast<const Value*>(args.B.values)[entry];
       if (column >= s.low && column <= s.high) p.column(lane) = column;
     });
-    p.starts = starts;
-    started += Wave::count(starts);
+    const int new_ones = Wave::count(starts);
+    p.conflicts = new_ones > (starts & 1 ? 1 : 0);
+    started += new_ones;
   }
   TESSERA_FUNCTION static std::int32_t slot_of(const std::int32_t* column, const Stretch& s, How how,
                                                std::int32_t wanted) {

@@ -123,7 +123,7 @@ class SpgemmLook {
 
  private:
   /// Of A: longer ones are looked at by all lanes of a wave, or by all waves of a thread block.
-  static constexpr std::int64_t long_row = 64, very_long_row = 1024;
+  static constexpr std::int64_t long_row = 64, very_long_row = 2048;
   TESSERA_FUNCTION static Reach reach_of(const SpgemmArgs& args, std::int64_t from, std::int64_t to, int step) {
     Reach reach;
     TESSERA_UNROLL_4
@@ -153,13 +153,13 @@ class SpgemmCounted {
     const SpgemmOffsets row_map{args.row_map, args.wide};
     SpgemmRowFacts facts{SpgemmRowSizes::empty, args.sized ? row_map(row + 1) - row_map(row) : args.count[row]};
     const int kind = args.kind[row];
+    const std::int64_t of_a = args.A.row_map(row + 1) - args.A.row_map(row);
     if (!args.once || kind >= SpgemmRowKinds::tables) {
-      facts.kind = SpgemmRowSizes::of(facts.entries, args.products[row], kind, args.long_rows);
+      facts.kind = SpgemmRowSizes::of(facts.entries, args.products[row], kind, of_a, args.long_rows);
     }
     if (facts.kind == SpgemmRowSizes::large) {
       const std::int64_t each = SpgemmRowSizes::each_part(facts.entries, args.products[row]);
       facts.parts = (facts.entries + each - 1) / each;
-      const std::int64_t of_a = args.A.row_map(row + 1) - args.A.row_map(row);
       if (SpgemmRowSizes::is_shared(of_a, facts.parts, args.products[row])) {
         facts.kind = SpgemmRowSizes::shared;
         facts.parts = 0;
