@@ -109,8 +109,10 @@ class SpgemmNative {
     run(space, backend_->spgemm.offsets);
     sizes_ = {};  // no row is left to be summed
     sizes_.entries = kinds_.entries;
-    numeric(space, row_map, columns, values);
+    args_.known = args_.found;
+    numbers(space, row_map, columns, values);
     sizes_ = totals(space);
+    forget_columns();
     return sizes_.entries;
   }
   void numeric(const Exec& space, const Offset* row_map, int* columns, Scalar* values) {
@@ -124,10 +126,7 @@ class SpgemmNative {
     }
     args_.known = found ? args_.found : nullptr;
     numbers(space, row_map, columns, values);
-    args_.known = args_.found = nullptr;
-    args_.once = false;
-    room_.reset();  // waits
-    room_bytes_ = 0;
+    forget_columns();
   }
   void update(const Exec& space, const Csr& A, const Csr& B, const Offset* row_map, const int* columns,
               Scalar* values) {
@@ -313,6 +312,13 @@ class SpgemmNative {
     note_peak();
     args_.found = static_cast<std::int32_t*>(room_.get());
     args_.found_values = static_cast<char*>(room_.get()) + columns;
+  }
+  /// Waits for what reads them.
+  void forget_columns() {
+    args_.known = args_.found = nullptr;
+    args_.once = false;
+    room_.reset();
+    room_bytes_ = 0;
   }
   void note_peak() { peak_ = std::max(peak_, bytes_ + part_held_ + room_bytes_); }
 

@@ -84,7 +84,10 @@ class SpgemmBitsKernel {
         for (int w = 0; w * Wave::lanes < n; ++w) {
           for (Mask left = memory.long_ones[w]; left != 0; left &= left - 1) {
             const int j = w * Wave::lanes + Wave::count((left & (Mask{0} - left)) - 1);
-            mark_entries(args, memory, j, static_cast<std::int32_t>(thread), threads, first, words);
+            const std::int32_t* const columns = args.B.columns + memory.begin[j];
+            for (auto i = static_cast<std::int32_t>(thread); i < memory.entries[j]; i += threads) {
+              set(memory.word, columns[i] - first, words);
+            }
           }
         }
       });
