@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Statistics.hpp"
@@ -19,8 +20,32 @@ namespace Impl {
 /// For plans that are used once: work begins before C has its row map.
 struct SpgemmOnce {
   template <class Plan, class Exec>
-  static void start(Plan& plan, const Exec& space) {
-    plan.body_->start_once(space);
+  static std::int64_t start(Plan& plan, const Exec& space) {
+    return plan.body_->start_once(space);
+  }
+  /// C in arrays with room for `most` entries, those of integers in one allocation if they are of one type: what an
+  /// allocation and a release cost a device is a good part of a small product.
+  template <class Csr, class Plan, class Exec, class Make>
+  static Csr finish(Plan& plan, const Exec& space, std::size_t most, const Make& make) {
+    using Offset = typename Csr::size_type;
+    using Ordinal = typename Csr::ordinal_type;
+    const auto part = [](const auto& view, std::size_t begin, std::size_t n) {
+      return std::decay_t<decltype(view)>(Kokkos::subview(view, std::make_pair(begin, begin + n)));
+    };
+    const std::size_t offsets = static_cast<std::size_t>(plan.rows()) + 1;
+    const auto values = make("C values", typename Csr::value_type(), most);
+    const auto into = [&](const auto& row_map, const auto& entries, std::size_t first) {
+      const auto nnz = static_cast<std::size_t>(plan.body_->finish_once(
+          space, reinterpret_cast<typename Plan::Offset*>(row_map.data()), entries.data() + first, values.data()));
+      return Csr(plan.rows(), plan.cols(), row_map, part(entries, first, nnz), part(values, 0, nnz));
+    };
+    if constexpr (std::is_same_v<Offset, Ordinal>) {
+      const std::size_t first = (offsets + 63) / 64 * 64;
+      const auto both = make("C row_map and entries", Ordinal(), first + most);
+      return into(part(both, 0, offsets), both, first);
+    } else {
+      return into(make("C row_map", Offset(), offsets), make("C entries", Ordinal(), most), 0);
+    }
   }
 };
 
@@ -54,12 +79,13 @@ struct SpgemmOnce {
 /// product of that row; Heap 32 bytes per entry of the longest row of A; Binned none, but 20 (by a backend 37) bytes
 /// per row and 8 per part of large rows of C in lists, and by a backend, from symbolic() to numeric(), 4 bytes (in one
 /// call 4 + s) per entry that C may have: min(products, columns from first to last) of each row, or none of it if that
-/// is more than max_workspace_bytes. Dia, for A and for B, s + 1/8 bytes per row and diagonal, and up to 24 per pair of
+/// and the lists are more than max_workspace_bytes; if the lists alone are, phases go through the rows in batches, each
+/// of which looks at B once more. Dia, for A and for B, s + 1/8 bytes per row and diagonal, and up to 24 per pair of
 /// diagonals; Ell 4 + s bytes per row of A and of B and entry of the longest one, and 4 min(n, product of the two
-/// lengths) per row of C: Impl::spgemm_dia_bytes, spgemm_ell_bytes. workspace_bytes() has the sum of the threads', and
-/// these formats. SpgemmOptions::max_workspace_bytes keeps it lower by fewer threads; Dia and Ell refuse. Scratch is
-/// allocated by the first phase, formats by the plan, and kept. (With matrices of one pattern, or one matrix twice,
-/// formats are shared.)
+/// lengths) per row of C: Impl::spgemm_dia_bytes, spgemm_ell_bytes. workspace_bytes() has the sum of the threads',
+/// these formats, and the most that Binned on a backend had at once. SpgemmOptions::max_workspace_bytes keeps it lower
+/// by fewer threads; Dia and Ell refuse. Scratch is allocated by the first phase, formats by the plan, and kept. (With
+/// matrices of one pattern, or one matrix twice, formats are shared.)
 ///
 /// Phases of one plan must not run at the same time; they return when they are done.
 ///
@@ -178,6 +204,8 @@ class SpgemmPlan {
 
 /// One-shot C = A B. A and B are CsrViews of one type, or anything csr_view() accepts; C owns its arrays.
 /// Large arrays of C are asked for in huge pages on Linux hosts: new pages of 4 KiB can cost as much as the product.
+/// By a backend C's arrays are parts of up to 32 MiB for as many entries as rows may have, min(products, columns from
+/// first to last), where that is enough, so that they are allocated beside the search for columns.
 /// @throw DimensionMismatch, NotSupported  @throw OutOfMemory  C does not fit; says how large it is
 template <class Exec, class MatrixA, class MatrixB>
 auto spgemm(const Exec& space, const MatrixA& A, const MatrixB& B, const SpgemmOptions& options = {}) {
@@ -197,7 +225,8 @@ auto spgemm(const Exec& space, const MatrixA& A, const MatrixB& B, const SpgemmO
       return Impl::allocate_large<Kokkos::View<decltype(element)*, Kokkos::LayoutLeft, Device>>(name, n);
     };
     SpgemmPlan<MatrixA> plan(space, A, B, options);
-    Impl::SpgemmOnce::start(plan, space);
+    const std::int64_t most = Impl::SpgemmOnce::start(plan, space);
+    if (most >= 0) return Impl::SpgemmOnce::finish<MatrixA>(plan, space, static_cast<std::size_t>(most), make);
     const auto row_map = make("C row_map", typename MatrixA::size_type(), static_cast<std::size_t>(A.rows()) + 1);
     const auto nnz = static_cast<std::size_t>(plan.symbolic(space, row_map));
     const auto entries = make("C entries", typename MatrixA::ordinal_type(), nnz);

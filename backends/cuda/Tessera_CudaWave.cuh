@@ -196,6 +196,8 @@ class CudaWave {
   __device__ __forceinline__ static void add(std::int64_t* p, std::int64_t value) {
     atomicAdd(reinterpret_cast<unsigned long long*>(p), static_cast<unsigned long long>(value));
   }
+  __device__ __forceinline__ static double add_product(double a, double b, double sum) { return fma(a, b, sum); }
+  __device__ __forceinline__ static float add_product(float a, float b, float sum) { return fmaf(a, b, sum); }
   __device__ __forceinline__ static void converge() { __syncwarp(); }
   template <int Bytes>
   __device__ __forceinline__ static void load_staged(Memory from, unsigned* w) {

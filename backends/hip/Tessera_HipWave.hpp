@@ -136,6 +136,8 @@ class HipWave {
   __device__ __forceinline__ static void add(std::int64_t* p, std::int64_t value) {
     atomicAdd(reinterpret_cast<unsigned long long*>(p), static_cast<unsigned long long>(value));
   }
+  __device__ __forceinline__ static double add_product(double a, double b, double sum) { return fma(a, b, sum); }
+  __device__ __forceinline__ static float add_product(float a, float b, float sum) { return fmaf(a, b, sum); }
   __device__ __forceinline__ static void converge() {
     __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
     __builtin_amdgcn_wave_barrier();

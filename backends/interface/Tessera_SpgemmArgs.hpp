@@ -31,35 +31,43 @@ struct SpgemmMatrix {
 };
 
 /// How the columns of a row are found: in a table (kinds 0 to 4, by bound), or by a bit per column between its first
-/// and its last, by a small or a large thread block.
+/// and its last, by a small or a large thread block, or, if there are many entries of A
+/// to look at, by one with the most memory, in few windows.
 struct SpgemmRowKinds {
-  static constexpr int tables = 5, narrow = tables, wide = tables + 1, empty = tables + 2, count = empty;
+  static constexpr int tables = 5, narrow = tables, wide = tables + 1, vast = tables + 2, empty = tables + 3,
+                       count = empty;
   TESSERA_FUNCTION static constexpr int slots(int kind) { return 32 << kind; }
   /// A quarter of the slots is free, so that a search meets a free one soon.
   TESSERA_FUNCTION static constexpr int holds(int kind) { return slots(kind) / 4 * 3; }
-  /// @param products  of the row  @param width  columns from its first to its last
-  TESSERA_FUNCTION static int of(std::int64_t products, std::int64_t width) {
+  /// @param of_a  entries of A's row  @param products  of the row  @param width  columns from its first to its last
+  TESSERA_FUNCTION static int of(std::int64_t of_a, std::int64_t products, std::int64_t width) {
     if (products == 0) return empty;
     const std::int64_t bound = products < width ? products : width;
     const bool few_words = width <= 8192 && products > holds(1);
     for (int kind = 0; kind < tables && !few_words; ++kind) {
       if (bound <= holds(kind)) return kind;
     }
-    return width <= narrow_columns && products <= narrow_products ? narrow : wide;
+    if (width <= narrow_columns && products <= narrow_products) return narrow;
+    return width <= wide_columns || of_a < least_vast ? wide : vast;
   }
-  static constexpr int narrow_columns = 65536, narrow_products = 16384;
+  static constexpr int narrow_columns = 65536, narrow_products = 16384, wide_columns = 262144, least_vast = 1024;
 };
 
-/// How the numbers of a row are summed: rows 0 to 2 as a whole, large ones in parts.
+/// How the numbers of a row are summed: rows 0 to 2 as a whole, large ones in parts, a wave each, those of very many
+/// entries of A in larger ones, a thread block each.
 struct SpgemmRowSizes {
-  static constexpr int whole = 3, large = whole, empty = whole + 1, count = empty;
-  static constexpr std::int64_t whole_products = 32768, part_entries = 512, part_products = 8192, least_part = 64;
+  static constexpr int whole = 3, large = whole, shared = whole + 1, empty = whole + 2, count = empty;
+  static constexpr std::int64_t whole_products = 32768, whole_of_a = 512, part_entries = 512, part_products = 8192,
+                                least_part = 64;
   TESSERA_FUNCTION static constexpr int holds(int size) { return 32 << 2 * size; }
   /// @param kind  of the row: many products take many lanes, however few entries they end in
+  /// @param of_a  entries of A's row, which a wave goes through one after the other in a row as a whole
   /// @param long_rows  those of B have enough entries for all lanes of a wave
-  TESSERA_FUNCTION static int of(std::int64_t entries, std::int64_t products, int kind, bool long_rows) {
+  TESSERA_FUNCTION static int of(std::int64_t entries, std::int64_t products, int kind, std::int64_t of_a,
+                                 bool long_rows) {
     if (entries == 0) return empty;
     for (int size = kind < 2 ? 0 : kind < 4 ? 1 : 2; size < (long_rows ? whole : whole - 1); ++size) {
+      if (size + 1 == whole && of_a > whole_of_a) break;
       if (entries <= holds(size) && products <= whole_products) return size;
     }
     return large;
@@ -73,6 +81,12 @@ struct SpgemmRowSizes {
     const std::int64_t parts = by_entries > wanted ? by_entries : wanted;
     return (entries + parts - 1) / parts;
   }
+  /// Whether a large row's parts have so few products each that they would look at entries of A more often than
+  /// multiply.
+  TESSERA_FUNCTION static bool is_shared(std::int64_t entries_of_a, std::int64_t parts, std::int64_t products) {
+    return entries_of_a >= least_shared && entries_of_a * parts > products;
+  }
+  static constexpr std::int64_t least_shared = 1024;
   /// Never more of all rows, of which `rows` may be large.
   static std::int64_t most_parts(std::int64_t entries, std::int64_t products, std::int64_t rows) {
     return entries / part_entries + products / part_products + 2 * rows;
@@ -122,8 +136,10 @@ struct SpgemmArgs {
   void* found_values = nullptr;         ///< their numbers, if `once`
   const std::int32_t* known = nullptr;  ///< columns by `place`; null: they are in C
 
-  void* row_map = nullptr;  ///< of C
+  void* row_map = nullptr;  ///< of C; null: entries are only counted
   bool wide = false;        ///< its offsets
+  bool sized = false;       ///< it is there already, and says how many entries rows have
+  std::int64_t before = 0;  ///< entries of rows of C before these, where only some rows are worked on
   std::int32_t* columns = nullptr;
   void* values = nullptr;
 };

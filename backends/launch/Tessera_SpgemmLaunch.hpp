@@ -8,6 +8,7 @@
 #include "backends/kernels/spgemm/Tessera_SpgemmBitsKernel.hpp"
 #include "backends/kernels/spgemm/Tessera_SpgemmNumbersKernel.hpp"
 #include "backends/kernels/spgemm/Tessera_SpgemmRowsKernel.hpp"
+#include "backends/kernels/spgemm/Tessera_SpgemmSharedRowsKernel.hpp"
 #include "backends/kernels/spgemm/Tessera_SpgemmTableKernel.hpp"
 #include "backends/launch/Tessera_Launch.hpp"
 #include "backends/launch/Tessera_SpgemmLaunchers.hpp"
@@ -79,7 +80,9 @@ struct SpgemmListBody {
 
 template <class Device, class Kernel>
 struct SpgemmBitsBody {
-  static constexpr int threads = Kernel::threads, bound = 0, shared = Kernel::bytes;
+  static constexpr int threads = Kernel::threads, shared = Kernel::bytes;
+  // Large thread blocks as many as there is room for: with 40 registers instead of 32 searches took 1.1 times as long.
+  static constexpr int bound = for_family<Device>(threads >= 512 ? 2048 / threads : 0, 0);
   static constexpr bool overlapping = true;
   template <class ThreadBlock>
   TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpgemmArgs& args, SpgemmTurn turn,
@@ -105,6 +108,24 @@ struct SpgemmPartsBody {
         const Wave wave;
         Kernel::run(wave, args, args.part[index], thread_block.memory() + in_thread_block * Kernel::bytes);
       });
+    });
+  }
+};
+
+/// Rows of a list, several thread blocks each.
+template <class Device, class Value>
+struct SpgemmSharedRowsBody {
+  using Wave = typename Device::Wave;
+  static constexpr int waves = for_family<Device>(16, 8), threads = waves * Wave::lanes, bound = 0;
+  using Kernel = SpgemmSharedRowsKernel<Wave, Value, waves, for_family<Device>(4096, 2048)>;
+  static constexpr int shared = Kernel::bytes;
+  static constexpr bool overlapping = true;
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpgemmArgs& args, SpgemmTurn turn,
+                                   std::int64_t begin, std::int64_t of_row) {
+    spgemm_in_turn(thread_block, turn, [&] {
+      const std::int64_t index = thread_block.index();
+      Kernel::run(thread_block, args, args.sizes[begin + index / of_row], index % of_row, of_row);
     });
   }
 };
@@ -140,24 +161,28 @@ Status spgemm_offsets(const SpgemmArgs& args, Stream stream) noexcept {
                         "Tessera::spgemm[offsets]");
 }
 
-/// Launches kernels one list after the other.
+/// Launches the kernels of a stage. Those of long rows come first, so that no multiprocessor has one at the end.
 template <class Device>
 class SpgemmLists {
  public:
-  SpgemmLists(const SpgemmArgs& args, Stream stream) : args_(args), stream_(stream) {}
+  SpgemmLists(const SpgemmArgs& args, const SpgemmTotals& totals, Stream stream)
+      : args_(args), totals_(totals), stream_(stream) {}
   typename Device::Error error = Device::success;
 
+  /// The rows of a kind, or size.
   template <class Kernel>
-  void rows(std::int64_t n) {
-    constexpr int waves = for_family<Device>(4, 2);
-    using Body = SpgemmListBody<Device, Kernel, waves>;
-    start<Body>(ceil_div(n, std::int64_t{waves} * Kernel::rows), begin_, begin_ + n);
-    begin_ += n;
+  void rows(int kind) {
+    range<Kernel>(begin(kind), totals_.rows[kind]);
   }
   template <class Kernel>
-  void thread_blocks(std::int64_t n, int lanes) {
-    start<SpgemmBitsBody<Device, Kernel>>(n, begin_, lanes);
-    begin_ += n;
+  void range(std::int64_t begin, std::int64_t n) {
+    constexpr int waves = for_family<Device>(4, 2);
+    using Body = SpgemmListBody<Device, Kernel, waves>;
+    start<Body>(ceil_div(n, std::int64_t{waves} * Kernel::rows), begin, begin + n);
+  }
+  template <class Kernel>
+  void thread_blocks(int kind, int lanes) {
+    start<SpgemmBitsBody<Device, Kernel>>(totals_.rows[kind], begin(kind), lanes);
   }
   template <class Body, class... Args>
   void start(std::int64_t thread_blocks, const Args&... args) {
@@ -165,58 +190,75 @@ class SpgemmLists {
     error = launch<Device, Body>({thread_blocks}, stream_, args_, turn_, args...);
     turn_ = SpgemmTurn::Later;
   }
-  /// Another list of rows, in the same stage.
-  void restart() { begin_ = 0; }
+  /// Rows of the kinds before.
+  std::int64_t begin(int kind) const {
+    std::int64_t rows = 0;
+    for (int k = 0; k < kind; ++k) rows += totals_.rows[k];
+    return rows;
+  }
 
  private:
   const SpgemmArgs& args_;
+  const SpgemmTotals& totals_;
   Stream stream_;
   SpgemmTurn turn_ = SpgemmTurn::First;
-  std::int64_t begin_ = 0;
 };
 
 template <class Device, class Value, bool Numbers>
-void launch_spgemm_tables(SpgemmLists<Device>& lists, const SpgemmTotals& totals) {
+void launch_spgemm_tables(SpgemmLists<Device>& lists) {
   using Wave = typename Device::Wave;
-  lists.template rows<SpgemmTableKernel<Wave, Value, 2, SpgemmRowKinds::slots(0), Numbers>>(totals.rows[0]);
-  lists.template rows<SpgemmTableKernel<Wave, Value, 3, SpgemmRowKinds::slots(1), Numbers>>(totals.rows[1]);
-  lists.template rows<SpgemmTableKernel<Wave, Value, 3, SpgemmRowKinds::slots(2), Numbers>>(totals.rows[2]);
-  lists.template rows<SpgemmTableKernel<Wave, Value, 4, SpgemmRowKinds::slots(3), Numbers>>(totals.rows[3]);
-  lists.template rows<SpgemmTableKernel<Wave, Value, 5, SpgemmRowKinds::slots(4), Numbers>>(totals.rows[4]);
+  lists.template rows<SpgemmTableKernel<Wave, Value, 5, SpgemmRowKinds::slots(4), Numbers>>(4);
+  lists.template rows<SpgemmTableKernel<Wave, Value, 4, SpgemmRowKinds::slots(3), Numbers>>(3);
+  lists.template rows<SpgemmTableKernel<Wave, Value, 3, SpgemmRowKinds::slots(2), Numbers>>(2);
+  lists.template rows<SpgemmTableKernel<Wave, Value, 3, SpgemmRowKinds::slots(1), Numbers>>(1);
+  lists.template rows<SpgemmTableKernel<Wave, Value, 2, SpgemmRowKinds::slots(0), Numbers>>(0);
 }
 template <class Device>
-Status spgemm_columns(const SpgemmArgs& args, const SpgemmTotals& totals, Stream stream) noexcept {
+void launch_spgemm_bits(SpgemmLists<Device>& lists, const SpgemmArgs& args) {
   using Wave = typename Device::Wave;
-  SpgemmLists<Device> lists(args, stream);
-  if (!args.once) {
-    launch_spgemm_tables<Device, float, false>(lists, totals);
-  } else if (args.fp64) {
-    launch_spgemm_tables<Device, double, true>(lists, totals);
-  } else {
-    launch_spgemm_tables<Device, float, true>(lists, totals);
-  }
   // As many lanes as the mean row of B has entries, at least.
   int lanes = 4;
   while (lanes < 32 && lanes * args.B.rows < args.B.nnz) lanes *= 2;
-  constexpr int narrow_words = SpgemmRowKinds::narrow_columns / 32 + 1, wide_words = for_family<Device>(8192, 4096);
-  lists.template thread_blocks<SpgemmBitsKernel<Wave, for_family<Device>(2, 1), narrow_words>>(
-      totals.rows[SpgemmRowKinds::narrow], lanes);
-  lists.template thread_blocks<SpgemmBitsKernel<Wave, for_family<Device>(16, 8), wide_words>>(
-      totals.rows[SpgemmRowKinds::wide], lanes);
+  constexpr int vast_words = for_family<Device>(24576, 12288), wide_words = for_family<Device>(8192, 4096),
+                narrow_words = SpgemmRowKinds::narrow_columns / 32 + 1;
+  lists.template thread_blocks<SpgemmBitsKernel<Wave, for_family<Device>(32, 16), vast_words, 4>>(SpgemmRowKinds::vast,
+                                                                                                  lanes);
+  lists.template thread_blocks<SpgemmBitsKernel<Wave, for_family<Device>(16, 8), wide_words, 1>>(SpgemmRowKinds::wide,
+                                                                                                 lanes);
+  lists.template thread_blocks<SpgemmBitsKernel<Wave, for_family<Device>(2, 1), narrow_words, 1>>(
+      SpgemmRowKinds::narrow, lanes);
+}
+template <class Device>
+Status spgemm_columns(const SpgemmArgs& args, const SpgemmTotals& totals, Stream stream) noexcept {
+  SpgemmLists<Device> lists(args, totals, stream);
+  launch_spgemm_bits(lists, args);
+  if (!args.once) {
+    launch_spgemm_tables<Device, float, false>(lists);
+  } else if (args.fp64) {
+    launch_spgemm_tables<Device, double, true>(lists);
+  } else {
+    launch_spgemm_tables<Device, float, true>(lists);
+  }
   return Device::status(lists.error, "Tessera::spgemm[columns]");
 }
 
 template <class Device, class Value>
 Status launch_spgemm_numbers(const SpgemmArgs& args, const SpgemmTotals& totals, Stream stream) {
   using Wave = typename Device::Wave;
-  SpgemmLists<Device> lists(args, stream);
-  if (args.once) lists.template rows<SpgemmCopyKernel<Wave, Value>>(args.A.rows);
-  lists.restart();
-  lists.template rows<SpgemmWholeRowsKernel<Wave, Value, 2, SpgemmRowSizes::holds(0)>>(totals.rows[0]);
-  lists.template rows<SpgemmWholeRowsKernel<Wave, Value, 3, SpgemmRowSizes::holds(1)>>(totals.rows[1]);
-  lists.template rows<SpgemmWholeRowsKernel<Wave, Value, 5, SpgemmRowSizes::holds(2)>>(totals.rows[2]);
+  using Sizes = SpgemmRowSizes;
+  SpgemmLists<Device> lists(args, totals, stream);
+  // Enough thread blocks for all multiprocessors; of a row of many parts each takes several.
+  constexpr std::int64_t least = 4;
+  const std::int64_t shared = totals.rows[Sizes::shared];
+  const std::int64_t of_row =
+      std::max(ceil_div(3 * Device::multiprocessors(), std::max<std::int64_t>(shared, 1)), least);
+  lists.template start<SpgemmSharedRowsBody<Device, Value>>(shared * of_row, lists.begin(Sizes::shared), of_row);
   using Parts = SpgemmPartsBody<Device, Value>;
   lists.template start<Parts>(ceil_div(totals.parts, Parts::waves), totals.parts);
+  lists.template rows<SpgemmWholeRowsKernel<Wave, Value, 5, Sizes::holds(2)>>(2);
+  lists.template rows<SpgemmWholeRowsKernel<Wave, Value, 3, Sizes::holds(1)>>(1);
+  lists.template rows<SpgemmWholeRowsKernel<Wave, Value, 2, Sizes::holds(0)>>(0);
+  if (args.once) lists.template range<SpgemmCopyKernel<Wave, Value>>(0, args.A.rows);
   return Device::status(lists.error, "Tessera::spgemm[numbers]");
 }
 template <class Device>

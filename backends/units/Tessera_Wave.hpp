@@ -34,6 +34,7 @@
 ///   load_staged<Bytes>(from, w)        w = 1 to 16 bytes of what has arrived
 ///   claim(p, old, v)                   *p = v if *p was old; returns what it was; p in memory that waves share, as for
 ///   set_bits(p, v), add(p, v)          *p |= v, *p += v
+///   add_product(a, b, sum)             sum + a b; in one rounding on devices, whatever surrounds it
 ///   converge()                         no lane goes on before all came here
 ///   publish(p, v)                      one lane stores v where other waves will read it
 ///   last_to_arrive(counter, total)     true in the last of `total` waves to come here; everything published before by
@@ -152,6 +153,10 @@ class HostWave {
   }
   static void set_bits(std::uint32_t* p, std::uint32_t bits) { *p |= bits; }
   static void add(std::int64_t* p, std::int64_t value) { *p += value; }
+  template <class T>
+  static T add_product(T a, T b, T sum) {
+    return sum + a * b;
+  }
   static void converge() {}
   template <int Bytes>
   static void load_staged(const char* from, std::uint32_t* w) {

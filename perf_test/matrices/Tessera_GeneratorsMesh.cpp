@@ -57,6 +57,60 @@ Pattern stencil3d(const Options& options) {
   return stencil(grid, options.text("points") == "27", options.integer("points"));
 }
 
+/// Smoothed aggregation on a stencil's grid: aggregates are cubes of `side` points, and a smoothing step spreads each
+/// of their columns to the points that a step of the stencil reaches.
+class Aggregation {
+ public:
+  Aggregation(const Grid& fine, int side, int steps, bool corners)
+      : fine_(fine),
+        coarse_{(fine.nx + side - 1) / side, (fine.ny + side - 1) / side, (fine.nz + side - 1) / side},
+        side_(side),
+        steps_(steps),
+        corners_(corners) {}
+
+  /// A row per point: aggregates that it reaches.
+  Pattern by_points() const {
+    return by_rows(fine_.size(), coarse_.size(), 0, [&](int i, std::vector<int>& row) {
+      const auto p = fine_.position(i);
+      each_near(p, p, [&](int x, int y, int z) { row.push_back(coarse_.id(x / side_, y / side_, z / side_)); });
+    });
+  }
+  /// A row per aggregate: points that reach it.
+  Pattern by_aggregates() const {
+    return by_rows(coarse_.size(), fine_.size(), 0, [&](int i, std::vector<int>& row) {
+      const auto p = coarse_.position(i);
+      std::array<int, 3> low, high;
+      for (int d = 0; d < 3; ++d) {
+        low[d] = p[d] * side_;
+        high[d] = low[d] + side_ - 1;
+      }
+      each_near(low, high, [&](int x, int y, int z) { row.push_back(fine_.id(x, y, z)); });
+    });
+  }
+
+ private:
+  /// Points of the grid that a box reaches.
+  template <class Visit>
+  void each_near(const std::array<int, 3>& low, const std::array<int, 3>& high, const Visit& visit) const {
+    const auto outside = [&](int at, int d) { return std::max({low[d] - at, at - high[d], 0}); };
+    for (int z = std::max(0, low[2] - steps_); z <= std::min(fine_.nz - 1, high[2] + steps_); ++z)
+      for (int y = std::max(0, low[1] - steps_); y <= std::min(fine_.ny - 1, high[1] + steps_); ++y)
+        for (int x = std::max(0, low[0] - steps_); x <= std::min(fine_.nx - 1, high[0] + steps_); ++x)
+          if (corners_ || outside(x, 0) + outside(y, 1) + outside(z, 2) <= steps_) visit(x, y, z);
+  }
+
+  Grid fine_, coarse_;
+  int side_, steps_;
+  bool corners_;
+};
+Pattern aggregation(const Options& options) {
+  const Grid grid{options.integer("nx"), options.integer("ny"), options.integer("nz")};
+  check_grid(options, grid);
+  const std::string what = options.text("what");
+  const Aggregation all(grid, options.integer("side"), what == "ap" ? 2 : 1, options.text("points") == "27");
+  return what == "r" ? all.by_aggregates() : all.by_points();
+}
+
 Pattern markov2d(const Options& options) {
   const Grid grid{options.integer("nx"), options.integer("ny"), 1};
   check_grid(options, grid);
@@ -281,6 +335,17 @@ std::vector<Generator> mesh_generators() {
         true},
        {integer_key("nx", 24, 1), integer_key("ny", 24, 1), integer_key("nz", 24, 1), choice_key("points", "7|27")},
        stencil3d});
+  list.push_back(
+      {{"aggregation",
+        {},
+        "Smoothed aggregation for stencil3d of the same extents: prolongator P (what=p), its transpose (r), or "
+        "the product A P (ap); aggregates are cubes of side^3 points.",
+        "products of a multigrid hierarchy",
+        "",
+        true},
+       {integer_key("nx", 24, 1), integer_key("ny", 24, 1), integer_key("nz", 24, 1), choice_key("points", "7|27"),
+        choice_key("what", "p|r|ap"), integer_key("side", 3, 1, 1000)},
+       aggregation});
   list.push_back({{"markov2d",
                    {},
                    "Steps of a walk on a grid: no diagonal, at most four entries, every gap-th upward step left out.",

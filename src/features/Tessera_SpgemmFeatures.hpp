@@ -69,30 +69,38 @@ struct SpgemmLengths {
   }
 };
 
-/// Pieces of consecutive entries with their rows: all entries, or at equal distances.
+/// Pieces of consecutive entries with their rows: all entries, or a sample, stretches of 256 at equal distances, which
+/// are the same ones wherever and by however many threads they are looked at.
 template <class Pattern>
 struct SpgemmPieces {
+  static constexpr std::int64_t stretch = 256;
   Pattern A;
-  std::int64_t count = 0, distance = 0, length = 0;
+  std::int64_t count = 0, length = 0;
+  std::int64_t of_stretch = 1, distance = 0;  ///< pieces of a stretch, and from one stretch to the next
 
-  /// At most `most` entries.
-  SpgemmPieces(const Pattern& a, std::int64_t most) : A(a) {
-    constexpr bool host = Compat::is_host_v<typename Pattern::execution_space>;
+  /// Threads of devices take few entries each; to find a row takes as long as some entries.
+  static constexpr std::int64_t usual() { return Compat::is_host_v<typename Pattern::execution_space> ? 8192 : 32; }
+  /// At most `most` entries, of which there are at least as many as in a stretch. @param each  entries of a piece, at
+  /// most; a power of two
+  SpgemmPieces(const Pattern& a, std::int64_t most, std::int64_t each = usual()) : A(a) {
     const auto nnz = static_cast<std::int64_t>(A.nnz());
-    // Threads of devices take few entries each; to find a row takes as long as some entries.
-    length = nnz <= most ? (host ? 8192 : 32) : (host ? 256 : 32);
-    count = nnz <= most ? (nnz + length - 1) / length : most / length;
-    distance = nnz <= most ? length : nnz / count;
+    const bool all = nnz <= most;
+    length = all || each < stretch ? each : stretch;
+    of_stretch = all ? 1 : stretch / length;
+    const std::int64_t stretches = all ? (nnz + length - 1) / length : most / stretch;
+    distance = all ? length : nnz / stretches;
+    count = stretches * of_stretch;
   }
   std::int64_t entries() const {
     const auto nnz = static_cast<std::int64_t>(A.nnz());
-    return distance == length ? nnz : count * length;
+    return count * length < nnz ? count * length : nnz;
   }
   /// f(row, column) for the entries of a piece.
   template <class F>
   KOKKOS_INLINE_FUNCTION void each(const std::int64_t piece, const F& f) const {
     const auto nnz = static_cast<std::int64_t>(A.nnz());
-    const std::int64_t first = piece * distance, end = first + length < nnz ? first + length : nnz;
+    const std::int64_t first = piece / of_stretch * distance + piece % of_stretch * length;
+    const std::int64_t end = first + length < nnz ? first + length : nnz;
     std::int64_t row = 0, after = A.rows();  // the row of `first` is in [row, after)
     while (after - row > 1) {
       const std::int64_t middle = row + (after - row) / 2;

@@ -75,7 +75,10 @@ class SpgemmBody {
   SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const SpgemmOptions& options);
 
   /// Enqueues what symbolic() needs no row map for, in a plan that multiplies once: the caller can allocate beside it.
-  void start_once(const Exec& space);
+  /// @return entries that C has at most, if arrays for as many are small enough for finish_once(); else -1
+  std::int64_t start_once(const Exec& space);
+  /// Both phases, into arrays for as many entries as start_once() said. @return nnz(C)
+  std::int64_t finish_once(const Exec& space, Offset* row_map, Ordinal* columns, Scalar* values);
   std::int64_t symbolic(const Exec& space, Offset* row_map);
   void numeric(const Exec& space, const Offset* row_map, Ordinal* columns, Scalar* values);
   void update(const Exec& space, const Csr& A, const Csr& B, const Offset* row_map, const Ordinal* columns,
@@ -86,7 +89,7 @@ class SpgemmBody {
   /// -1: not known yet.
   std::int64_t nnz() const { return nnz_; }
   std::int64_t products() const { return products_; }
-  std::size_t workspace_bytes() const { return threads_.bytes() + dia_.bytes() + ell_.bytes(); }
+  std::size_t workspace_bytes() const { return threads_.bytes() + native_.peak_bytes() + dia_.bytes() + ell_.bytes(); }
   SpgemmAlgorithm algorithm() const { return algorithm_; }
   Statistics statistics() const;
 
@@ -393,10 +396,21 @@ void SpgemmBody<Csr>::require_fits(std::int64_t entries) {
 }
 
 template <class Csr>
-void SpgemmBody<Csr>::start_once(const Exec& space) {
+std::int64_t SpgemmBody<Csr>::start_once(const Exec& space) {
   if constexpr (SpgemmNative<Csr>::possible) {
-    if (backend_ != Backend::Kokkos) native_.find(space, true);
+    if (backend_ == Backend::Kokkos || native_.batched()) return -1;
+    native_.find(space, true);
+    const auto most = static_cast<std::size_t>(native_.most_entries());
+    if (most <= spgemm_little / (sizeof(Ordinal) + sizeof(Scalar))) return native_.most_entries();
   }
+  return -1;
+}
+template <class Csr>
+std::int64_t SpgemmBody<Csr>::finish_once(const Exec& space, Offset* row_map, Ordinal* columns, Scalar* values) {
+  const Compat::ScopedRegion region("Tessera::spgemm once");
+  if constexpr (SpgemmNative<Csr>::possible) nnz_ = native_.finish(space, row_map, columns, values);
+  Compat::fence(space, "Tessera::spgemm once");
+  return nnz_;
 }
 
 template <class Csr>
@@ -487,7 +501,7 @@ Statistics SpgemmBody<Csr>::statistics() const {
   s.csr_bytes = csr_bytes(A_) + csr_bytes(B_);
   s.format_bytes = s.csr_bytes + 8 * (before_.extent(0) + first_word_.extent(0) + word_bits_.extent(0)) +
                    4 * count_.extent(0) * (has_format() ? 1 : 1 + SpgemmBinned<Csr>::words_per_row) +
-                   4 * word_.extent(0) + binned_.bytes() + native_.bytes() + dia_.bytes() + ell_.bytes();
+                   4 * word_.extent(0) + binned_.bytes() + native_.peak_bytes() + dia_.bytes() + ell_.bytes();
   s.workspace_bytes = workspace_bytes();
   s.setup_seconds = setup_seconds_;
   s.launches = backend_ != Backend::Kokkos             ? native_.launches()

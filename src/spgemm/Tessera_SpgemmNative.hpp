@@ -3,6 +3,7 @@
 #ifndef TESSERA_SPGEMM_SPGEMM_NATIVE_HPP
 #define TESSERA_SPGEMM_SPGEMM_NATIVE_HPP
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,7 +14,8 @@
 /// \file
 /// SpgemmAlgorithm::Binned by the kernels of a backend: rows of C by size. Columns are found once, in room for as many
 /// as the rows' bounds add up to, and go from there to C, once it is known where; without that room they are counted
-/// first and found again in place.
+/// first and found again in place. Where not even the lists of rows may be in memory at once, each phase goes through
+/// the rows in batches.
 
 namespace Tessera {
 namespace Impl {
@@ -29,57 +31,59 @@ class SpgemmNative {
   static constexpr bool possible = std::is_same_v<typename Csr::ordinal_type, int>;
 
   SpgemmNative() = default;
-  /// Looks at A and B. @param most_room  bytes for columns that are found; 0: a 32nd of the device's memory, what a
-  /// backend's pool keeps
-  SpgemmNative(const Exec& space, const KernelTable& backend, const Csr& A, const Csr& B, std::size_t most_room)
-      : backend_(&backend), most_room_(most_room) {
+  /// Looks at A and B. @param most  bytes of lists of rows and of columns that are found, at most, unless a batch of
+  /// 256 rows needs more; 0: as many as lists take, and a 32nd of the device's memory, what a backend's pool keeps
+  SpgemmNative(const Exec& space, const KernelTable& backend, const Csr& A, const Csr& B, std::size_t most)
+      : backend_(&backend), most_(most) {
     set(A, B);
-    const auto rows = static_cast<std::size_t>(A.rows());
-    backend.spgemm.deal(args_);
+    rows_ = batch_rows_ = args_.A.rows;
     args_.fp64 = sizeof(Scalar) == 8;
     args_.wide = sizeof(Offset) == 8;
     args_.long_rows = args_.B.nnz >= long_row * args_.B.rows;
-    storage_ = Arena<Space>::make(space, backend_, "Tessera::spgemm rows", Lifetime::Plan, [&](Arena<Space>& arena) {
-      args_.kind = arena.template take<std::uint8_t>(rows).data();
-      for (auto** const of_rows :
-           {&args_.low, &args_.high, &args_.bound, &args_.count, &args_.products, &args_.order, &args_.sizes}) {
-        *of_rows = arena.template take<std::int32_t>(rows).data();
-      }
-      args_.at = arena.template take<std::int64_t>(rows).data();
-      args_.partial = arena.template take<SpgemmTotals>(static_cast<std::size_t>(args_.thread_blocks)).data();
-      totals_view_ = arena.template take<SpgemmTotals>(1);
-      args_.totals = totals_view_.data();
-      bytes_ = arena.bytes();
+    if (most_ > 0) {
+      while (batch_rows_ > least_batch && list_bytes(batch_rows_) > most_) batch_rows_ = (batch_rows_ + 1) / 2;
+    }
+    make_lists(space);
+    if (!batched()) look(space, 0, rows_);
+    if (!batched() && most_ > 0 && rows_ > 1 && bytes_ + parts_bytes() > most_) --batch_rows_;  // for parts
+    if (!batched()) {
+      products_ = kinds_.products;
+      disorder_ = kinds_.disorder;
+      return;
+    }
+    each_batch(space, [&](std::int64_t) {
+      products_ += kinds_.products;
+      disorder_ = kinds_.disorder;
+      most_entries_ += kinds_.entries;
     });
-    run(space, backend.spgemm.look);
-    kinds_ = totals(space);
   }
 
-  std::int64_t products() const { return kinds_.products; }
+  std::int64_t products() const { return products_; }
   /// Columns of every row of B ascend, without copies: else nothing of this can be used.
-  bool ordered() const { return kinds_.disorder == 0; }
-  std::size_t bytes() const { return bytes_ + parts_bytes_; }
+  bool ordered() const { return disorder_ == 0; }
+  /// Whether phases go through the rows in batches.
+  bool batched() const { return batch_rows_ < rows_; }
+  /// Most of lists of rows, of parts and of columns that were there at once.
+  std::size_t peak_bytes() const { return peak_; }
   int launches() const {
     int n = static_cast<int>(sizes_.parts > 0);
     for (int size = 0; size < SpgemmRowSizes::whole; ++size) n += sizes_.rows[size] > 0;
     return n;
   }
 
-  /// Enqueues the search for columns. @param once  the one numeric() that follows takes the numbers as they are now,
-  /// and no update() comes
+  /// Enqueues the search for columns, unless it is done in batches. @param once  the one numeric() that follows takes
+  /// the numbers as they are now, and no update() comes
   void find(const Exec& space, bool once) {
+    if (batched()) return;
+    make_parts(space);
     make_room(space, once);
     args_.place = {args_.at, true};
     run_lists(space, backend_->spgemm.columns, kinds_);
-    const auto parts =
-        static_cast<std::size_t>(SpgemmRowSizes::most_parts(kinds_.entries, kinds_.products, may_be_large()));
-    parts_bytes_ = parts * sizeof(SpgemmRowPart);
-    part_ = Impl::allocate<Space>(space, backend_, "Tessera::spgemm parts", parts_bytes_, Lifetime::Plan);
-    args_.part = static_cast<SpgemmRowPart*>(part_.get());
     started_ = true;
   }
   /// Entries of C; the row map, unless that many do not fit. After find(), or with it.
   std::int64_t symbolic(const Exec& space, Offset* row_map) {
+    if (batched()) return count_batches(space, row_map);
     if (!started_) find(space, false);
     started_ = false;
     args_.row_map = row_map;
@@ -87,7 +91,32 @@ class SpgemmNative {
     sizes_ = totals(space);
     return sizes_.entries;
   }
+  /// Entries that C has at most.
+  std::int64_t most_entries() const { return kinds_.entries; }
+  /// Both phases after find(), into arrays for most_entries(), which offsets of this type count. Waits once where every
+  /// row was summed in a table, else in between as well.
+  std::int64_t finish(const Exec& space, Offset* row_map, int* columns, Scalar* values) {
+    const bool summed = args_.once && kinds_.rows[SpgemmRowKinds::narrow] + kinds_.rows[SpgemmRowKinds::wide] +
+                                              kinds_.rows[SpgemmRowKinds::vast] ==
+                                          0;
+    if (!summed) {
+      symbolic(space, row_map);
+      numeric(space, row_map, columns, values);
+      return sizes_.entries;
+    }
+    started_ = false;
+    args_.row_map = row_map;
+    run(space, backend_->spgemm.offsets);
+    sizes_ = {};  // no row is left to be summed
+    sizes_.entries = kinds_.entries;
+    args_.known = args_.found;
+    numbers(space, row_map, columns, values);
+    sizes_ = totals(space);
+    forget_columns();
+    return sizes_.entries;
+  }
   void numeric(const Exec& space, const Offset* row_map, int* columns, Scalar* values) {
+    if (batched()) return sum_batches(space, row_map, columns, values, true);
     const bool found = room_ != nullptr;
     if (!found) {  // by a symbolic() that had no room, or an earlier numeric()
       SpgemmArgs fill = args_;
@@ -97,19 +126,21 @@ class SpgemmNative {
     }
     args_.known = found ? args_.found : nullptr;
     numbers(space, row_map, columns, values);
-    args_.known = args_.found = nullptr;
-    args_.once = false;
-    room_.reset();  // waits
+    forget_columns();
   }
   void update(const Exec& space, const Csr& A, const Csr& B, const Offset* row_map, const int* columns,
               Scalar* values) {
     set(A, B);
-    numbers(space, row_map, const_cast<int*>(columns), values);  // which are not written
+    // Columns are not written.
+    if (batched()) return sum_batches(space, row_map, const_cast<int*>(columns), values, false);
+    numbers(space, row_map, const_cast<int*>(columns), values);
   }
 
  private:
   /// Mean entries of B's rows from which on all lanes of a wave go through one together.
   static constexpr std::int64_t long_row = 24;
+  /// Rows of a batch; with fewer, looks at B would cost more than the product.
+  static constexpr std::int64_t least_batch = 256;
 
   static SpgemmMatrix matrix(const Csr& M) {
     return {static_cast<std::int64_t>(M.rows()),
@@ -121,6 +152,101 @@ class SpgemmNative {
   void set(const Csr& A, const Csr& B) {
     args_.A = matrix(A);
     args_.B = matrix(B);
+    all_rows_ = args_.A;
+  }
+  /// Of rows, in one allocation.
+  static void lay_out(Arena<Space>& arena, SpgemmArgs& args, std::size_t rows,
+                      typename Arena<Space>::template View<SpgemmTotals>& totals) {
+    args.kind = arena.template take<std::uint8_t>(rows).data();
+    for (auto** const of_rows :
+         {&args.low, &args.high, &args.bound, &args.count, &args.products, &args.order, &args.sizes}) {
+      *of_rows = arena.template take<std::int32_t>(rows).data();
+    }
+    args.at = arena.template take<std::int64_t>(rows).data();
+    args.partial = arena.template take<SpgemmTotals>(static_cast<std::size_t>(args.thread_blocks)).data();
+    totals = arena.template take<SpgemmTotals>(1);
+    args.totals = totals.data();
+  }
+  std::size_t list_bytes(std::int64_t rows) const {
+    SpgemmArgs args = args_;
+    args.A.rows = rows;
+    backend_->spgemm.deal(args);
+    Arena<Space> count;
+    typename Arena<Space>::template View<SpgemmTotals> none;
+    lay_out(count, args, static_cast<std::size_t>(rows), none);
+    return count.bytes();
+  }
+  void make_lists(const Exec& space) {
+    args_.A.rows = batch_rows_;
+    backend_->spgemm.deal(args_);
+    storage_ = Arena<Space>::make(space, backend_, "Tessera::spgemm rows", Lifetime::Plan, [&](Arena<Space>& arena) {
+      lay_out(arena, args_, static_cast<std::size_t>(batch_rows_), totals_view_);
+      bytes_ = arena.bytes();
+    });
+    note_peak();
+  }
+  /// At rows [first, first + rows).
+  void look(const Exec& space, std::int64_t first, std::int64_t rows) {
+    args_.A = all_rows_;
+    args_.A.rows = rows;
+    args_.A.row_map.of = static_cast<const Offset*>(all_rows_.row_map.of) + first;
+    // As many thread blocks as there are totals for, or fewer.
+    if (rows == batch_rows_) backend_->spgemm.deal(args_);
+    run(space, backend_->spgemm.look);
+    kinds_ = totals(space);
+  }
+  /// f(first row) after a look at each batch, whose parts fit as well, unless it is the least.
+  template <class F>
+  void each_batch(const Exec& space, const F& f) {
+    std::int64_t first = 0;
+    do {
+      std::int64_t rows = rows_ - first < batch_rows_ ? rows_ - first : batch_rows_;
+      look(space, first, rows);
+      while (rows > 1 && batch_rows_ > least_batch && bytes_ + parts_bytes() > most_) {
+        rows = (rows + 1) / 2;
+        look(space, first, rows);
+      }
+      f(first);
+      first += rows;
+    } while (first < rows_);
+  }
+  /// Columns are found, counted and forgotten. Twice where only the count says whether offsets are wide enough.
+  std::int64_t count_batches(const Exec& space, Offset* row_map) {
+    const bool may_overflow = !args_.wide && most_entries_ > INT32_MAX;
+    for (Offset* const to : {may_overflow ? nullptr : row_map, row_map}) {
+      args_.before = 0;
+      args_.found = nullptr;
+      each_batch(space, [&](std::int64_t first) {
+        run_lists(space, backend_->spgemm.columns, kinds_);
+        args_.row_map = to != nullptr ? to + first : nullptr;
+        args_.part = nullptr;
+        run(space, backend_->spgemm.offsets);
+        args_.before += totals(space).entries;
+      });
+      if (to != nullptr || (!args_.wide && args_.before > INT32_MAX)) break;
+    }
+    return args_.before;
+  }
+  /// @param find  columns are found in their places; else they are there
+  void sum_batches(const Exec& space, const Offset* row_map, int* columns, Scalar* values, bool find) {
+    args_.sized = true;
+    each_batch(space, [&](std::int64_t first) {
+      const Offset* const own = row_map + first;
+      if (find) {
+        args_.place = {own, args_.wide};
+        args_.found = columns;
+        run_lists(space, backend_->spgemm.columns, kinds_);
+        args_.found = nullptr;
+      }
+      make_parts(space);
+      args_.row_map = const_cast<Offset*>(own);  // which is read
+      run(space, backend_->spgemm.offsets);
+      sizes_ = totals(space);
+      numbers(space, own, columns, values);
+      part_.reset();  // waits
+      part_held_ = 0;
+    });
+    args_.sized = false;
   }
   void check(const Status& status) const {
     if (!status.ok()) throw DeviceError(std::string("spgemm: ") + status.message);
@@ -153,17 +279,28 @@ class SpgemmNative {
     }
     return rows;
   }
+  std::size_t parts_bytes() const {
+    return sizeof(SpgemmRowPart) *
+           static_cast<std::size_t>(SpgemmRowSizes::most_parts(kinds_.entries, kinds_.products, may_be_large()));
+  }
+  void make_parts(const Exec& space) {
+    part_ = Impl::allocate<Space>(space, backend_, "Tessera::spgemm parts", parts_bytes(), Lifetime::Plan);
+    part_held_ = parts_bytes();
+    args_.part = static_cast<SpgemmRowPart*>(part_.get());
+    note_peak();
+  }
   void make_room(const Exec& space, bool once) {
-    std::size_t most = most_room_;
+    std::size_t most = most_ > 0 ? most_ - std::min(most_, bytes_ + part_held_) : 0;
     DeviceFacts facts;
-    if (most == 0 && backend_->runtime.device_facts(facts).ok()) most = facts.memory_bytes / 32;
+    if (most_ == 0 && backend_->runtime.device_facts(facts).ok()) most = facts.memory_bytes / 32;
+    const bool any = most_ == 0 && most == 0;
     const auto entries = static_cast<std::size_t>(kinds_.entries);
     const std::size_t columns = (entries * sizeof(int) + 255) / 256 * 256;
-    args_.once = once && (most == 0 || columns + entries * sizeof(Scalar) <= most);
+    args_.once = once && (any || columns + entries * sizeof(Scalar) <= most);
     args_.found = nullptr;
     room_.reset();
     if (entries == 0) return;
-    if (!args_.once && most > 0 && columns > most) return;
+    if (!args_.once && !any && columns > most) return;
     const std::size_t all = columns + (args_.once ? entries * sizeof(Scalar) : 0);
     try {  // numeric() may come on another instance, or never
       room_ = Impl::allocate<Space>(space, backend_, "Tessera::spgemm columns", all, Lifetime::Plan);
@@ -171,14 +308,26 @@ class SpgemmNative {
       args_.once = false;
       return;
     }
+    room_bytes_ = all;
+    note_peak();
     args_.found = static_cast<std::int32_t*>(room_.get());
     args_.found_values = static_cast<char*>(room_.get()) + columns;
   }
+  /// Waits for what reads them.
+  void forget_columns() {
+    args_.known = args_.found = nullptr;
+    args_.once = false;
+    room_.reset();
+    room_bytes_ = 0;
+  }
+  void note_peak() { peak_ = std::max(peak_, bytes_ + part_held_ + room_bytes_); }
 
   const KernelTable* backend_ = nullptr;
   SpgemmArgs args_;
+  SpgemmMatrix all_rows_;  ///< A; args_ has those of a batch
+  std::int64_t rows_ = 0, batch_rows_ = 0, products_ = 0, disorder_ = 0, most_entries_ = 0;
   SpgemmTotals kinds_ = {}, sizes_ = {};
-  std::size_t most_room_ = 0, bytes_ = 0, parts_bytes_ = 0;
+  std::size_t most_ = 0, bytes_ = 0, part_held_ = 0, room_bytes_ = 0, peak_ = 0;
   bool started_ = false;
   std::shared_ptr<void> storage_, part_, room_;
   typename Arena<Space>::template View<SpgemmTotals> totals_view_;

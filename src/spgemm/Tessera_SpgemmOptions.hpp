@@ -34,7 +34,8 @@ struct SpgemmOptions {
   /// Kokkos whatever is asked for; statistics() says who it was.
   Backend backend = Backend::Auto;
   /// Scratch, at most; 0: as much as is of use. With less, fewer threads of a host work, and Binned on a backend finds
-  /// columns twice where once needs room for them (its default: a 32nd of the device's memory, if there is as much).
+  /// columns twice where once needs room for them (its default: a 32nd of the device's memory, if there is as much) and
+  /// goes through the rows in batches where not even lists of all of them fit; 256 rows are a batch in any case.
   /// Dia and Ell: of their formats, with which they are refused if it is too little (their default: 64 MiB or four
   /// times the bytes of A and B, whatever is more).
   std::size_t max_workspace_bytes = 0;

@@ -32,6 +32,10 @@ struct SpgemmScratchBytes {
 /// Dense arrays of so many bytes are never too large.
 constexpr std::size_t spgemm_small_scratch = std::size_t{1} << 26;
 
+/// Bytes of C's columns and numbers up to which they are allocated for as many entries as rows may have, before these
+/// are known: beside the search for columns (perf_test/notes/spgemm.md, "Devices").
+constexpr std::size_t spgemm_little = std::size_t{1} << 25;
+
 /// What the model wants of the two, Spa if it wants neither, while its memory stays in proportion to that of A and B.
 inline SpgemmAlgorithm predict_spgemm(const SpgemmScratchBytes& scratch, std::size_t matrices, std::size_t most,
                                       SpgemmAlgorithm wanted, std::string& why) {

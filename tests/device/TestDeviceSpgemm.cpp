@@ -33,6 +33,8 @@ TYPED_TEST(DeviceSpgemm, Rectangular) { this->rectangular(); }
 TYPED_TEST(DeviceSpgemm, WideRows) { this->wide_rows(); }
 TYPED_TEST(DeviceSpgemm, LargeRows) { this->large_rows(); }
 TYPED_TEST(DeviceSpgemm, LongAndFarRows) { this->long_and_far_rows(); }
+TYPED_TEST(DeviceSpgemm, VeryLongRows) { this->very_long_rows(); }
+TYPED_TEST(DeviceSpgemm, MemoryCap) { this->memory_cap(); }
 TYPED_TEST(DeviceSpgemm, EveryNumberOfProducts) { this->every_number_of_products(); }
 TYPED_TEST(DeviceSpgemm, UnsortedAndRepeatedColumns) { this->unsorted_and_repeated_columns(); }
 TYPED_TEST(DeviceSpgemm, UndefinedNumbers) { this->undefined_numbers(); }

@@ -132,9 +132,10 @@ TEST(Generators, ListIsCompleteAndItsDefaultsAreAccepted) {
     for (const auto& key : g.keys) spec += ":" + key.name + "=" + key.default_value;
     EXPECT_TRUE(same(generate(spec), generate(g.name)));
   }
-  for (const char* name : {"stencil2d", "stencil3d",    "fem",  "rmat",         "community",  "web",       "batch",
-                           "circuit",   "chem",         "lp",   "uniform",      "random",     "empty",     "diagonal",
-                           "dense_row", "dense_column", "ramp", "every_length", "duplicates", "diagonals", "fem3_like"})
+  for (const char* name :
+       {"stencil2d", "stencil3d",    "fem",        "rmat",      "community",   "web",      "batch",     "circuit",
+        "chem",      "lp",           "uniform",    "random",    "empty",       "diagonal", "dense_row", "dense_column",
+        "ramp",      "every_length", "duplicates", "diagonals", "aggregation", "fem3_like"})
     EXPECT_EQ(names.count(name), 1u) << name;
 }
 
@@ -154,6 +155,9 @@ TEST(Generators, PatternsAreFixed) {
       {"stencil2d:points=9", 0xd66f252a0fcd9553ull},
       {"stencil3d", 0x9b1375358428553dull},
       {"stencil3d:points=27", 0x57e60909bb624f09ull},
+      {"aggregation", 0xa9e854e045ca6cd8ull},
+      {"aggregation:what=r:points=27:side=4", 0x36718a42c94a5df1ull},
+      {"aggregation:what=ap", 0x7edef866bbfd0108ull},
       {"markov2d", 0x226986e7d99112f9ull},
       {"fem", 0xf5a2ba09a831389bull},
       {"fem:elements=hex:dof=6:numbering=natural", 0x16b138bc7eaf8137ull},
@@ -234,6 +238,35 @@ TEST(Generators, Stencils) {
   const Pattern walk = generate("markov2d:nx=20:ny=20");
   EXPECT_EQ(statistics(walk).longest, 4);
   EXPECT_FALSE(contains(walk, 30, 30));
+}
+
+// A row of P has the aggregates of the row of A, one of A P those of the rows of P that it names; R is P transposed.
+TEST(Generators, AggregationIsAStencilTimesAggregates) {
+  const int nx = 7, ny = 5, nz = 8, side = 3, coarse_x = 3, coarse_y = 2;
+  for (const char* points : {"7", "27"}) {
+    const std::string extents = std::string(":nx=7:ny=5:nz=8:points=") + points;
+    const Pattern A = generate("stencil3d" + extents), P = generate("aggregation" + extents),
+                  R = generate("aggregation:what=r" + extents), AP = generate("aggregation:what=ap" + extents);
+    ASSERT_EQ(P.rows, nx * ny * nz);
+    ASSERT_EQ(P.cols, 3 * 2 * 3);
+    ASSERT_EQ(R.rows, P.cols);
+    ASSERT_EQ(R.cols, P.rows);
+    for (const Pattern* p : {&P, &R, &AP}) expect_well_formed(*p, true);
+    EXPECT_EQ(entries(R), entries(P));
+    const auto row = [](const Pattern& p, int i) {
+      return std::set<int>(p.entries.begin() + p.row_map[i], p.entries.begin() + p.row_map[i + 1]);
+    };
+    for (int i = 0; i < A.rows; ++i) {
+      std::set<int> one, two;
+      for (const int j : row(A, i)) {
+        one.insert((j / (nx * ny) / side * coarse_y + j / nx % ny / side) * coarse_x + j % nx / side);
+        for (const int aggregate : row(P, j)) two.insert(aggregate);
+      }
+      ASSERT_EQ(row(P, i), one) << i;
+      ASSERT_EQ(row(AP, i), two) << i;
+      for (const int aggregate : one) ASSERT_TRUE(contains(R, aggregate, i)) << i;
+    }
+  }
 }
 
 TEST(Generators, FemIsASymmetricBlockMatrix) {

@@ -147,6 +147,29 @@ TEST_F(SpgemmSamples, FewDiagonalsAreCountedInFull) {
   EXPECT_EQ(few.diagonals, 5);
 }
 
+// A sample has the same entries by threads of devices, which take few each, as by those of hosts.
+TEST_F(SpgemmSamples, TheSameEntriesForAllThreads) {
+  const Device a(make_matrix<double, int>(generate("lp:rows=40:cols=20000"), Data::Integers, 1));
+  const auto A = Impl::pattern_of(a.view());
+  for (const std::int64_t most :
+       {std::int64_t{512}, std::int64_t{1} << 14, std::int64_t{1} << 17, std::int64_t{1} << 40}) {
+    using Entries = std::vector<std::pair<std::int64_t, std::int64_t>>;
+    const auto seen = [&](std::int64_t each) {
+      const Impl::SpgemmPieces<std::decay_t<decltype(A)>> pieces(A, most, each);
+      Entries entries;
+      for (std::int64_t piece = 0; piece < pieces.count; ++piece) {
+        pieces.each(piece, [&](std::int64_t row, std::int64_t column) { entries.emplace_back(row, column); });
+      }
+      EXPECT_EQ(static_cast<std::int64_t>(entries.size()), pieces.entries());
+      return entries;
+    };
+    const Entries by_host = seen(8192);
+    EXPECT_GT(by_host.size(), static_cast<std::size_t>(std::min<std::int64_t>(most, A.nnz()) / 2));
+    EXPECT_EQ(seen(32), by_host) << most;
+    EXPECT_EQ(seen(128), by_host) << most;
+  }
+}
+
 TEST_F(SpgemmSamples, ManyDiagonalsAreNot) {
   const SpgemmFeatures f = sampled(generate("uniform:rows=20000:cols=20000:per_row=9"));
   EXPECT_FALSE(f.all_diagonals);

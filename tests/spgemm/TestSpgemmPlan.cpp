@@ -27,6 +27,8 @@ TYPED_TEST(SpgemmMethods, Rectangular) { this->rectangular(); }
 TYPED_TEST(SpgemmMethods, WideRows) { this->wide_rows(); }
 TYPED_TEST(SpgemmMethods, LargeRows) { this->large_rows(); }
 TYPED_TEST(SpgemmMethods, LongAndFarRows) { this->long_and_far_rows(); }
+TYPED_TEST(SpgemmMethods, VeryLongRows) { this->very_long_rows(); }
+TYPED_TEST(SpgemmMethods, MemoryCap) { this->memory_cap(); }
 TYPED_TEST(SpgemmMethods, EveryNumberOfProducts) { this->every_number_of_products(); }
 TYPED_TEST(SpgemmMethods, UnsortedAndRepeatedColumns) { this->unsorted_and_repeated_columns(); }
 TYPED_TEST(SpgemmMethods, UndefinedNumbers) { this->undefined_numbers(); }

@@ -49,7 +49,8 @@ inline const std::vector<std::string>& shapes() {
       random:rows=1501:cols=997:lengths=equal:mean=2.5 random:rows=997:cols=2003:lengths=geometric:mean=9
       random:rows=1501:cols=1999:lengths=power:mean=6:tail=1.3 random:rows=6001:cols=5003:lengths=uniform:mean=2
       rmat:scale=9:degree=8 community:n=1999:edges=9001 web:n=3001:longest=900 batch:graphs=61 stencil2d:nx=37:ny=29
-      stencil2d:nx=23:ny=31:points=9 stencil3d:nx=9:ny=11:nz=7 stencil3d:nx=7:ny=5:nz=9:points=27
+      stencil2d:nx=23:ny=31:points=9 stencil3d:nx=9:ny=11:nz=7 stencil3d:nx=7:ny=5:nz=9:points=27 aggregation:nx=11:ny=7:nz=8
+      aggregation:nx=8:ny=9:nz=7:what=r:points=27
       markov2d:nx=31:ny=37:gap=100 fem:nx=5:ny=4:nz=3:cavities=1 fem:elements=hex:nx=4:ny=3:nz=3:dof=1:cavities=0
       block_grid:nx=5:ny=4:nodes=91 diagonals:n=1201:count=7:reach=90:missing=0.3:stray=0.02)");
   return all;

@@ -301,6 +301,55 @@ struct SpgemmSuite {
     check(A, matrix(far, Data::Real, 4), Data::Real);
   }
 
+  /// Rows of A of so many entries that thread blocks share them: columns of C farther apart than a window of bits,
+  /// several parts of many rounds of products, entries of several products; more such rows than a thread block notes
+  /// down.
+  static void very_long_rows() {
+    const auto far = pattern_of_rows(2600, 900'000, [](std::int64_t i, std::vector<int>& to) {
+      for (int k = 0; k < (i == 1300 ? 900 : 3); ++k) to.push_back(static_cast<int>(i * 7919 % 1000 + k * 999));
+      if (i % 3 == 0) to.push_back(static_cast<int>(899'999 - i));
+    });
+    for (const Data data : {Data::Integers, Data::Real}) {
+      check(matrix(generate("dense:rows=2:cols=2600"), data, 5), matrix(far, data, 6), data);
+    }
+    check("dense:rows=19:cols=2100", "uniform:rows=2100:cols=40000:per_row=2");
+  }
+
+  /// Rows in batches where their lists may not be in memory at once: the same bits, and never more memory than allowed.
+  static void memory_cap() {
+    const auto A = matrix(generate("rmat:scale=12:degree=5"), Data::Real, 19);
+    for (SpgemmOptions options : spgemm_variants<Exec>()) {
+      const bool native = options.backend == Backend::EmulatedNvidia || options.backend == Backend::EmulatedAmd ||
+                          (!Compat::is_host_v<Exec> && options.backend == Backend::Auto);
+      if (options.algorithm != SpgemmAlgorithm::Binned || !native || options.max_workspace_bytes > 0) continue;
+      SCOPED_TRACE(to_string(options.backend));
+      const auto wanted = multiply<Exec>(A, A, options);
+      const DeviceMatrix<Exec, T, Offset> a(A);
+      const auto phases = [&](std::size_t most) {
+        options.max_workspace_bytes = most;
+        SpgemmPlan<typename DeviceMatrix<Exec, T, Offset>::Csr> plan(Exec(), a.view(), a.view(), options);
+        const DeviceVector<Exec, Offset> row_map("row_map", static_cast<std::size_t>(A.rows) + 1);
+        const auto nnz = static_cast<std::size_t>(plan.symbolic(Exec(), row_map));
+        const DeviceVector<Exec, int> columns("columns", nnz);
+        const DeviceVector<Exec, T> values("values", nnz), updated("updated", nnz);
+        plan.numeric(Exec(), row_map, columns, values);
+        plan.update_values(Exec(), a.view(), a.view(), row_map, columns, updated);
+        EXPECT_EQ(to_host(row_map), wanted.row_map) << most;
+        EXPECT_EQ(to_host(columns), wanted.columns) << most;
+        EXPECT_TRUE(same_bits(to_host(values), wanted.values)) << most;
+        EXPECT_TRUE(same_bits(to_host(updated), wanted.values)) << most;
+        EXPECT_GT(plan.workspace_bytes(), std::size_t{0});
+        return plan.workspace_bytes();
+      };
+      const std::size_t all = phases(0);
+      EXPECT_GT(all, std::size_t{1} << 18) << "the rest says nothing";
+      for (const std::size_t most : {all, all - 1, std::size_t{1} << 18, std::size_t{1} << 17, std::size_t{1} << 16}) {
+        EXPECT_LE(phases(most), most);
+      }
+      phases(1);
+    }
+  }
+
   /// Few products per row, from none to more than are sorted at once.
   static void every_number_of_products() {
     const auto lengths = pattern_of_rows(200, 50, [](std::int64_t i, std::vector<int>& to) {

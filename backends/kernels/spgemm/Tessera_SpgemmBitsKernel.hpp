@@ -13,16 +13,17 @@
 
 namespace Tessera {
 
-/// Words: of 32 columns, in a window.
-template <class Wave, int Waves, int Words>
+/// Words: of 32 columns, in a window. AtOnce: rows of B whose first entries lanes have under way; for rows of A so long
+/// that few thread blocks do all the work.
+template <class Wave, int Waves, int Words, int AtOnce>
 class SpgemmBitsKernel {
  public:
   static constexpr int threads = Waves * Wave::lanes;
   struct Memory {
     std::int64_t begin[threads];  ///< of rows of B, in its entries
     std::int32_t entries[threads];
-    std::int32_t set[Waves];  ///< bits of each wave's words
-    std::int32_t long_ones;   ///< whether some of these rows are long
+    std::int32_t set[Waves];               ///< bits of each wave's words
+    typename Wave::Mask long_ones[Waves];  ///< which of these rows are long
     alignas(16) std::uint32_t word[Words];
   };
   static constexpr int bytes = static_cast<int>(sizeof(Memory));
@@ -62,6 +63,7 @@ class SpgemmBitsKernel {
  private:
   template <class T>
   using Varying = typename Wave::template Varying<T>;
+  using Mask = typename Wave::Mask;
   /// Of B: all threads go through it, where a few lanes would take this many steps.
   static constexpr int long_row = 128;
 
@@ -71,40 +73,71 @@ class SpgemmBitsKernel {
                                     std::int32_t row, std::int64_t first, int words, int lanes) {
     thread_block.each_thread([&](unsigned thread) {
       for (int i = static_cast<int>(thread); i < words; i += threads) memory.word[i] = 0;
-      if (thread == 0) memory.long_ones = 0;
     });
-    thread_block.synchronize();
     const std::int64_t end = args.A.row_map(row + 1);
     for (std::int64_t e = args.A.row_map(row); e < end; e += threads) {
       const int n = end - e < threads ? static_cast<int>(end - e) : threads;
-      thread_block.each_thread([&](unsigned thread) {
-        const SpgemmPiece piece = static_cast<int>(thread) < n ? spgemm_piece(args, e + thread) : SpgemmPiece{0, 0};
-        memory.begin[thread] = piece.begin;
-        memory.entries[thread] = piece.count;
-        if (piece.count > long_row * lanes) memory.long_ones = 1;
-      });
+      thread_block.each_wave([&](unsigned w) { look_up(args, memory, w, e, n, lanes); });
       thread_block.synchronize();
       thread_block.each_thread([&](unsigned thread) {
-        const int own = static_cast<int>(thread) & (lanes - 1), teams = threads / lanes;
-        for (int j = static_cast<int>(thread) / lanes; j < n; j += teams) {
-          const std::int32_t* const columns = args.B.columns + memory.begin[j];
-          const std::int32_t count = memory.entries[j];
-          if (count > long_row * lanes) continue;
-          TESSERA_UNROLL_4
-          for (std::int32_t i = own; i < count; i += lanes) set(memory.word, columns[i] - first, words);
-        }
-        for (int j = 0; memory.long_ones != 0 && j < n; ++j) {
-          const std::int32_t* const columns = args.B.columns + memory.begin[j];
-          const std::int32_t count = memory.entries[j];
-          if (count <= long_row * lanes) continue;
-          TESSERA_UNROLL_4
-          for (auto i = static_cast<std::int32_t>(thread); i < count; i += threads) {
-            set(memory.word, columns[i] - first, words);
+        mark_short_rows(args, memory, thread, n, first, words, lanes);
+        for (int w = 0; w * Wave::lanes < n; ++w) {
+          for (Mask left = memory.long_ones[w]; left != 0; left &= left - 1) {
+            const int j = w * Wave::lanes + Wave::count((left & (Mask{0} - left)) - 1);
+            const std::int32_t* const columns = args.B.columns + memory.begin[j];
+            for (auto i = static_cast<std::int32_t>(thread); i < memory.entries[j]; i += threads) {
+              set(memory.word, columns[i] - first, words);
+            }
           }
         }
       });
       thread_block.synchronize();
     }
+  }
+  /// The rows of B of a wave's entries of A.
+  TESSERA_FUNCTION static void look_up(const SpgemmArgs& args, Memory& memory, unsigned w, std::int64_t e, int n,
+                                       int lanes) {
+    const Wave wave;
+    Varying<bool> is_long;
+    wave.each([&](int lane) {
+      const int at = static_cast<int>(w) * Wave::lanes + lane;
+      const SpgemmPiece piece = at < n ? spgemm_piece(args, e + at) : SpgemmPiece{0, 0};
+      memory.begin[at] = piece.begin;
+      memory.entries[at] = piece.count;
+      is_long(lane) = piece.count > long_row * lanes;
+    });
+    const Mask long_ones = wave.ballot(is_long);
+    wave.each([&](int lane) {
+      if (lane == 0) memory.long_ones[w] = long_ones;
+    });
+  }
+  /// Some lanes per row.
+  TESSERA_FUNCTION static void mark_short_rows(const SpgemmArgs& args, Memory& memory, unsigned thread, int n,
+                                               std::int64_t first, int words, int lanes) {
+    const int own = static_cast<int>(thread) & (lanes - 1), teams = threads / lanes;
+    for (int j = static_cast<int>(thread) / lanes; j < n; j += AtOnce * teams) {
+      std::int32_t column[AtOnce];
+      TESSERA_UNROLL
+      for (int k = 0; k < AtOnce && AtOnce > 1; ++k) {
+        const int at = j + k * teams;
+        column[k] = at < n && own < memory.entries[at] ? args.B.columns[memory.begin[at] + own] : -1;
+      }
+      TESSERA_UNROLL
+      for (int k = 0; k < AtOnce; ++k) {
+        const int at = j + k * teams;
+        if (at >= n || memory.entries[at] > long_row * lanes) continue;
+        if (AtOnce > 1 && column[k] >= 0) set(memory.word, column[k] - first, words);
+        mark_entries(args, memory, at, AtOnce > 1 ? own + lanes : own, lanes, first, words);
+      }
+    }
+  }
+  /// Every `step`-th entry of a row of B.
+  TESSERA_FUNCTION static void mark_entries(const SpgemmArgs& args, Memory& memory, int j, std::int32_t from, int step,
+                                            std::int64_t first, int words) {
+    const std::int32_t* const columns = args.B.columns + memory.begin[j];
+    const std::int32_t count = memory.entries[j];
+    TESSERA_UNROLL_4
+    for (std::int32_t i = from; i < count; i += step) set(memory.word, columns[i] - first, words);
   }
   /// Neighbours share words: most bits are set by then, and lanes would queue for the word.
   TESSERA_FUNCTION static void set(std::uint32_t* word, std::int64_t at, int words) {

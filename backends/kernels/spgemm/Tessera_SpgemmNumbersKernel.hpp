@@ -50,6 +50,53 @@ TESSERA_FUNCTION int spgemm_place(const std::int32_t* column, int n, std::int32_
   return first;
 }
 
+/// What of a row of B may be of columns [low, high]; a few entries on either side may be of others. Both ends at once,
+/// so that loads are under way side by side, until few are left.
+TESSERA_FUNCTION SpgemmPiece spgemm_narrowed(const std::int32_t* columns, const SpgemmPiece& piece, std::int32_t low,
+                                             std::int32_t high) {
+  constexpr std::int32_t few = 4;
+  // Columns before `below` are below low, those from `above` on are above high.
+  std::int32_t below = 0, not_below = piece.count, not_above = 0, above = piece.count;
+  while (not_below - below > few || above - not_above > few) {
+    const std::int32_t l = (below + not_below) / 2, h = (not_above + above) / 2;
+    if (not_below - below > few) {
+      if (columns[l] < low) {
+        below = l + 1;
+      } else {
+        not_below = l;
+      }
+    }
+    if (above - not_above > few) {
+      if (columns[h] > high) {
+        above = h;
+      } else {
+        not_above = h + 1;
+      }
+    }
+  }
+  // Most pieces of a row of A with many entries have nothing in the part.
+  if (above <= below || columns[above - 1] < low || columns[below] > high) return {piece.begin, 0};
+  return {piece.begin + below, above - below};
+}
+
+/// add(lane) for lanes with a slot (>= 0): those of one slot in turn. The others' slots are of no other lane.
+template <class Wave, class Add>
+TESSERA_FUNCTION void spgemm_add_in_turn(const Wave& wave, const typename Wave::template Varying<std::int32_t>& slot,
+                                         const Add& add) {
+  typename Wave::template Varying<typename Wave::Mask> same;
+  wave.same(same, slot);
+  for (int turn = 0;; ++turn) {
+    typename Wave::template Varying<bool> waits;
+    wave.each([&](int lane) {
+      const int own = Wave::rank(same(lane), lane);
+      if (slot(lane) >= 0 && own == turn) add(lane);
+      waits(lane) = slot(lane) >= 0 && own > turn;
+    });
+    if (wave.ballot(waits) == 0) break;
+    wave.converge();
+  }
+}
+
 /// Rows of up to `Holds` entries, a team of 2^Shift lanes per row.
 template <class Wave, class Value, int Shift, int Holds>
 class SpgemmWholeRowsKernel {
@@ -89,7 +136,8 @@ class SpgemmWholeRowsKernel {
       const Stretch& s = stretch(lane);
       auto* const sum = reinterpret_cast<Value*>(row_of(memory, lane));
       const auto* const column = reinterpret_cast<const std::int32_t*>(sum + Holds);
-      sum[s.width() <= most_width ? c - s.low : spgemm_place(column, s.n, c)] += a * b;
+      Value& to = sum[s.width() <= most_width ? c - s.low : spgemm_place(column, s.n, c)];
+      to = Wave::add_product(a, b, to);
     });
     wave.each([&](int lane) {
       const Stretch& s = stretch(lane);
@@ -210,7 +258,7 @@ class SpgemmPartsKernel {
     Varying<std::int32_t> sum;
     Varying<bool> is;
     wave.each([&](int lane) {
-      if (cut) piece(lane) = narrowed(args.B.columns + piece(lane).begin, piece(lane), s.low, s.high);
+      if (cut) piece(lane) = spgemm_narrowed(args.B.columns + piece(lane).begin, piece(lane), s.low, s.high);
       sum(lane) = piece(lane).count;
       is(lane) = piece(lane).count > 0;
     });
@@ -228,34 +276,6 @@ class SpgemmPartsKernel {
     wave.converge();
     return spgemm_lane(wave, sum, Wave::lanes - 1);
   }
-  /// Both ends at once, so that loads are under way side by side, until few are left.
-  TESSERA_FUNCTION static SpgemmPiece narrowed(const std::int32_t* columns, const SpgemmPiece& piece, std::int32_t low,
-                                               std::int32_t high) {
-    constexpr std::int32_t few = 4;
-    // Columns before `below` are below low, those from `above` on are above high.
-    std::int32_t below = 0, not_below = piece.count, not_above = 0, above = piece.count;
-    while (not_below - below > few || above - not_above > few) {
-      const std::int32_t l = (below + not_below) / 2, h = (not_above + above) / 2;
-      if (not_below - below > few) {
-        if (columns[l] < low) {
-          below = l + 1;
-        } else {
-          not_below = l;
-        }
-      }
-      if (above - not_above > few) {
-        if (columns[h] > high) {
-          above = h;
-        } else {
-          not_above = h + 1;
-        }
-      }
-    }
-    // Most pieces of a row of A with many entries have nothing in the part.
-    if (above <= below || columns[above - 1] < low || columns[below] > high) return {piece.begin, 0};
-    return {piece.begin + below, above - below};
-  }
-
   TESSERA_FUNCTION static void add(const Wave& wave, const SpgemmArgs& args, const Stretch& s, How how,
                                    std::int32_t products, int pieces, Memory& memory) {
     Varying<std::int32_t> start;
@@ -277,11 +297,15 @@ class SpgemmPartsKernel {
           slot(lane) = -1 - lane;  // of no other
           if (product[i].column(lane) >= 0) slot(lane) = slot_of(column, s, how, product[i].column(lane));
         });
+        const auto add_one = [&](int lane) {
+          Value& to = sum[slot(lane)];
+          to = Wave::add_product(product[i].a(lane), product[i].b(lane), to);
+        };
         if (product[i].conflicts) {
-          in_turn(wave, slot, product[i], sum);
+          spgemm_add_in_turn(wave, slot, add_one);
         } else {
           wave.each([&](int lane) {
-            if (slot(lane) >= 0) sum[slot(lane)] += product[i].a(lane) * product[i].b(lane);
+            if (slot(lane) >= 0) add_one(lane);
           });
         }
         wave.converge();
@@ -320,21 +344,6 @@ class SpgemmPartsKernel {
     if (how == How::Place) return spgemm_place(column, s.n, wanted);
     const auto bits = static_cast<std::uint32_t>(column[at / 32]);
     return column[words + at / 32] + count_bits(bits & ((1u << at % 32) - 1));
-  }
-  TESSERA_FUNCTION static void in_turn(const Wave& wave, const Varying<std::int32_t>& slot, const Product& product,
-                                       Value* sum) {
-    Varying<Mask> same;
-    wave.same(same, slot);
-    for (int turn = 0;; ++turn) {
-      Varying<bool> waits;
-      wave.each([&](int lane) {
-        const int own = Wave::rank(same(lane), lane);
-        if (slot(lane) >= 0 && own == turn) sum[slot(lane)] += product.a(lane) * product.b(lane);
-        waits(lane) = slot(lane) >= 0 && own > turn;
-      });
-      if (wave.ballot(waits) == 0) break;
-      wave.converge();
-    }
   }
 };
 

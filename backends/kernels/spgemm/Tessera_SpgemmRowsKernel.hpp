@@ -29,40 +29,70 @@ class SpgemmLook {
   template <class T>
   using Varying = typename Wave::template Varying<T>;
 
-  /// Rows [first, first + lanes) as far as they are below `end`.
+  /// Rows with very many entries of A, left to all waves of the thread block.
+  struct Left {
+    static constexpr int most = 16;
+    static constexpr std::uint32_t none = 0xffffffffu;
+    std::uint32_t row[most];
+    /// @return whether there was room for it
+    TESSERA_FUNCTION bool take(std::int64_t taken) {
+      for (int i = 0; i < most; ++i) {
+        if (Wave::claim(row + i, none, static_cast<std::uint32_t>(taken)) == none) return true;
+      }
+      return false;
+    }
+  };
+  /// Of the entries of a row of A that a wave looked at.
+  struct Reach {
+    std::int64_t products = 0;
+    std::int32_t low = INT32_MAX, high = -1;
+    TESSERA_FUNCTION void add(const Reach& other) {
+      products += other.products;
+      low = other.low < low ? other.low : low;
+      high = other.high > high ? other.high : high;
+    }
+  };
+
+  /// Rows [first, first + lanes) as far as they are below `end`; those that are left count as empty here.
   TESSERA_FUNCTION static void facts(const Wave& wave, const SpgemmArgs& args, std::int64_t first, std::int64_t end,
-                                     Varying<SpgemmRowFacts>& facts) {
+                                     Left& left, Varying<SpgemmRowFacts>& facts) {
     Varying<Reach> reach;
     Varying<std::int64_t> from, to;
-    Varying<bool> is_long;
+    Varying<bool> is_long, is_left;
     wave.each([&](int lane) {
       const std::int64_t row = first + lane;
       from(lane) = row < end ? args.A.row_map(row) : 0;
       to(lane) = row < end ? args.A.row_map(row + 1) : 0;
-      is_long(lane) = to(lane) - from(lane) > long_row;
-      reach(lane) = is_long(lane) ? Reach{} : reach_of(args, from(lane), to(lane), 1);
+      is_left(lane) = to(lane) - from(lane) > very_long_row && left.take(row);
+      is_long(lane) = to(lane) - from(lane) > long_row && !is_left(lane);
+      reach(lane) = is_long(lane) || is_left(lane) ? Reach{} : reach_of(args, from(lane), to(lane), 1);
     });
     const auto long_rows = wave.ballot(is_long);
     for (int source = 0; long_rows != 0 && source < Wave::lanes; ++source) {
       if ((long_rows >> source & 1) == 0) continue;
       const std::int64_t begin = spgemm_lane(wave, from, source), last = spgemm_lane(wave, to, source);
-      Varying<std::int64_t> products;
-      Varying<std::int32_t> low, high;
-      wave.each([&](int lane) {
-        const Reach own = reach_of(args, begin + lane, last, Wave::lanes);
-        products(lane) = own.products;
-        low(lane) = own.low;
-        high(lane) = own.high;
-      });
-      const Reach all{wave.sum(products), spgemm_extreme<true>(wave, low), spgemm_extreme<false>(wave, high)};
+      const Reach all = reach_of_wave(wave, args, begin, last, Wave::lanes);
       wave.each([&](int lane) {
         if (lane == source) reach(lane) = all;
       });
     }
     wave.each([&](int lane) {
       facts(lane) = {SpgemmRowKinds::empty, 0};
-      if (first + lane < end) facts(lane) = store(args, first + lane, reach(lane));
+      if (first + lane < end && !is_left(lane)) facts(lane) = store(args, first + lane, reach(lane));
     });
+  }
+  /// A wave's lanes look at every `step`-th entry from `begin` on, side by side.
+  TESSERA_FUNCTION static Reach reach_of_wave(const Wave& wave, const SpgemmArgs& args, std::int64_t begin,
+                                              std::int64_t end, int step) {
+    Varying<std::int64_t> products;
+    Varying<std::int32_t> low, high;
+    wave.each([&](int lane) {
+      const Reach own = reach_of(args, begin + lane, end, step);
+      products(lane) = own.products;
+      low(lane) = own.low;
+      high(lane) = own.high;
+    });
+    return {wave.sum(products), spgemm_extreme<true>(wave, low), spgemm_extreme<false>(wave, high)};
   }
   /// Again, from what facts() wrote.
   TESSERA_FUNCTION static SpgemmRowFacts read(const SpgemmArgs& args, std::int64_t row) {
@@ -75,29 +105,10 @@ class SpgemmLook {
   }
   TESSERA_FUNCTION static bool fits(const SpgemmArgs&, std::int64_t) { return true; }
   TESSERA_FUNCTION static void finish(const SpgemmArgs&, std::int64_t) {}
-
- private:
-  static constexpr std::int64_t long_row = 64;  ///< of A: longer ones are looked at by all lanes of a wave
-  struct Reach {
-    std::int64_t products = 0;
-    std::int32_t low = INT32_MAX, high = -1;
-  };
-  TESSERA_FUNCTION static Reach reach_of(const SpgemmArgs& args, std::int64_t from, std::int64_t to, int step) {
-    Reach reach;
-    TESSERA_UNROLL_4
-    for (std::int64_t e = from; e < to; e += step) {
-      const SpgemmPiece piece = spgemm_piece(args, e);
-      if (piece.count == 0) continue;
-      const std::int32_t low = args.B.columns[piece.begin], high = args.B.columns[piece.begin + piece.count - 1];
-      reach.products += piece.count;
-      reach.low = low < reach.low ? low : reach.low;
-      reach.high = high > reach.high ? high : reach.high;
-    }
-    return reach;
-  }
   TESSERA_FUNCTION static SpgemmRowFacts store(const SpgemmArgs& args, std::int64_t row, const Reach& reach) {
     const std::int64_t width = std::int64_t{reach.high} - reach.low + 1;
-    SpgemmRowFacts facts{SpgemmRowKinds::of(reach.products, width), 0};
+    const std::int64_t of_a = args.A.row_map(row + 1) - args.A.row_map(row);
+    SpgemmRowFacts facts{SpgemmRowKinds::of(of_a, reach.products, width), 0};
     // Of a B whose columns descend the width says nothing; that it does is found beside this.
     facts.entries = reach.products == 0 ? 0 : reach.products < width ? reach.products : width > 0 ? width : 0;
     facts.products = reach.products;
@@ -109,6 +120,20 @@ class SpgemmLook {
     if (facts.kind == SpgemmRowKinds::empty) args.count[row] = 0;
     return facts;
   }
+
+ private:
+  /// Of A: longer ones are looked at by all lanes of a wave, or by all waves of a thread block.
+  static constexpr std::int64_t long_row = 64, very_long_row = 2048;
+  TESSERA_FUNCTION static Reach reach_of(const SpgemmArgs& args, std::int64_t from, std::int64_t to, int step) {
+    Reach reach;
+    TESSERA_UNROLL_4
+    for (std::int64_t e = from; e < to; e += step) {
+      const SpgemmPiece piece = spgemm_piece(args, e);
+      if (piece.count == 0) continue;
+      reach.add({piece.count, args.B.columns[piece.begin], args.B.columns[piece.begin + piece.count - 1]});
+    }
+    return reach;
+  }
 };
 
 /// Second stage: sizes, when rows are counted.
@@ -116,36 +141,44 @@ template <class Wave>
 class SpgemmCounted {
  public:
   static constexpr bool looks = false;
+  using Left = typename SpgemmLook<Wave>::Left;  ///< of which it has no use
   TESSERA_FUNCTION static void facts(const Wave& wave, const SpgemmArgs& args, std::int64_t first, std::int64_t end,
-                                     typename Wave::template Varying<SpgemmRowFacts>& facts) {
+                                     Left&, typename Wave::template Varying<SpgemmRowFacts>& facts) {
     wave.each([&](int lane) {
       facts(lane) = {SpgemmRowSizes::empty, 0};
       if (first + lane < end) facts(lane) = read(args, first + lane);
     });
   }
   TESSERA_FUNCTION static SpgemmRowFacts read(const SpgemmArgs& args, std::int64_t row) {
-    SpgemmRowFacts facts{SpgemmRowSizes::empty, args.count[row]};
+    const SpgemmOffsets row_map{args.row_map, args.wide};
+    SpgemmRowFacts facts{SpgemmRowSizes::empty, args.sized ? row_map(row + 1) - row_map(row) : args.count[row]};
     const int kind = args.kind[row];
+    const std::int64_t of_a = args.A.row_map(row + 1) - args.A.row_map(row);
     if (!args.once || kind >= SpgemmRowKinds::tables) {
-      facts.kind = SpgemmRowSizes::of(facts.entries, args.products[row], kind, args.long_rows);
+      facts.kind = SpgemmRowSizes::of(facts.entries, args.products[row], kind, of_a, args.long_rows);
     }
     if (facts.kind == SpgemmRowSizes::large) {
       const std::int64_t each = SpgemmRowSizes::each_part(facts.entries, args.products[row]);
       facts.parts = (facts.entries + each - 1) / each;
+      if (SpgemmRowSizes::is_shared(of_a, facts.parts, args.products[row])) {
+        facts.kind = SpgemmRowSizes::shared;
+        facts.parts = 0;
+      }
     }
     return facts;
   }
   TESSERA_FUNCTION static void place(const SpgemmArgs& args, std::int64_t row, const SpgemmRowFacts& facts,
                                      std::int64_t entries, std::int64_t parts, std::int64_t place) {
     write(args, row, entries);
-    if (facts.kind < SpgemmRowSizes::large) args.sizes[place] = static_cast<std::int32_t>(row);
+    if (args.sized) args.count[row] = static_cast<std::int32_t>(facts.entries);
+    if (facts.kind < SpgemmRowSizes::count) args.sizes[place] = static_cast<std::int32_t>(row);
     for (std::int64_t p = 0; args.part != nullptr && p < facts.parts; ++p) {
       args.part[parts + p] = {static_cast<std::int32_t>(row), static_cast<std::int32_t>(p)};
     }
   }
   /// Else the row map stays as it is.
   TESSERA_FUNCTION static bool fits(const SpgemmArgs& args, std::int64_t entries) {
-    return args.wide || entries <= INT32_MAX;
+    return args.wide || args.sized || args.before + entries <= INT32_MAX;
   }
   TESSERA_FUNCTION static void finish(const SpgemmArgs& args, std::int64_t entries) {
     write(args, args.A.rows, entries);
@@ -153,10 +186,11 @@ class SpgemmCounted {
 
  private:
   TESSERA_FUNCTION static void write(const SpgemmArgs& args, std::int64_t row, std::int64_t offset) {
+    if (args.sized || args.row_map == nullptr) return;
     if (args.wide) {
-      static_cast<std::int64_t*>(args.row_map)[row] = offset;
+      static_cast<std::int64_t*>(args.row_map)[row] = args.before + offset;
     } else {
-      static_cast<std::int32_t*>(args.row_map)[row] = static_cast<std::int32_t>(offset);
+      static_cast<std::int32_t*>(args.row_map)[row] = static_cast<std::int32_t>(args.before + offset);
     }
   }
 };
@@ -165,25 +199,33 @@ class SpgemmCounted {
 template <class Wave, class Stage, int Waves>
 class SpgemmTallyKernel {
  public:
-  static constexpr int bytes = static_cast<int>(sizeof(SpgemmTotals));
+  using Look = SpgemmLook<Wave>;
+  struct Memory {
+    SpgemmTotals totals;
+    typename Look::Reach reach[Waves];  ///< of a row that is left
+    typename Look::Left left;
+  };
+  static constexpr int bytes = static_cast<int>(sizeof(Memory));
 
   template <class ThreadBlock>
   TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpgemmArgs& args) {
-    auto* const sum = reinterpret_cast<std::int64_t*>(thread_block.memory());
+    auto& memory = *reinterpret_cast<Memory*>(thread_block.memory());
+    SpgemmTotals& totals = memory.totals;
+    auto* const sum = reinterpret_cast<std::int64_t*>(&totals);
     thread_block.each_thread([&](unsigned thread) {
       if (thread < SpgemmTotals::count) sum[thread] = 0;
+      if (thread < Look::Left::most) memory.left.row[thread] = Look::Left::none;
     });
     thread_block.synchronize();
     const std::int64_t begin = thread_block.index() * args.rows_per_block, left = args.A.rows - begin;
     const std::int64_t end = begin + (left < args.rows_per_block ? left : args.rows_per_block);
-    auto& totals = *reinterpret_cast<SpgemmTotals*>(sum);
     thread_block.each_wave([&](unsigned in_thread_block) {
       const Wave wave;
       // Few rows are dealt out to all waves of the thread block.
       const std::int64_t each = args.rows_per_block < Waves * Wave::lanes ? args.rows_per_block / Waves : Wave::lanes;
       for (std::int64_t first = begin + in_thread_block * each; first < end; first += Waves * each) {
         typename Wave::template Varying<SpgemmRowFacts> facts;
-        Stage::facts(wave, args, first, first + each < end ? first + each : end, facts);
+        Stage::facts(wave, args, first, first + each < end ? first + each : end, memory.left, facts);
         add(wave, facts, totals);
       }
       if (Stage::looks) {
@@ -191,6 +233,7 @@ class SpgemmTallyKernel {
       }
     });
     thread_block.synchronize();
+    if (Stage::looks) look_at_left(thread_block, args, memory);
     thread_block.each_thread([&](unsigned thread) {
       if (thread < SpgemmTotals::count) {
         reinterpret_cast<std::int64_t*>(args.partial + thread_block.index())[thread] = sum[thread];
@@ -202,6 +245,37 @@ class SpgemmTallyKernel {
   template <class T>
   using Varying = typename Wave::template Varying<T>;
 
+  /// Rows that waves left, one after the other by all of them.
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void look_at_left(const ThreadBlock& thread_block, const SpgemmArgs& args, Memory& memory) {
+    for (int i = 0; i < Look::Left::most; ++i) {
+      const std::uint32_t row = memory.left.row[i];
+      if (row == Look::Left::none) return;
+      thread_block.each_wave([&](unsigned in_thread_block) {
+        const Wave wave;
+        const std::int64_t from = args.A.row_map(row) + in_thread_block * Wave::lanes, to = args.A.row_map(row + 1);
+        const typename Look::Reach reach = Look::reach_of_wave(wave, args, from, to, Waves * Wave::lanes);
+        wave.each([&](int lane) {
+          if (lane == 0) memory.reach[in_thread_block] = reach;
+        });
+      });
+      thread_block.synchronize();
+      thread_block.each_wave([&](unsigned in_thread_block) {
+        if (in_thread_block != 0) return;
+        const Wave wave;
+        Varying<SpgemmRowFacts> facts;
+        wave.each([&](int lane) {
+          facts(lane) = {SpgemmRowKinds::empty, 0};
+          if (lane != 0) return;
+          typename Look::Reach all;
+          for (int w = 0; w < Waves; ++w) all.add(memory.reach[w]);
+          facts(lane) = Look::store(args, row, all);
+        });
+        add(wave, facts, memory.totals);
+      });
+      thread_block.synchronize();
+    }
+  }
   TESSERA_FUNCTION static void add(const Wave& wave, const Varying<SpgemmRowFacts>& facts, SpgemmTotals& totals) {
     for (int kind = 0; kind < (Stage::looks ? SpgemmRowKinds::count : SpgemmRowSizes::count); ++kind) {
       Varying<bool> is;

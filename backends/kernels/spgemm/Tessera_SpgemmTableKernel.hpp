@@ -43,7 +43,7 @@ class SpgemmTableKernel {
     Products::each(wave, args, span, [&](int lane, std::int32_t column, Value a, Value b) {
       const Table table = table_of(memory, lane);
       const int slot = insert(table.column, static_cast<std::uint32_t>(column));
-      if (Numbers) table.sum[slot] += a * b;
+      if (Numbers) table.sum[slot] = Wave::add_product(a, b, table.sum[slot]);
     });
     Varying<int> used;
     make_dense(wave, memory, used);

@@ -72,8 +72,7 @@ class SpgemmTeamProducts {
   };
   TESSERA_FUNCTION static int own(int lane) { return lane & (lanes - 1); }
 
-  /// f(lane, column, number of A, number of B; zeros if not Numbers); one row of B after the other. It multiplies where
-  /// it adds, so that compilers fuse the two alike everywhere, and results have the same bits.
+  /// f(lane, column, number of A, number of B; zeros if not Numbers); one row of B after the other.
   template <class F>
   TESSERA_FUNCTION static void each(const Wave& wave, const SpgemmArgs& args, Varying<Span> row, const F& f) {
     const auto* const columns = args.B.columns;
