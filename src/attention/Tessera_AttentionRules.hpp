@@ -9,10 +9,11 @@
 #include <utility>
 
 #include "attention/Tessera_SelectAttention.hpp"
+#include "backends/interface/Tessera_AttentionKernels.hpp"
 #include "features/Tessera_SpmmFeatures.hpp"
 
 /// \file
-/// The rules of Auto on hosts.
+/// The rules of Auto on hosts, and of the backends' fused kernels.
 
 namespace Tessera {
 namespace Impl {
@@ -40,6 +41,37 @@ inline void predict_attention(AttentionChoice& c, const SpmmFeatures& f, int dim
       to_string(c.algorithm), dimension, to_string(c.precision), 1e-3 * own, 1e-6 * far, 1e-3 * most_fused_own,
       1e-6 * most_fused_far);
   c.why = text;
+}
+
+/// How much more entries a fetched row of K and V has to serve in windows of two instructions than in those of one for
+/// them to be the faster: they halve the loads, and hold twice the sums.
+constexpr double least_attention_gain_of_height = 1.55;
+
+/// Instructions that windows are high.
+inline int attention_window_height(const AttentionShape& shape, const SpmmFeatures& f, const AttentionOptions& options) {
+  if (options.window_height > 0) return options.window_height;
+  const double one = shape.rows == 16 ? f.g16 : f.g8, two = shape.rows == 16 ? f.g32 : f.g16;
+  return options.dimension_hint <= shape.most_columns_of_two && two >= least_attention_gain_of_height * one ? 2 : 1;
+}
+
+/// What a launch costs, and how many bytes go by in a microsecond: rows that are gathered, from caches, and scores that
+/// are written and read, from memory. Of an H200; only their ratios matter.
+constexpr double attention_launch_us = 2.5, attention_gathered_per_us = 5e6, attention_streamed_per_us = 3.5e6;
+
+/// Fills choice.candidates, if there is more than one, best first. Costs are microseconds per head.
+inline void predict_attention_on_units(AttentionChoice& c, const SpmmFeatures& f, int dimension) {
+  const double nnz = static_cast<double>(f.nnz), served = std::max(1.0, f.g8);
+  const double gathered = nnz / served * 4.0 * dimension / attention_gathered_per_us;
+  const double fused = attention_launch_us + gathered;
+  // The scores by three kernels: 20 bytes per entry.
+  const double chain = 3 * attention_launch_us + gathered + 20 * nnz / attention_streamed_per_us;
+  for (auto& candidate : c.candidates) candidate.cost = candidate.algorithm == AttentionAlgorithm::Chain ? chain : fused;
+  char text[200];
+  std::snprintf(text, sizeof(text),
+                "; %d columns of %s, a fetched row of K and V serves %.2f entries: %.3g us per head predicted, %.3g us "
+                "for a chain",
+                dimension, to_string(c.precision), served, fused, chain);
+  c.why += text;
 }
 
 }  // namespace Impl
