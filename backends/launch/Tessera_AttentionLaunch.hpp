@@ -13,8 +13,8 @@
 #include "backends/units/Tessera_AtomsNvidia.hpp"
 
 /// \file
-/// Launchers of attention on matrix units: a wave takes a part, those of a thread block neighbouring ones, whose rows of
-/// K and V meet in the first-level cache. A head is a tile of the grid. No shared memory.
+/// Launchers of attention on matrix units: a wave takes a part, those of a thread block neighbouring ones, whose rows
+/// of K and V meet in the first-level cache. A head is a tile of the grid. No shared memory.
 
 namespace Tessera {
 
@@ -71,8 +71,7 @@ struct AttentionMergeBody {
 
 template <class Device, class Atom, int Height, int Columns, bool Exact>
 typename Device::Error launch_attention(const AttentionArgs& args, Stream stream) {
-  using Kernel =
-      AttentionKernel<typename Device::template Unit<Atom>, typename Device::Wave, Height, Columns, Exact>;
+  using Kernel = AttentionKernel<typename Device::template Unit<Atom>, typename Device::Wave, Height, Columns, Exact>;
   using Body = AttentionBody<Device, Kernel>;
   using Merge = AttentionMergeBody<Device, typename Atom::Operand>;
   const auto error =

@@ -244,9 +244,7 @@ struct ContiguousRows {
     return {plain(copy.matrix), copy.head_stride};
   }
   /// The operand to write: `to`, or its copy, which `finish` brings there.
-  static DenseBatch<T> write(const DenseBatch<T>& to, const DenseBatch<T>& copy) {
-    return packs(to) ? copy : to;
-  }
+  static DenseBatch<T> write(const DenseBatch<T>& to, const DenseBatch<T>& copy) { return packs(to) ? copy : to; }
   template <class Exec>
   static void finish(const Exec& space, const char* label, const DenseBatch<T>& to, const DenseBatch<T>& copy,
                      std::int64_t heads) {

@@ -48,7 +48,8 @@ inline void predict_attention(AttentionChoice& c, const SpmmFeatures& f, int dim
 constexpr double least_attention_gain_of_height = 1.55;
 
 /// Instructions that windows are high.
-inline int attention_window_height(const AttentionShape& shape, const SpmmFeatures& f, const AttentionOptions& options) {
+inline int attention_window_height(const AttentionShape& shape, const SpmmFeatures& f,
+                                   const AttentionOptions& options) {
   if (options.window_height > 0) return options.window_height;
   const double one = shape.rows == 16 ? f.g16 : f.g8, two = shape.rows == 16 ? f.g32 : f.g16;
   return options.dimension_hint <= shape.most_columns_of_two && two >= least_attention_gain_of_height * one ? 2 : 1;
@@ -65,7 +66,8 @@ inline void predict_attention_on_units(AttentionChoice& c, const SpmmFeatures& f
   const double fused = attention_launch_us + gathered;
   // The scores by three kernels: 20 bytes per entry.
   const double chain = 3 * attention_launch_us + gathered + 20 * nnz / attention_streamed_per_us;
-  for (auto& candidate : c.candidates) candidate.cost = candidate.algorithm == AttentionAlgorithm::Chain ? chain : fused;
+  for (auto& candidate : c.candidates)
+    candidate.cost = candidate.algorithm == AttentionAlgorithm::Chain ? chain : fused;
   char text[200];
   std::snprintf(text, sizeof(text),
                 "; %d columns of %s, a fetched row of K and V serves %.2f entries: %.3g us per head predicted, %.3g us "

@@ -22,8 +22,8 @@ inline AttentionAlgorithm forced_attention_algorithm() {
 }
 
 /// Which algorithm and backend an AttentionPlan takes before it has looked at the pattern, and the sentence that says
-/// why. Where a backend has a fused kernel for the matrix's type, that one runs (windows; the pattern decides how high).
-/// Else, on devices: where a backend has SDDMM and SpMM for the type, Chain.
+/// why. Where a backend has a fused kernel for the matrix's type, that one runs (windows; the pattern decides how
+/// high). Else, on devices: where a backend has SDDMM and SpMM for the type, Chain.
 template <class Csr>
 class AttentionSelection {
  public:

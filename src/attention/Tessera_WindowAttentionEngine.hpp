@@ -59,8 +59,8 @@ class WindowAttentionEngine {
       k = In::place(layout, in.k, in.heads);
       v = In::place(layout, in.v, in.heads);
       o = Out::place(layout, out.o, in.heads);
-      args.partials = layout.template take<float>(in.heads * static_cast<std::int64_t>(
-                                                                 partial_floats(in.v.matrix.columns)));
+      args.partials =
+          layout.template take<float>(in.heads * static_cast<std::int64_t>(partial_floats(in.v.matrix.columns)));
       return layout.bytes();
     };
     const std::size_t bytes = lay_out(ScratchLayout());

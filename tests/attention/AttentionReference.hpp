@@ -32,8 +32,8 @@ struct AttentionProblem {
 
 /// How a kernel rounds weights before it multiplies V by them; none: not at all.
 struct WeightRounding {
-  double relative = 0;     ///< to itself
-  double of_largest = 0;   ///< below the normal range, to the largest weight of the row
+  double relative = 0;    ///< to itself
+  double of_largest = 0;  ///< below the normal range, to the largest weight of the row
 };
 
 /// Results, and how far off each may be.

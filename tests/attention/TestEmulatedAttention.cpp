@@ -73,9 +73,23 @@ TYPED_TEST(EmulatedAttention, EveryShape) {
 // Widths that the unit takes, whole classes of them and others, and some that go to the portable kernel.
 TYPED_TEST(EmulatedAttention, EveryWidth) {
   const Pattern p = pattern_of_lengths({3, 0, 40, 1, 33, 2, 64, 5, 17}, 69);
-  for (const auto& [d, e] : {std::pair<int, int>(8, 8), {16, 16}, {24, 40}, {32, 32}, {40, 24}, {64, 64}, {72, 8},
-                             {128, 128}, {8, 120}, {136, 136}, {256, 256}, {200, 256}, {264, 8}, {9, 16}, {16, 9},
-                             {0, 8}, {8, 0}}) {
+  for (const auto& [d, e] : {std::pair<int, int>(8, 8),
+                             {16, 16},
+                             {24, 40},
+                             {32, 32},
+                             {40, 24},
+                             {64, 64},
+                             {72, 8},
+                             {128, 128},
+                             {8, 120},
+                             {136, 136},
+                             {256, 256},
+                             {200, 256},
+                             {264, 8},
+                             {9, 16},
+                             {16, 9},
+                             {0, 8},
+                             {8, 0}}) {
     SCOPED_TRACE(std::to_string(d) + ", " + std::to_string(e));
     this->each(AttentionValues::Bias, [&](const auto& suite) { suite.expect_right(suite.problem(p, 1, d, e)); });
   }

@@ -39,12 +39,13 @@ class AttentionHead {
         v_(reinterpret_cast<const char*>(static_cast<const Operand*>(d.v) + head * d.v_head)),
         head_(head),
         scale_(static_cast<float>(d.scale * attention_log2_e)),
-        k_bytes_(static_cast<std::int32_t>(d.ldk * 2)),
-        v_bytes_(static_cast<std::int32_t>(d.ldv * 2)) {}
+        k_bytes_(static_cast<std::uint32_t>(d.ldk * 2)),
+        v_bytes_(static_cast<std::uint32_t>(d.ldv * 2)) {}
 
   TESSERA_FUNCTION const char* q(std::int64_t row) const { return q_ + row * dense_.ldq * 2; }
-  TESSERA_FUNCTION const char* k(std::int32_t row) const { return k_ + std::int64_t{row} * k_bytes_; }
-  TESSERA_FUNCTION const char* v(std::int32_t row) const { return v_ + std::int64_t{row} * v_bytes_; }
+  // One multiplication of 32 by 32 bits.
+  TESSERA_FUNCTION const char* k(std::uint32_t row) const { return k_ + std::uint64_t{row} * k_bytes_; }
+  TESSERA_FUNCTION const char* v(std::uint32_t row) const { return v_ + std::uint64_t{row} * v_bytes_; }
   TESSERA_FUNCTION int d_words() const { return static_cast<int>(dense_.d) / 8; }
   TESSERA_FUNCTION int e() const { return static_cast<int>(dense_.e); }
   TESSERA_FUNCTION std::int64_t index() const { return head_; }
@@ -79,7 +80,7 @@ class AttentionHead {
   const char *q_, *k_, *v_;
   std::int64_t head_;
   float scale_;
-  std::int32_t k_bytes_, v_bytes_;
+  std::uint32_t k_bytes_, v_bytes_;
 };
 
 /// What all sums of a row are multiplied by. A row without entries, or with masked ones alone, gives zeros.

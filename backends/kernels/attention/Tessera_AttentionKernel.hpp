@@ -61,11 +61,22 @@ class AttentionKernel {
   static constexpr int chunk_columns = Shape::groups * width, chunks = Columns / chunk_columns;
   static constexpr int products = width / halves;  ///< instructions that share a chunk's loads
 
+  static constexpr bool pairs_are_words() {
+    for (int i = 0; i < Atom::a_registers; i += 2) {
+      const bool same = Shape::a_half(i) == Shape::a_half(i + 1) && Shape::a_slot(i) + 1 == Shape::a_slot(i + 1);
+      if (!same || Shape::a_slot(i) % 2 != 0) return false;
+    }
+    return per_step % 2 == 0;
+  }
   /// That a multiprocessor should hold, of 128 threads.
-  static constexpr int thread_blocks = Columns * height <= 32 ? 5 : Columns * height <= 64 ? 4 : Columns * height <= 128 ? 3 : 2;
+  static constexpr int thread_blocks = Columns * height <= 32    ? 5
+                                       : Columns * height <= 64  ? 4
+                                       : Columns * height <= 128 ? 3
+                                                                 : 2;
 
   static_assert(Shape::consistent() && WeightSlots<Atom>::consistent(), "layouts that the kernel is written for");
   static_assert(inner_chunks * quads * Shape::width == Columns && chunks * chunk_columns == Columns, "whole chunks");
+  static_assert(pairs_are_words(), "neighbours in a word are neighbours in an operand");
   static_assert(slots == per_step && slots == Atom::b_registers, "a block is one instruction deep");
 
   /// Part `index` of head `head_index`.
@@ -109,7 +120,7 @@ class AttentionKernel {
   };
   /// What a lane needs of a block.
   struct Place {
-    std::int32_t k_row[halves], v_row[slots];
+    std::uint32_t k_row[halves], v_row[slots];
   };
   struct OwnRows {
     SddmmBlockRow row[height][own_rows];
@@ -118,17 +129,17 @@ class AttentionKernel {
   TESSERA_FUNCTION static void load_place(const AttentionArgs& args, std::uint32_t block, int lane, Place& place) {
     const std::int32_t* const columns = args.columns + std::int64_t{block} * Shape::depth;
     TESSERA_UNROLL
-    for (int h = 0; h < halves; ++h) place.k_row[h] = columns[Shape::group_of(lane) + h * Shape::groups];
-    TESSERA_UNROLL
-    for (int j = 0; j < slots; ++j) place.v_row[j] = columns[WeightSlots<Atom>::vector_of(lane, j)];
+    for (int h = 0; h < halves; ++h) {
+      place.k_row[h] = static_cast<std::uint32_t>(columns[Shape::group_of(lane) + h * Shape::groups]);
+    }
+    WeightSlots<Atom>::load_columns(columns, lane, place.v_row);
   }
   TESSERA_FUNCTION static void load_rows(const AttentionArgs& args, std::uint32_t block, int lane, OwnRows& own) {
     TESSERA_UNROLL
     for (int s = 0; s < height; ++s) {
       TESSERA_UNROLL
       for (int i = 0; i < own_rows; ++i) {
-        own.row[s][i] =
-            args.block_rows[std::int64_t{block} * window_rows + s * rows + Atom::c_coord(lane, i).col];
+        own.row[s][i] = args.block_rows[std::int64_t{block} * window_rows + s * rows + Atom::c_coord(lane, i).col];
       }
     }
   }
@@ -238,16 +249,16 @@ class AttentionKernel {
           Varying<AFragment<Atom>> left;
           wave.each([&](int lane) {
             TESSERA_UNROLL
-            for (int i = 0; i < Atom::a_registers; ++i) {
-              left(lane).r[i] = k(lane).word[c][Shape::a_half(i)].get(step * per_step + Shape::a_slot(i));
+            for (int i = 0; i < Atom::a_registers; i += 2) {
+              const auto& word = k(lane).word[c][Shape::a_half(i)];
+              __builtin_memcpy(left(lane).r + i, word.w + (step * per_step + Shape::a_slot(i)) / 2, 4);
             }
           });
           TESSERA_UNROLL
           for (int s = 0; s < height; ++s) {
             Varying<BFragment<Atom>> right;
             wave.each([&](int lane) {
-              TESSERA_UNROLL
-              for (int i = 0; i < per_step; ++i) right(lane).r[i] = q(lane).word[s][first + c].get(step * per_step + i);
+              __builtin_memcpy(right(lane).r, q(lane).word[s][first + c].w + step * per_step / 2, 2 * per_step);
             });
             Unit::mma(wave, scores[s], left, right);
           }
@@ -291,16 +302,16 @@ class AttentionKernel {
     }
     Varying<bool> above;
     wave.each([&](int lane) {
-      bool any = false;
+      int any = 0;  // no branches
       TESSERA_UNROLL
       for (int s = 0; s < height; ++s) {
         TESSERA_UNROLL
         for (int i = 0; i < Atom::c_registers; ++i) {
-          const float bound = state(lane).reference[s][i % own_rows] + Range::most;
-          any = any || (is_on(own(lane), s, i, lane) && scores[s](lane).r[i] * unit > bound);
+          const float score = scores[s](lane).r[i] * unit, bound = state(lane).reference[s][i % own_rows] + Range::most;
+          any |= static_cast<int>(is_on(own(lane), s, i, lane)) & static_cast<int>(score > bound);
         }
       }
-      above(lane) = any;
+      above(lane) = any != 0;
     });
     if (wave.ballot(above) != 0) raise(wave, own, unit, scores, state);
     TESSERA_UNROLL
@@ -426,7 +437,8 @@ class AttentionKernel {
   }
   /// An entry whose score is -inf is masked.
   TESSERA_FUNCTION static void mark_used(const Wave& wave, const Varying<OwnRows>& own, int s, float unit,
-                                         const Varying<Scores>& scores, typename Wave::Mask (&used)[Atom::c_registers]) {
+                                         const Varying<Scores>& scores,
+                                         typename Wave::Mask (&used)[Atom::c_registers]) {
     TESSERA_UNROLL
     for (int i = 0; i < Atom::c_registers; ++i) {
       Varying<bool> on;

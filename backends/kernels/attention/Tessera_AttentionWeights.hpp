@@ -74,6 +74,20 @@ struct WeightSlots {
   TESSERA_FUNCTION static constexpr int vector_of(int lane, int j) {
     return nvidia ? 2 * (lane % 4) + j / 2 + 8 * (j % 2) : 4 * (lane / 16) + j;
   }
+  /// to[j] := columns[vector_of(lane, j)], of columns at a multiple of 16 bytes.
+  TESSERA_FUNCTION static void load_columns(const std::int32_t* columns, int lane, std::uint32_t* to) {
+    struct alignas(8) Two {
+      std::uint32_t c[2];
+    };
+    const int apart = nvidia ? 8 : 2;  // neighbours first, first + 1 and first + apart, first + apart + 1
+    const auto* const from = reinterpret_cast<const Two*>(columns + vector_of(lane, 0));
+    const Two low = from[0], high = from[apart / 2];
+    TESSERA_UNROLL
+    for (int j = 0; j < 4; ++j) {
+      const int place = vector_of(0, j);
+      to[j] = place < apart ? low.c[place % 2] : high.c[place % 2];
+    }
+  }
   /// Where the accumulator has the score of a column vector and a row of the window.
   TESSERA_FUNCTION static constexpr int lane_of(int vector, int row) {
     return nvidia ? vector % 8 * 4 + row / 2 : vector / 4 * 16 + row;

@@ -18,9 +18,9 @@
 namespace Tessera {
 namespace Experimental {
 
-/// Windows of height * shape.rows rows. The distinct columns of a window, ascending, fill blocks of shape.vectors; those
-/// left over of the last one repeat the window's last column, so that rows of K and V can be read without asking. Bits
-/// and places of entries as in WindowBlocks. A row that repeats a column makes the window repeat it.
+/// Windows of height * shape.rows rows. The distinct columns of a window, ascending, fill blocks of shape.vectors;
+/// those left over of the last one repeat the window's last column, so that rows of K and V can be read without asking.
+/// Bits and places of entries as in WindowBlocks. A row that repeats a column makes the window repeat it.
 ///
 /// Bytes: blocks (4 vectors + 8 window rows) + 4 (windows + 1) + 16 parts; where rows are unsorted 4 nnz more.
 ///
