@@ -32,8 +32,9 @@ struct AttentionDense {
   double scale = 1;                                             ///< of every score
 };
 
-/// Windows of rows, whose blocks follow each other. A block has `vectors` columns, those beyond the window's last one
-/// repeat a column of the window, and a word of bits per row says in which of them the row has an entry.
+/// Windows of rows, whose blocks follow each other, those of parts too. A block has `vectors` columns, those beyond the
+/// window's last one repeat a column of the window, and a word of bits per row says in which of them the row has an
+/// entry.
 struct AttentionArgs {
   Precision precision = Precision::FP16;
   int window_rows = 0;  ///< of the instruction, or twice as many
@@ -44,6 +45,7 @@ struct AttentionArgs {
   const std::uint32_t* entry_at = nullptr;     ///< place in CSR of each entry as the blocks count them; null: the same
   const SpmmPart* parts = nullptr;             ///< null: every window is one part; else its first_block counts over all
   std::int64_t part_count = 0;                 ///< = windows if parts is null
+  std::int64_t parts_per_wave = 0;             ///< neighbouring ones; 0: as the backend sees fit
   const SpmmSplit* splits = nullptr;           ///< windows of several parts
   std::int64_t split_count = 0, partial_count = 0;
   float* partials = nullptr;  ///< [head][partial][row of the window][AttentionPartials::row_size(e)]

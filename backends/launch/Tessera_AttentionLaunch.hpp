@@ -41,10 +41,11 @@ struct AttentionBody {
                                    std::int64_t first_head) {
     thread_block.template wait_for_previous_launch<false>();
     thread_block.each_wave([&](unsigned in_thread_block) {
-      const std::int64_t part = std::int64_t{thread_block.index()} * waves + in_thread_block;
-      if (part >= args.part_count) return;
+      const std::int64_t wave_index = std::int64_t{thread_block.index()} * waves + in_thread_block;
+      const std::int64_t first = wave_index * args.parts_per_wave;
+      if (first >= args.part_count) return;
       const Wave wave;
-      Kernel::run(wave, args, part, first_head + thread_block.tile());
+      Kernel::run(wave, args, first, static_cast<int>(args.parts_per_wave), first_head + thread_block.tile());
     });
   }
 };
@@ -69,13 +70,23 @@ struct AttentionMergeBody {
   }
 };
 
+/// A few parts, whose loads a wave has under way ahead of each other; fewer where a device would not be filled.
+template <class Device>
+std::int64_t attention_parts_per_wave(const AttentionArgs& args) {
+  if (args.parts_per_wave > 0) return args.parts_per_wave;
+  if (Device::emulated) return 3;
+  const std::int64_t parts = args.part_count * args.dense.heads;
+  return std::clamp<std::int64_t>(parts / (std::int64_t{60} * Device::multiprocessors()), 1, 8);
+}
+
 template <class Device, class Atom, int Height, int Columns, bool Exact>
-typename Device::Error launch_attention(const AttentionArgs& args, Stream stream) {
+typename Device::Error launch_attention(AttentionArgs args, Stream stream) {
   using Kernel = AttentionKernel<typename Device::template Unit<Atom>, typename Device::Wave, Height, Columns, Exact>;
   using Body = AttentionBody<Device, Kernel>;
   using Merge = AttentionMergeBody<Device, typename Atom::Operand>;
-  const auto error =
-      launch_tiles<Device, Body>({ceil_div(args.part_count, Body::waves), args.dense.heads}, stream, args);
+  args.parts_per_wave = std::min<std::int64_t>(attention_parts_per_wave<Device>(args), Kernel::most_parts);
+  const std::int64_t waves = ceil_div(args.part_count, args.parts_per_wave);
+  const auto error = launch_tiles<Device, Body>({ceil_div(waves, Body::waves), args.dense.heads}, stream, args);
   const std::int64_t rows = args.split_count * args.window_rows;
   if (error != Device::success || rows == 0) return error;
   return launch_tiles<Device, Merge>({ceil_div(rows, Merge::waves), args.dense.heads}, stream, args);

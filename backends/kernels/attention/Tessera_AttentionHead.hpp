@@ -86,19 +86,18 @@ class AttentionHead {
 /// What all sums of a row are multiplied by. A row without entries, or with masked ones alone, gives zeros.
 TESSERA_FUNCTION float attention_inverse(float total) { return total == 0.0f ? 0.0f : 1.0f / total; }
 
-/// The blocks that a wave takes.
+/// Blocks of a window that belong together.
 struct AttentionPart {
-  std::int64_t window;
-  std::uint32_t first_block, blocks;
-  std::int32_t partial;  ///< -1: the wave writes O
+  std::int32_t window;
+  std::uint32_t first_block, end_block;
+  std::int32_t partial;  ///< -1: it is the whole window
 };
 TESSERA_FUNCTION AttentionPart attention_part(const AttentionArgs& args, std::int64_t index) {
   if (args.parts == nullptr) {
-    const std::uint32_t first = args.first_block[index];
-    return {index, first, args.first_block[index + 1] - first, -1};
+    return {static_cast<std::int32_t>(index), args.first_block[index], args.first_block[index + 1], -1};
   }
   const SpmmPart part = args.parts[index];
-  return {part.window, part.first_block, static_cast<std::uint32_t>(part.blocks), part.partial};
+  return {part.window, part.first_block, part.first_block + static_cast<std::uint32_t>(part.blocks), part.partial};
 }
 
 /// Bytes of a row. Exact: they are there; else zeros where `on` does not hold.

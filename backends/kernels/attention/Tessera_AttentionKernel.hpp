@@ -13,8 +13,8 @@
 #include "backends/units/Tessera_Wave.hpp"
 
 /// \file
-/// O := softmax(scale Q K^T on a pattern) V on matrix units, in one pass over windows of rows. A wave takes the blocks
-/// of a window, or of a part of one; of each block it makes
+/// O := softmax(scale Q K^T on a pattern) V on matrix units, in one pass over windows of rows. A wave takes a few
+/// neighbouring windows, or parts of them, one after the other; of each block it makes
 ///
 ///     S^T(16 x 8) = K(16 x d) Q^T(d x 8)      scores, K: the rows that the block's column vectors name
 ///     P^T         = 2^(S^T log2(e) - reference of the row) where the row has an entry, 0 elsewhere
@@ -29,7 +29,8 @@
 /// - The reference follows the largest score loosely (WeightRange), so that most blocks need no reduction and no change
 ///   of the sums, and weights use the range that FP16 has.
 /// - Sums of weights stay by lanes until the end, where they are added in a fixed order.
-/// - Words of K for the next block are under way while this one is worked on.
+/// - Words of K, and where the window changes those of Q, for the next block are under way while this one is worked on,
+///   and so are the columns of the block after it, across windows.
 ///
 /// A slot without entry has weight 0 in the unit; 0 times an infinite or undefined number of V would reach all rows of
 /// the window. Results are therefore looked at before they are stored, and where a row with finite weights has a result
@@ -79,19 +80,67 @@ class AttentionKernel {
   static_assert(pairs_are_words(), "neighbours in a word are neighbours in an operand");
   static_assert(slots == per_step && slots == Atom::b_registers, "a block is one instruction deep");
 
-  /// Part `index` of head `head_index`.
-  TESSERA_FUNCTION static void run(const Wave& wave, const AttentionArgs& args, std::int64_t index,
+  static constexpr int most_parts = 32;
+  /// Parts [first, first + count) of head `head_index`, as far as there are, most_parts at most.
+  TESSERA_FUNCTION static void run(const Wave& wave, const AttentionArgs& args, std::int64_t first, int count,
                                    std::int64_t head_index) {
-    const AttentionPart part = attention_part(args, index);
     const Head head(args.dense, head_index);
+    const std::int64_t last = (first + count < args.part_count ? first + count : args.part_count) - 1;
+    AttentionPart part = attention_part(args, first), next = part;
+    if (first < last) next = attention_part(args, first + 1);
+    const std::uint32_t end = attention_part(args, last).end_block;
     Varying<State> state;
-    sweep<false>(wave, args, head, part, 0, state);
-    Varying<bool> odd;
-    wave.each([&](int lane) { odd(lane) = contaminated(state(lane)); });
-    if (wave.ballot(odd) == 0) return store_all(wave, args, head, part, all_rows, state);
-    for (int row = 0; row < window_rows; ++row) {
-      sweep<true>(wave, args, head, part, row, state);
-      store_all(wave, args, head, part, row, state);
+    Varying<WordsOfQ> q;
+    Varying<WordsOfK> k;
+    Varying<Place> ahead_of;
+    std::uint32_t block = part.first_block;
+    wave.each([&](int lane) {
+      clear(state(lane));
+      load_q(args, head, part.window, lane, q(lane));
+      if (block < end) load_place(args, block, lane, ahead_of(lane));
+      if (ahead && block < end) load_k(head, ahead_of(lane), 0, lane, k(lane));
+    });
+    std::uint32_t odd = 0;  // a bit per part that has to be done again
+    for (std::int64_t index = first;;) {
+      for (; block < part.end_block; ++block) {
+        const bool more = block + 1 < end, turn = block + 1 == part.end_block && index < last;
+        Varying<Place> place;
+        Varying<OwnRows> own;
+        Varying<WordsOfV> v;
+        wave.each([&](int lane) {
+          place(lane) = ahead_of(lane);
+          load_v(head, place(lane), 0, lane, v(lane));
+          load_rows(args, block, lane, own(lane));
+          if (more) load_place(args, block + 1, lane, ahead_of(lane));
+        });
+        Varying<Scores> scores[height];
+        multiply_scores(wave, head, place, q, k, scores);
+        wave.each([&](int lane) {
+          if (ahead && more) load_k(head, ahead_of(lane), 0, lane, k(lane));
+          if (turn) load_q(args, head, next.window, lane, q(lane));
+        });
+        Varying<BFragment<Atom>> weights[height];
+        weigh(wave, args.entry_at, head, own, scores, state, weights);
+        TESSERA_UNROLL
+        for (int chunk = 0; chunk < chunks; ++chunk) {
+          if (chunk > 0) wave.each([&](int lane) { load_v(head, place(lane), chunk, lane, v(lane)); });
+          add_values(wave, v, weights, chunk, state);
+        }
+      }
+      finish(wave, state);
+      if (store_unless_odd(wave, args, head, part, state)) odd |= std::uint32_t{1} << (index - first);
+      if (++index > last) break;
+      // Without blocks, this window's rows of Q were not read ahead of it; nor are they needed.
+      const bool skipped = part.first_block == part.end_block;
+      part = next;
+      if (index < last) next = attention_part(args, index + 1);
+      wave.each([&](int lane) {
+        clear(state(lane));
+        if (skipped) load_q(args, head, part.window, lane, q(lane));
+      });
+    }
+    for (std::int64_t index = first; odd != 0; ++index, odd >>= 1) {
+      if ((odd & 1) != 0) redo(args, head_index, attention_part(args, index));
     }
   }
 
@@ -124,6 +173,10 @@ class AttentionKernel {
   };
   struct OwnRows {
     SddmmBlockRow row[height][own_rows];
+  };
+  /// For each register, the lanes whose slot holds an unmasked entry.
+  struct UsedSlots {
+    typename Wave::Mask lanes[Atom::c_registers];
   };
 
   TESSERA_FUNCTION static void load_place(const AttentionArgs& args, std::uint32_t block, int lane, Place& place) {
@@ -173,47 +226,6 @@ class AttentionKernel {
     for (int j = 0; j < slots; ++j) {
       attention_load<Exact, piece_bytes, Wave>(head.v(place.v_row[j]) + column * 2, column < head.e(), v.slot[j].w);
     }
-  }
-
-  /// All blocks of the part. Careful: what it leaves is right for row `only` of the window.
-  template <bool Careful>
-  TESSERA_FUNCTION static void sweep(const Wave& wave, const AttentionArgs& args, const Head& head,
-                                     const AttentionPart& part, int only, Varying<State>& state) {
-    Varying<WordsOfQ> q;
-    Varying<WordsOfK> k;
-    Varying<Place> place, next;
-    wave.each([&](int lane) {
-      clear(state(lane));
-      if (part.blocks == 0) return;
-      load_place(args, part.first_block, lane, next(lane));
-      load_q(args, head, part.window, lane, q(lane));
-      if (ahead) load_k(head, next(lane), 0, lane, k(lane));
-    });
-    for (std::uint32_t u = 0; u < part.blocks; ++u) {
-      const std::uint32_t block = part.first_block + u;
-      const bool more = u + 1 < part.blocks;
-      Varying<OwnRows> own;
-      Varying<WordsOfV> v;
-      wave.each([&](int lane) {
-        place(lane) = next(lane);
-        load_v(head, place(lane), 0, lane, v(lane));
-        load_rows(args, block, lane, own(lane));
-        if (more) load_place(args, block + 1, lane, next(lane));
-      });
-      Varying<Scores> scores[height];
-      multiply_scores(wave, head, place, q, k, scores);
-      if (ahead && more) wave.each([&](int lane) { load_k(head, next(lane), 0, lane, k(lane)); });
-      Varying<BFragment<Atom>> weights[height];
-      typename Wave::Mask used[Atom::c_registers];
-      weigh<Careful>(wave, args.entry_at, head, own, only / rows, scores, state, weights, used);
-      TESSERA_UNROLL
-      for (int chunk = 0; chunk < chunks; ++chunk) {
-        if (chunk > 0) wave.each([&](int lane) { load_v(head, place(lane), chunk, lane, v(lane)); });
-        if (Careful) wave.each([&](int lane) { clear_unused(used, only % rows, lane, v(lane)); });
-        add_values(wave, v, weights, chunk, state);
-      }
-    }
-    finish(wave, state);
   }
 
   TESSERA_FUNCTION static void clear(State& state) {
@@ -286,13 +298,11 @@ class AttentionKernel {
     return (own.row[s][i % own_rows].bits >> Atom::c_coord(lane, i).row & 1) != 0;
   }
 
-  /// Weights of a block from its products of Q and K; totals grow. used (Careful): for each register, the lanes whose
-  /// slot holds an unmasked entry, in the rows of instruction `careful`.
-  template <bool Careful>
+  /// Weights of a block from its products of Q and K; totals grow. used: [height], not null where it is wanted.
   TESSERA_FUNCTION static void weigh(const Wave& wave, const std::uint32_t* entry_at, const Head& head,
-                                     const Varying<OwnRows>& own, int careful, Varying<Scores> (&scores)[height],
+                                     const Varying<OwnRows>& own, Varying<Scores> (&scores)[height],
                                      Varying<State>& state, Varying<BFragment<Atom>> (&weights)[height],
-                                     typename Wave::Mask (&used)[Atom::c_registers]) {
+                                     UsedSlots* used = nullptr) {
     const float unit = head.valued() ? 1.0f : head.scale();
     if (head.valued()) {
       wave.each([&](int lane) {
@@ -316,7 +326,7 @@ class AttentionKernel {
     if (wave.ballot(above) != 0) raise(wave, own, unit, scores, state);
     TESSERA_UNROLL
     for (int s = 0; s < height; ++s) {
-      if (Careful && s == careful) mark_used(wave, own, s, unit, scores[s], used);
+      if (used != nullptr) mark_used(wave, own, s, unit, scores[s], used[s]);
       wave.each([&](int lane) {
         TESSERA_UNROLL
         for (int i = 0; i < Atom::c_registers; ++i) {
@@ -418,45 +428,94 @@ class AttentionKernel {
 
   // ---- numbers that are not finite
 
+  /// Whether a sum is not finite, of a row whose weights are.
   TESSERA_FUNCTION static bool contaminated(const State& state) {
-    bool odd = false;
+    int odd = 0;
     TESSERA_UNROLL
     for (int s = 0; s < height; ++s) {
       TESSERA_UNROLL
-      for (int c = 0; c < chunks; ++c) {
+      for (int r = 0; r < own_rows; ++r) {
+        float zero = 0;  // until a number that is not finite is multiplied by it
         TESSERA_UNROLL
-        for (int p = 0; p < products; ++p) {
+        for (int c = 0; c < chunks; ++c) {
           TESSERA_UNROLL
-          for (int i = 0; i < Atom::c_registers; ++i) {
-            odd = odd || (!is_finite(state.sums[s][c][p].r[i]) && is_finite(state.total[s][i % own_rows]));
+          for (int p = 0; p < products; ++p) {
+            TESSERA_UNROLL
+            for (int i = r; i < Atom::c_registers; i += own_rows) zero = std::fma(state.sums[s][c][p].r[i], 0.0f, zero);
           }
         }
+        odd |= static_cast<int>(!is_finite(zero)) & static_cast<int>(is_finite(state.total[s][r]));
       }
     }
-    return odd;
+    return odd != 0;
+  }
+  /// Stores the part, if it may be. @return whether it may not
+  TESSERA_FUNCTION static bool store_unless_odd(const Wave& wave, const AttentionArgs& args, const Head& head,
+                                                const AttentionPart& part, const Varying<State>& state) {
+    Varying<bool> odd;
+    wave.each([&](int lane) { odd(lane) = contaminated(state(lane)); });
+    if (wave.ballot(odd) != 0) return true;
+    store_all(wave, args, head, part, all_rows, state);
+    return false;
+  }
+  /// A part row by row, with zeros instead of the rows of V that the row does not use.
+  TESSERA_OUTLINED_FUNCTION static void redo(const AttentionArgs& args, std::int64_t head_index, AttentionPart part) {
+    const Wave wave;
+    const Head head(args.dense, head_index);
+    for (int row = 0; row < window_rows; ++row) {
+      Varying<State> state;
+      Varying<WordsOfQ> q;
+      wave.each([&](int lane) {
+        clear(state(lane));
+        load_q(args, head, part.window, lane, q(lane));
+      });
+      for (std::uint32_t block = part.first_block; block < part.end_block; ++block) {
+        Varying<Place> place;
+        Varying<OwnRows> own;
+        Varying<WordsOfK> k;
+        Varying<WordsOfV> v;
+        Varying<Scores> scores[height];
+        Varying<BFragment<Atom>> weights[height];
+        UsedSlots used[height];
+        wave.each([&](int lane) {
+          load_place(args, block, lane, place(lane));
+          load_rows(args, block, lane, own(lane));
+          if (ahead) load_k(head, place(lane), 0, lane, k(lane));
+        });
+        multiply_scores(wave, head, place, q, k, scores);
+        weigh(wave, args.entry_at, head, own, scores, state, weights, used);
+        for (int chunk = 0; chunk < chunks; ++chunk) {
+          wave.each([&](int lane) {
+            load_v(head, place(lane), chunk, lane, v(lane));
+            clear_unused(used[row / rows], row % rows, lane, v(lane));
+          });
+          add_values(wave, v, weights, chunk, state);
+        }
+      }
+      finish(wave, state);
+      store_all(wave, args, head, part, row, state);
+    }
   }
   /// An entry whose score is -inf is masked.
   TESSERA_FUNCTION static void mark_used(const Wave& wave, const Varying<OwnRows>& own, int s, float unit,
-                                         const Varying<Scores>& scores,
-                                         typename Wave::Mask (&used)[Atom::c_registers]) {
+                                         const Varying<Scores>& scores, UsedSlots& used) {
     TESSERA_UNROLL
     for (int i = 0; i < Atom::c_registers; ++i) {
       Varying<bool> on;
       wave.each([&](int lane) {
         on(lane) = is_on(own(lane), s, i, lane) && !(scores(lane).r[i] * unit == attention_no_score);
       });
-      used[i] = wave.ballot(on);
+      used.lanes[i] = wave.ballot(on);
     }
   }
   /// Zeros instead of the rows of V that row `row` of the instruction does not use.
-  TESSERA_FUNCTION static void clear_unused(const typename Wave::Mask (&used)[Atom::c_registers], int row, int lane,
-                                            WordsOfV& v) {
+  TESSERA_FUNCTION static void clear_unused(const UsedSlots& used, int row, int lane, WordsOfV& v) {
     TESSERA_UNROLL
     for (int j = 0; j < slots; ++j) {
       const int vector = WeightSlots<Atom>::vector_of(lane, j), at = WeightSlots<Atom>::register_of(vector, row);
       typename Wave::Mask mask = 0;
       TESSERA_UNROLL
-      for (int i = 0; i < Atom::c_registers; ++i) mask = i == at ? used[i] : mask;
+      for (int i = 0; i < Atom::c_registers; ++i) mask = i == at ? used.lanes[i] : mask;
       const bool on = (mask >> WeightSlots<Atom>::lane_of(vector, row) & 1) != 0;
       TESSERA_UNROLL
       for (int w = 0; w < (piece_bytes + 3) / 4; ++w) v.slot[j].w[w] = on ? v.slot[j].w[w] : 0;
