@@ -85,10 +85,11 @@ class AttentionKernel {
   TESSERA_FUNCTION static void run(const Wave& wave, const AttentionArgs& args, std::int64_t first, int count,
                                    std::int64_t head_index) {
     const Head head(args.dense, head_index);
-    const std::int64_t last = (first + count < args.part_count ? first + count : args.part_count) - 1;
+    const std::int64_t left = args.part_count - first;
+    const int last = (left < count ? static_cast<int>(left) : count) - 1;
     AttentionPart part = attention_part(args, first), next = part;
-    if (first < last) next = attention_part(args, first + 1);
-    const std::uint32_t end = attention_part(args, last).end_block;
+    if (last > 0) next = attention_part(args, first + 1);
+    const std::uint32_t end = attention_part(args, first + last).end_block;
     Varying<State> state;
     Varying<WordsOfQ> q;
     Varying<WordsOfK> k;
@@ -101,7 +102,8 @@ class AttentionKernel {
       if (ahead && block < end) load_k(head, ahead_of(lane), 0, lane, k(lane));
     });
     std::uint32_t odd = 0;  // a bit per part that has to be done again
-    for (std::int64_t index = first;;) {
+    for (int index = 0;;) {
+      bool ready = false;  // rows of Q of the next window are
       for (; block < part.end_block; ++block) {
         const bool more = block + 1 < end, turn = block + 1 == part.end_block && index < last;
         Varying<Place> place;
@@ -120,7 +122,8 @@ class AttentionKernel {
           if (turn) load_q(args, head, next.window, lane, q(lane));
         });
         Varying<BFragment<Atom>> weights[height];
-        weigh(wave, args.entry_at, head, own, scores, state, weights);
+        weigh(wave, args, head, block, own, scores, state, weights);
+        ready = turn;
         TESSERA_UNROLL
         for (int chunk = 0; chunk < chunks; ++chunk) {
           if (chunk > 0) wave.each([&](int lane) { load_v(head, place(lane), chunk, lane, v(lane)); });
@@ -128,15 +131,13 @@ class AttentionKernel {
         }
       }
       finish(wave, state);
-      if (store_unless_odd(wave, args, head, part, state)) odd |= std::uint32_t{1} << (index - first);
+      if (store_unless_odd(wave, args, head, part, state)) odd |= std::uint32_t{1} << index;
       if (++index > last) break;
-      // Without blocks, this window's rows of Q were not read ahead of it; nor are they needed.
-      const bool skipped = part.first_block == part.end_block;
       part = next;
-      if (index < last) next = attention_part(args, index + 1);
+      if (index < last) next = attention_part(args, first + index + 1);
       wave.each([&](int lane) {
         clear(state(lane));
-        if (skipped) load_q(args, head, part.window, lane, q(lane));
+        if (!ready) load_q(args, head, part.window, lane, q(lane));  // the window before had no block
       });
     }
     for (std::int64_t index = first; odd != 0; ++index, odd >>= 1) {
@@ -172,7 +173,7 @@ class AttentionKernel {
     std::uint32_t k_row[halves], v_row[slots];
   };
   struct OwnRows {
-    SddmmBlockRow row[height][own_rows];
+    std::uint32_t bits[height][own_rows];
   };
   /// For each register, the lanes whose slot holds an unmasked entry.
   struct UsedSlots {
@@ -187,13 +188,15 @@ class AttentionKernel {
     }
     WeightSlots<Atom>::load_columns(columns, lane, place.v_row);
   }
+  TESSERA_FUNCTION static const SddmmBlockRow& block_row(const AttentionArgs& args, std::uint32_t block, int s, int i,
+                                                         int lane) {
+    return args.block_rows[std::int64_t{block} * window_rows + s * rows + Atom::c_coord(lane, i).col];
+  }
   TESSERA_FUNCTION static void load_rows(const AttentionArgs& args, std::uint32_t block, int lane, OwnRows& own) {
     TESSERA_UNROLL
     for (int s = 0; s < height; ++s) {
       TESSERA_UNROLL
-      for (int i = 0; i < own_rows; ++i) {
-        own.row[s][i] = args.block_rows[std::int64_t{block} * window_rows + s * rows + Atom::c_coord(lane, i).col];
-      }
+      for (int i = 0; i < own_rows; ++i) own.bits[s][i] = block_row(args, block, s, i, lane).bits;
     }
   }
   TESSERA_FUNCTION static void load_q(const AttentionArgs& args, const Head& head, std::int64_t window, int lane,
@@ -280,26 +283,26 @@ class AttentionKernel {
   }
 
   /// Scores of the entries from products of Q and K and the numbers of the pattern.
-  TESSERA_FUNCTION static void use_values(const std::uint32_t* entry_at, const Head& head,
-                                          const SddmmBlockRow (&own)[own_rows], Scores& scores, int lane) {
+  TESSERA_FUNCTION static void use_values(const AttentionArgs& args, const Head& head, std::uint32_t block, int s,
+                                          Scores& scores, int lane) {
     TESSERA_UNROLL
     for (int i = 0; i < Atom::c_registers; ++i) {
-      const SddmmBlockRow row = own[i % own_rows];
+      const SddmmBlockRow row = block_row(args, block, s, i, lane);
       const int vector = Atom::c_coord(lane, i).row;
       if ((row.bits >> vector & 1) == 0) continue;
       std::uint32_t entry =
           row.begin + static_cast<std::uint32_t>(count_bits(row.bits & ((std::uint32_t{1} << vector) - 1)));
-      if (entry_at != nullptr) entry = entry_at[entry];
+      if (args.entry_at != nullptr) entry = args.entry_at[entry];
       scores.r[i] = head.score(scores.r[i], entry);
     }
   }
   /// Whether the row has an entry in the column vector of register i.
   TESSERA_FUNCTION static bool is_on(const OwnRows& own, int s, int i, int lane) {
-    return (own.row[s][i % own_rows].bits >> Atom::c_coord(lane, i).row & 1) != 0;
+    return (own.bits[s][i % own_rows] >> Atom::c_coord(lane, i).row & 1) != 0;
   }
 
   /// Weights of a block from its products of Q and K; totals grow. used: [height], not null where it is wanted.
-  TESSERA_FUNCTION static void weigh(const Wave& wave, const std::uint32_t* entry_at, const Head& head,
+  TESSERA_FUNCTION static void weigh(const Wave& wave, const AttentionArgs& args, const Head& head, std::uint32_t block,
                                      const Varying<OwnRows>& own, Varying<Scores> (&scores)[height],
                                      Varying<State>& state, Varying<BFragment<Atom>> (&weights)[height],
                                      UsedSlots* used = nullptr) {
@@ -307,7 +310,7 @@ class AttentionKernel {
     if (head.valued()) {
       wave.each([&](int lane) {
         TESSERA_UNROLL
-        for (int s = 0; s < height; ++s) use_values(entry_at, head, own(lane).row[s], scores[s](lane), lane);
+        for (int s = 0; s < height; ++s) use_values(args, head, block, s, scores[s](lane), lane);
       });
     }
     Varying<bool> above;
@@ -483,7 +486,7 @@ class AttentionKernel {
           if (ahead) load_k(head, place(lane), 0, lane, k(lane));
         });
         multiply_scores(wave, head, place, q, k, scores);
-        weigh(wave, args.entry_at, head, own, scores, state, weights, used);
+        weigh(wave, args, head, block, own, scores, state, weights, used);
         for (int chunk = 0; chunk < chunks; ++chunk) {
           wave.each([&](int lane) {
             load_v(head, place(lane), chunk, lane, v(lane));
