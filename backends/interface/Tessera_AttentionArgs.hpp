@@ -38,7 +38,7 @@ struct AttentionDense {
 struct AttentionArgs {
   Precision precision = Precision::FP16;
   int window_rows = 0;  ///< of the instruction, or twice as many
-  std::int64_t rows = 0, windows = 0;
+  std::int64_t rows = 0, windows = 0, blocks = 0;
   const std::uint32_t* first_block = nullptr;  ///< windows + 1
   const SddmmBlockRow* block_rows = nullptr;   ///< [block][row of the window]
   const std::int32_t* columns = nullptr;       ///< [block][vector]

@@ -70,13 +70,16 @@ struct AttentionMergeBody {
   }
 };
 
-/// A few parts, whose loads a wave has under way ahead of each other; fewer where a device would not be filled.
+/// Short parts go to a wave in fours, which has loads of one under way while it works on another, where a device has
+/// parts for five times as many waves as it holds: else waves with more work than others are waited for. Of an H200
+/// (perf_test/notes/attention.md).
 template <class Device>
 std::int64_t attention_parts_per_wave(const AttentionArgs& args) {
   if (args.parts_per_wave > 0) return args.parts_per_wave;
   if (Device::emulated) return 3;
+  if (args.blocks > 6 * args.part_count) return 1;
   const std::int64_t parts = args.part_count * args.dense.heads;
-  return std::clamp<std::int64_t>(parts / (std::int64_t{60} * Device::multiprocessors()), 1, 8);
+  return std::clamp<std::int64_t>(parts / (std::int64_t{76} * Device::multiprocessors()), 1, 4);
 }
 
 template <class Device, class Atom, int Height, int Columns, bool Exact>

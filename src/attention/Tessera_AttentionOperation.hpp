@@ -52,7 +52,7 @@ struct AttentionOperation {
       predict_attention(choice, *features, options.dimension_hint, sizeof(Value));
     } else {
       features = spmm_features(space, A, &kernel_table(choice.backend));
-      predict_attention_on_units(choice, *features, options.dimension_hint);
+      predict_attention_on_units(choice, *features, options);
     }
   }
   static void make(Engine& engine, const Exec& space, const Csr& A, const Options& options, Choice& choice,

@@ -108,7 +108,6 @@ struct WeightSlots {
   /// weights: a lane's, in the order of its accumulator.
   template <class Wave, class VaryingFloats, class VaryingB>
   TESSERA_FUNCTION static void to_operand(const Wave& wave, const VaryingFloats& weights, VaryingB& operand) {
-    static_assert(consistent(), "the accumulator has the layout that this is written for");
     using T = typename Atom::Operand;
     using Words = typename Wave::template Varying<std::uint32_t>;
     if constexpr (nvidia) {

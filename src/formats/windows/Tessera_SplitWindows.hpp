@@ -59,6 +59,7 @@ struct SplitWindows {
     a.window_rows = window_rows();
     a.rows = rows;
     a.windows = windows;
+    a.blocks = blocks;
     a.first_block = first_block.data();
     a.block_rows = block_rows.data();
     a.columns = columns.data();
