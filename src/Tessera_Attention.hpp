@@ -30,13 +30,22 @@ namespace Tessera {
 /// a score of +inf, make the row of O NaN that they belong to and no other; Fused does not even read K_j and V_j of a
 /// masked entry (Chain multiplies them by 0).
 ///
+/// Fused of a backend (16-bit types, columns of Q and V that are multiples of 8 up to 256; all else goes to the
+/// portable kernel, in any call): windows of rows on matrix units. Weights are rounded to the operands' type before
+/// they multiply V, and are not where they are summed: O errs by another unit roundoff of sum_j P_ij |V_j|; in FP16
+/// weights below 2^-31 of the row's largest one may be 0, so that an infinite V_j of such an entry gives NaN. Other
+/// rows never see it: windows where V is not finite are done again row by row.
+///
 /// Bytes, per head, with s per element: Q, K, V and O once, (d + e) s per row and per column, 4 per entry and the row
 /// map, and from the caches (d + e) s per entry. Chain adds 5 passes over the scores, 20 bytes per entry (FP64: 40),
-/// and their memory, for as many heads at once as have up to 2^24 scores. backward reads Q, K, V, O, dO and writes dQ,
-/// dK, dV once, and from the caches (d + e) s per entry in each of its two passes; nothing is kept of the forward pass
-/// but O and the log-sum-exp. Time O(nnz (d + e)).
+/// and their memory, for as many heads at once as have up to 2^24 scores. On units a row of K and of V is fetched once
+/// per column vector of a window of 8 or 16 rows, which has 8 or 12 bytes of the pattern (blocks rounded up); scratch
+/// is O(rows of split windows). backward reads Q, K, V, O, dO and writes dQ, dK, dV once, and from the caches (d + e) s
+/// per entry in each of its two passes; nothing is kept of the forward pass but O and the log-sum-exp. Time O(nnz (d +
+/// e)).
 ///
-/// Set-up: Auto looks at a sample of rows (hosts; O(m) work, one wait); Fused nothing; Chain that of its SDDMM and SpMM
+/// Set-up: Auto looks at a sample of rows (O(m) work, one wait); Fused nothing, on units windows of the pattern, made
+/// on the device (Experimental::SplitWindows: O(nnz log(longest row)) work, one wait); Chain that of its SDDMM and SpMM
 /// plans; prepare_backward adds the transposed pattern, O(nnz log(longest column)) work, some waits, nnz (sizeof offset
 /// + 4) bytes. Deterministic: bitwise the same result for the same plan options, device, layouts and inputs, by Fused
 /// and backward for every number of threads; no floating-point atomics: dK and dV are summed by rows of the transposed
@@ -78,8 +87,9 @@ class AttentionPlan {
   /// needs. Q(m, d), K(n, d), V(n, e), O(m, e), lse(m) of sum_type; or a batch of heads on the same pattern, Q(h, m,
   /// d), ..., lse(h, m); each of any layout (sub-views). O and lse overlap nothing else. scale is a host scalar,
   /// usually 1 / sqrt(d). Asynchronous on `space`: Fused one launch (one more per head for each operand whose rows are
-  /// not contiguous, and per 512 columns of V), Chain two and one per head at least. No allocation and no wait once an
-  /// apply of the same shapes and layouts was made.
+  /// not contiguous, and per 512 columns of V; on units one more where windows are split, and one per head for each
+  /// operand whose rows do not begin at multiples of 16 bytes), Chain two and one per head at least. No allocation and
+  /// no wait once an apply of the same shapes and layouts was made.
   /// @throw DimensionMismatch, InvalidArgument (overlap), WorkspaceTooSmall, DeviceError
   template <class Q, class K, class V, class O, class L>
   void apply(const execution_space& space, double scale, const Q& q, const K& k, const V& v, const O& o,

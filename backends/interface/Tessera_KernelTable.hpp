@@ -5,6 +5,7 @@
 
 #include <cstddef>
 
+#include "backends/interface/Tessera_AttentionKernels.hpp"
 #include "backends/interface/Tessera_DeviceFacts.hpp"
 #include "backends/interface/Tessera_SddmmKernels.hpp"
 #include "backends/interface/Tessera_SpgemmKernels.hpp"
@@ -40,6 +41,7 @@ struct KernelTable {
   SpmmKernels spmm;
   SddmmKernels sddmm;
   SpgemmKernels spgemm;
+  AttentionKernels attention;
 };
 
 /// Null where the backend is not part of this build.

@@ -4,6 +4,7 @@
 #define TESSERA_LAUNCH_KERNEL_TABLE_OF_HPP
 
 #include "backends/interface/Tessera_KernelTable.hpp"
+#include "backends/launch/Tessera_AttentionLaunchers.hpp"
 #include "backends/launch/Tessera_SddmmLaunchers.hpp"
 #include "backends/launch/Tessera_SpgemmLaunchers.hpp"
 #include "backends/launch/Tessera_SpmmLaunchers.hpp"
@@ -24,6 +25,7 @@ const KernelTable* kernel_table_of() noexcept {
     t.spmm = spmm_kernels<Device>();
     t.sddmm = sddmm_kernels<Device>();
     t.spgemm = spgemm_kernels<Device>();
+    t.attention = attention_kernels<Device>();
     return t;
   }();
   return &table;

@@ -216,35 +216,39 @@ void require_gradients_apart(const AttentionInput<T>& in, const AttentionGradien
 
 /// Operands whose rows lie side by side: those that do, and copies in scratch of those that do not. One launch per head
 /// and copy. `lay_out` is called twice, as ScratchLayout is.
-template <class T>
+/// Words: rows begin at multiples of sixteen bytes as well, less than 2^30 elements apart.
+template <class T, bool Words = false>
 struct ContiguousRows {
-  static bool packs(const Dense<T>& d) { return d.column_stride != 1; }
+  static bool packs(const DenseBatch<T>& d) {
+    if (d.matrix.column_stride != 1) return true;
+    if (!Words) return false;
+    const std::int64_t head = d.head_stride * static_cast<std::int64_t>(sizeof(T));
+    return !d.matrix.aligned() || head % 16 != 0 || d.matrix.row_stride >= (std::int64_t{1} << 30);
+  }
   /// Where the copy goes, and the copy as an operand.
   static DenseBatch<std::remove_const_t<T>> place(ScratchLayout& layout, const DenseBatch<T>& from,
                                                   std::int64_t heads) {
     using Element = std::remove_const_t<T>;
     const Dense<T>& d = from.matrix;
     const std::int64_t row = Dense<T>::padded(d.columns);
-    Element* const data = packs(d) ? layout.take<Element>(heads * d.rows * row) : nullptr;
+    Element* const data = packs(from) ? layout.take<Element>(heads * d.rows * row) : nullptr;
     return {Dense<Element>{data, d.rows, d.columns, row, 1}, d.rows * row};
   }
   /// The operand to read: `from`, or its copy.
   template <class Exec>
   static DenseBatch<const T> read(const Exec& space, const char* label, const DenseBatch<T>& from,
                                   const DenseBatch<std::remove_const_t<T>>& copy, std::int64_t heads) {
-    if (!packs(from.matrix)) return {plain(from.matrix), from.head_stride};
+    if (!packs(from)) return {plain(from.matrix), from.head_stride};
     for (std::int64_t h = 0; h < heads; ++h)
       copy_layout(space, label, from.head(h), AttentionSum<std::remove_const_t<T>>(0), copy.head(h));
     return {plain(copy.matrix), copy.head_stride};
   }
   /// The operand to write: `to`, or its copy, which `finish` brings there.
-  static DenseBatch<T> write(const DenseBatch<T>& to, const DenseBatch<T>& copy) {
-    return packs(to.matrix) ? copy : to;
-  }
+  static DenseBatch<T> write(const DenseBatch<T>& to, const DenseBatch<T>& copy) { return packs(to) ? copy : to; }
   template <class Exec>
   static void finish(const Exec& space, const char* label, const DenseBatch<T>& to, const DenseBatch<T>& copy,
                      std::int64_t heads) {
-    if (!packs(to.matrix)) return;
+    if (!packs(to)) return;
     for (std::int64_t h = 0; h < heads; ++h) copy_layout(space, label, copy.head(h), AttentionSum<T>(0), to.head(h));
   }
 

@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <variant>
 
 #include "attention/Tessera_AttentionBackward.hpp"
 #include "attention/Tessera_AttentionRules.hpp"
 #include "attention/Tessera_ChainAttentionEngine.hpp"
 #include "attention/Tessera_FusedAttentionEngine.hpp"
+#include "attention/Tessera_WindowAttentionEngine.hpp"
 #include "core/Tessera_Plan.hpp"
 
 namespace Tessera {
@@ -27,7 +29,11 @@ struct AttentionOperation {
   using Algorithm = AttentionAlgorithm;
   using Choice = AttentionChoice;
   using Features = SpmmFeatures;
-  using Engine = std::variant<std::monostate, FusedAttentionEngine<Csr>, ChainAttentionEngine<Csr>>;
+  static constexpr bool on_units = sizeof(Value) == 2;  ///< backends may have a fused kernel for the type
+  using Engine = std::conditional_t<
+      on_units,
+      std::variant<std::monostate, FusedAttentionEngine<Csr>, ChainAttentionEngine<Csr>, WindowAttentionEngine<Csr>>,
+      std::variant<std::monostate, FusedAttentionEngine<Csr>, ChainAttentionEngine<Csr>>>;
   using Plan = PlanBody<AttentionOperation>;
   static constexpr const char* name = "attention";
   static constexpr const char* options_name = "AttentionOptions";
@@ -41,16 +47,31 @@ struct AttentionOperation {
   static void look(const Exec& space, const Csr& A, const Options& options, Choice& choice,
                    std::optional<Features>& features) {
     if (!choice.predict) return;
-    features = spmm_features(space, A, nullptr);
-    predict_attention(choice, *features, options.dimension_hint, sizeof(Value));
+    if (choice.backend == Backend::Kokkos) {
+      features = spmm_features(space, A, nullptr);
+      predict_attention(choice, *features, options.dimension_hint, sizeof(Value));
+    } else {
+      features = spmm_features(space, A, &kernel_table(choice.backend));
+      predict_attention_on_units(choice, *features, options);
+    }
   }
-  static void make(Engine& engine, const Exec& space, const Csr& A, const Options& options, Choice& choice, Backend,
-                   const std::optional<Features>&) {
+  static void make(Engine& engine, const Exec& space, const Csr& A, const Options& options, Choice& choice,
+                   Backend format_backend, const std::optional<Features>& features) {
     if (choice.algorithm == Algorithm::Chain) {
       engine.template emplace<ChainAttentionEngine<Csr>>(space, A, options);
-    } else {
-      engine.template emplace<FusedAttentionEngine<Csr>>(space, A, options);
+      return;
     }
+    if constexpr (on_units) {
+      if (format_backend != Backend::Kokkos) {
+        const KernelTable& table = kernel_table(format_backend);
+        const AttentionShape shape = table.attention.shape(choice.precision);
+        const int height = attention_window_height(shape, *features, options);
+        engine.template emplace<WindowAttentionEngine<Csr>>(
+            space, A, options, split_windows(space, pattern_of(A), shape, height, choice.precision, 0, &table), table);
+        return;
+      }
+    }
+    engine.template emplace<FusedAttentionEngine<Csr>>(space, A, options);
   }
   static void apply(const Plan& plan, const Exec& space, double scale, const AttentionInput<Value>& in, double,
                     const AttentionOutput<Value>& out) {

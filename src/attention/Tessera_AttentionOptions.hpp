@@ -21,11 +21,13 @@ enum class AttentionValues { None, Bias, Scale };
 struct AttentionOptions {
   AttentionAlgorithm algorithm = AttentionAlgorithm::Auto;  ///< stronger than TESSERA_FORCE_ATTENTION_ALGORITHM
   Selection selection = Selection::Predict;                 ///< how Auto decides
-  /// Fused is Kokkos; the others are whose SDDMM and SpMM Chain multiplies by.
+  /// Whose fused kernel runs (16-bit types; Kokkos: the portable one, which takes all), or whose SDDMM and SpMM Chain
+  /// multiplies by.
   Backend backend = Backend::Auto;
   AttentionValues values = AttentionValues::None;  ///< what the numbers of the matrix are
   bool prepare_backward = false;                   ///< backward may be called: keeps the transposed pattern
   int dimension_hint = 64;                         ///< columns that Q, K and V of a head will mostly have
+  int window_height = 0;                           ///< of Fused on units: 1 or 2 instructions; 0: the pattern decides
   bool updatable = true;                           ///< update_values may be called
   bool fallback = true;                            ///< false: NotSupported instead of another algorithm
   Workspace workspace{};  ///< instead of forward scratch of the plan's own (the plans of Chain have theirs)

@@ -9,10 +9,11 @@
 #include <utility>
 
 #include "attention/Tessera_SelectAttention.hpp"
+#include "backends/interface/Tessera_AttentionKernels.hpp"
 #include "features/Tessera_SpmmFeatures.hpp"
 
 /// \file
-/// The rules of Auto on hosts.
+/// The rules of Auto on hosts, and of the backends' fused kernels.
 
 namespace Tessera {
 namespace Impl {
@@ -40,6 +41,43 @@ inline void predict_attention(AttentionChoice& c, const SpmmFeatures& f, int dim
       to_string(c.algorithm), dimension, to_string(c.precision), 1e-3 * own, 1e-6 * far, 1e-3 * most_fused_own,
       1e-6 * most_fused_far);
   c.why = text;
+}
+
+/// How much more entries a fetched row of K and V has to serve in windows of two instructions than in those of one for
+/// them to be the faster: they halve the loads, and hold twice the sums (perf_test/notes/attention.md).
+constexpr double least_attention_gain_of_height = 1.55;
+
+/// Instructions that windows are high.
+inline int attention_window_height(const AttentionShape& shape, const SpmmFeatures& f,
+                                   const AttentionOptions& options) {
+  if (options.window_height > 0) return options.window_height;
+  const double one = shape.rows == 16 ? f.g16 : f.g8, two = shape.rows == 16 ? f.g32 : f.g16;
+  return options.dimension_hint <= shape.most_columns_of_two && two >= least_attention_gain_of_height * one ? 2 : 1;
+}
+
+/// What one launch costs with its waits for memory, and how many bytes go by in a microsecond: rows that are gathered,
+/// from caches; operands, from memory; scores that three kernels write and read. Of an H200, one head, 16 bits.
+constexpr double attention_launch_us = 8, attention_gathered_per_us = 6.7e6, attention_once_per_us = 4e6,
+                 attention_scores_per_us = 3.6e6;
+
+/// Fills the costs of choice.candidates, if there is more than one: microseconds per head. By this model, and by all
+/// that was measured, Fused is the faster one.
+inline void predict_attention_on_units(AttentionChoice& c, const SpmmFeatures& f, const AttentionOptions& options) {
+  const double nnz = static_cast<double>(f.nnz), row = 2.0 * options.dimension_hint;
+  const double served = std::max(1.0, f.g16 >= least_attention_gain_of_height * f.g8 ? f.g16 : f.g8);
+  const double once = 2 * static_cast<double>(f.rows + f.cols) * row / attention_once_per_us;
+  const auto gathered = [&](double g) { return 2 * nnz / std::max(1.0, g) * row / attention_gathered_per_us; };
+  const double fused = attention_launch_us + gathered(served) + once;
+  const double chain = 2 * attention_launch_us + gathered(f.g8) + 1.2 * once + 20 * nnz / attention_scores_per_us;
+  for (auto& candidate : c.candidates) {
+    candidate.cost = candidate.algorithm == AttentionAlgorithm::Chain ? chain : fused;
+  }
+  char text[200];
+  std::snprintf(text, sizeof(text),
+                "; %d columns of %s, a fetched row of K and V serves %.2f entries: %.3g us per head predicted, %.3g us "
+                "for a chain",
+                options.dimension_hint, to_string(c.precision), served, fused, chain);
+  c.why += text;
 }
 
 }  // namespace Impl

@@ -22,8 +22,8 @@ inline AttentionAlgorithm forced_attention_algorithm() {
 }
 
 /// Which algorithm and backend an AttentionPlan takes before it has looked at the pattern, and the sentence that says
-/// why. On devices neither algorithm was measured yet: where a backend has SDDMM and SpMM for the matrix's type, Chain
-/// runs on it.
+/// why. Where a backend has a fused kernel for the matrix's type, that one runs (windows; the pattern decides how
+/// high). Else, on devices: where a backend has SDDMM and SpMM for the type, Chain.
 template <class Csr>
 class AttentionSelection {
  public:
@@ -34,6 +34,9 @@ class AttentionSelection {
     require<InvalidArgument>(options.dimension_hint >= 0, [&] {
       return "AttentionOptions::dimension_hint must not be negative, is " + std::to_string(options.dimension_hint);
     });
+    require<InvalidArgument>(options.window_height >= 0 && options.window_height <= 2, [&] {
+      return "AttentionOptions::window_height must be 1 or 2, or 0, is " + std::to_string(options.window_height);
+    });
     choice_.precision = ScalarTraits<typename Csr::value_type>::precision;
     choice_.device = Exec::name();
     asked_ = options.algorithm != AttentionAlgorithm::Auto ? options.algorithm : forced_attention_algorithm();
@@ -43,10 +46,18 @@ class AttentionSelection {
   AttentionChoice choose() {
     place_.check_place();
     const bool elsewhere = place_.forced() != Backend::Auto && place_.forced() != Backend::Kokkos;
+    if (asked_ != AttentionAlgorithm::Chain && own_fused()) {
+      place_.take_backend(choice_, AttentionAlgorithm::Fused,
+                          asked_ == AttentionAlgorithm::Fused ? "Fused was asked for; the backend has a kernel for it"
+                                                              : "the backend has a fused kernel for this type");
+      if (asked_ == AttentionAlgorithm::Auto) candidates(AttentionAlgorithm::Fused, AttentionAlgorithm::Chain);
+      choice_.predict = true;
+      return choice_;
+    }
     if (asked_ == AttentionAlgorithm::Fused && elsewhere) {
       require<NotSupported>(options_.fallback, [&] {
-        return std::string("attention: Fused has no kernel in backend '") + to_string(place_.forced()) +
-               "' (fallback = false)";
+        return std::string("attention: Fused has no kernel for ") + to_string(choice_.precision) + " in backend '" +
+               to_string(place_.forced()) + "' (fallback = false)";
       });
       choice_.fallback = true;
       return take(AttentionAlgorithm::Chain, "Fused has no kernel in the backend that was asked for; Chain instead");
@@ -69,6 +80,18 @@ class AttentionSelection {
   }
 
  private:
+  /// Whether the backend that was asked for has a fused kernel for the matrix's type, or that of the device for the
+  /// columns as well that Q, K and V will have.
+  bool own_fused() const {
+    if (place_.forced() == Backend::Kokkos || place_.forced() == Backend::Reference) return false;
+    if ((place_.host() && !place_.emulated()) || !place_.why_not().empty()) return false;
+    const AttentionKernels& kernels = kernel_table(place_.backend()).attention;
+    if (kernels.forward == nullptr) return false;
+    const AttentionShape shape = kernels.shape(choice_.precision);
+    const int d = options_.dimension_hint;
+    const bool fits = d > 0 && d % 8 == 0 && d <= shape.most_columns;
+    return shape.rows > 0 && (fits || place_.forced() != Backend::Auto);
+  }
   /// Best first; costs are ranks, since no model of them exists.
   void candidates(AttentionAlgorithm first, AttentionAlgorithm second) {
     choice_.candidates = {{first, 1}, {second, 2}};

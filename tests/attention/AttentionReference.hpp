@@ -30,6 +30,12 @@ struct AttentionProblem {
   std::vector<double> q, k, v, d_o;  ///< row by row
 };
 
+/// How a kernel rounds weights before it multiplies V by them; none: not at all.
+struct WeightRounding {
+  double relative = 0;    ///< to itself
+  double of_largest = 0;  ///< below the normal range, to the largest weight of the row
+};
+
 /// Results, and how far off each may be.
 struct AttentionWanted {
   std::vector<Wide> value, bound;
@@ -41,8 +47,15 @@ class AttentionReference {
   AttentionWanted o, lse, d_q, d_k, d_v, d_values;
 
   /// u: of the sums, w: of the results; tiny: largest error of a store below the normal range.
-  AttentionReference(const AttentionProblem& problem, double u, double w, double tiny)
-      : p_(problem), u_(u), w_(w), tiny_(tiny), s_(entries()), s_bound_(entries()), weight_(entries()) {
+  AttentionReference(const AttentionProblem& problem, double u, double w, double tiny, const WeightRounding& rounding)
+      : p_(problem),
+        u_(u),
+        w_(w),
+        tiny_(tiny),
+        rounding_(rounding),
+        s_(entries()),
+        s_bound_(entries()),
+        weight_(entries()) {
     const auto rows = static_cast<std::size_t>(p_.A.rows), e = static_cast<std::size_t>(p_.e);
     o = AttentionWanted(rows * e);
     lse = AttentionWanted(rows);
@@ -109,7 +122,8 @@ class AttentionReference {
     lse.value[here] = any ? largest + std::log(total) : -std::numeric_limits<Wide>::infinity();
     const Wide relative = any ? off + u_ * (largest - least) + (8 * n + 8) * u_ : 0;
     lse.bound[here] = any ? 2 * relative + 2 * u_ * (std::abs(lse.value[here]) + std::abs(largest)) : 0;
-    std::vector<Wide> size(e);
+    // Rounded weights: each is off by its own part, and the sum that they are divided by is not.
+    std::vector<Wide> size(e), all(e);
     for (std::size_t at = begin; at < end; ++at) {
       weight_[at] = masked(at) ? 0 : std::exp(s_[at] - lse.value[here]);
       if (masked(at)) continue;
@@ -117,10 +131,12 @@ class AttentionReference {
       for (std::size_t k = 0; k < e; ++k) {
         o.value[here * e + k] += weight_[at] * v[k];
         size[k] += weight_[at] * std::abs(Wide(v[k]));
+        all[k] += std::abs(Wide(v[k]));
       }
     }
     for (std::size_t k = 0; k < e; ++k) {
-      o.bound[here * e + k] = stored(o.value[here * e + k], 2 * 2 * relative * size[k]);
+      const Wide rounded = (1 + 4 * relative) * (rounding_.relative * size[k] + rounding_.of_largest * all[k]);
+      o.bound[here * e + k] = stored(o.value[here * e + k], 2 * 2 * relative * size[k] + rounded);
     }
   }
   /// A weight is e^(score - lse) here. <dO, O> errs by the error of the O that it gets.
@@ -171,6 +187,7 @@ class AttentionReference {
 
   const AttentionProblem& p_;
   double u_, w_, tiny_;
+  WeightRounding rounding_;
   std::vector<Wide> s_, s_bound_, weight_;
   std::vector<int> uses_;
 };

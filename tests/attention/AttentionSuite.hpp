@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "Tessera_Attention.hpp"
@@ -31,12 +33,22 @@ class AttentionSuite {
   using Sum = typename Plan::sum_type;
 
   AttentionOptions options;
+  WeightRounding rounding;
 
   explicit AttentionSuite(AttentionAlgorithm algorithm, AttentionValues values = AttentionValues::None) {
     options.algorithm = algorithm;
     options.values = values;
     options.prepare_backward = true;
     options.fallback = false;
+  }
+
+  /// For the kernels of a backend's units: weights of T. Those of FP16 are multiples of 2^-24 where the largest one of
+  /// the row is 2^7 or more; those of BF16 have the range of the sums.
+  void on_units(Backend backend, int window_height) {
+    options.backend = backend;
+    options.window_height = window_height;
+    rounding.relative = TypeFacts<T>::roundoff();
+    rounding.of_largest = std::is_same_v<T, half_t> ? std::ldexp(1.0, -25 - 7) : 0;
   }
 
   /// A problem of several heads on one pattern, with numbers that T holds.
@@ -126,7 +138,7 @@ class AttentionSuite {
       one.k = wide(part(p.k, h, n * d));
       one.v = wide(part(p.v, h, n * e));
       one.d_o = wide(part(p.d_o, h, m * e));
-      AttentionReference wanted(one, u, w, tiny);
+      AttentionReference wanted(one, u, w, tiny, rounding);
       wanted.backward();
       expect("O", wanted.o, part(r.o, h, m * e));
       expect("log-sum-exp", wanted.lse, part(r.lse, h, m));
@@ -174,16 +186,22 @@ class AttentionTest : public ::testing::Test {
     for (const auto algorithm : {AttentionAlgorithm::Fused, AttentionAlgorithm::Chain}) {
       for (const auto values : {AttentionValues::None, AttentionValues::Bias, AttentionValues::Scale}) {
         SCOPED_TRACE(std::string(to_string(algorithm)) + ", values " + std::to_string(static_cast<int>(values)));
-        f(Suite(algorithm, values));
+        f(suite_of(algorithm, values));
       }
     }
+  }
+  /// On devices Fused is the backend's kernel where it takes the type (UnitAttentionCases.hpp); here the portable one.
+  static Suite suite_of(AttentionAlgorithm algorithm, AttentionValues values) {
+    Suite suite(algorithm, values);
+    if (algorithm == AttentionAlgorithm::Fused) suite.options.backend = Backend::Kokkos;
+    return suite;
   }
   /// Rows of every length up to 70: none, less than a block of entries, some blocks.
   static Pattern mixed() { return generate("every_length:longest=70:cols=90"); }
   /// -inf as bias: some entries, and every entry of some rows.
   static void masked_entries_and_rows() {
     for (const auto algorithm : {AttentionAlgorithm::Fused, AttentionAlgorithm::Chain}) {
-      const Suite suite(algorithm, AttentionValues::Bias);
+      const Suite suite = suite_of(algorithm, AttentionValues::Bias);
       auto p = suite.problem(mixed(), 2, 8, 16);
       const T minus = as<T>(-std::numeric_limits<double>::infinity());
       for (std::size_t e = 0; e < p.values.size(); e += 3) p.values[e] = minus;

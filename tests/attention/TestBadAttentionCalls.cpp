@@ -110,6 +110,9 @@ TEST_F(BadAttentionCalls, Options) {
   options.dimension_hint = -1;
   expect<InvalidArgument>({"dimension_hint", "-1"}, [&] { Plan(Exec(), A.view(), options); });
   options = {};
+  options.window_height = 3;
+  expect<InvalidArgument>({"window_height", "3"}, [&] { Plan(Exec(), A.view(), options); });
+  options = {};
   options.algorithm = AttentionAlgorithm::Fused;
   options.backend = Backend::EmulatedNvidia;
   options.fallback = false;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-// Attention on the device itself, forward and backward, by both algorithms.
+// Attention on the device itself, forward and backward, by both algorithms, and by the backend's fused kernel.
 
 #include <gtest/gtest.h>
 
-#include "attention/AttentionSuite.hpp"
+#include "attention/UnitAttentionCases.hpp"
 #include "support/Tessera_TestDevice.hpp"
 
 namespace Tessera {
@@ -60,6 +60,56 @@ TYPED_TEST(DeviceAttention, Repeatable) {
       EXPECT_TRUE(same_bits(first.o, again.o) && same_bits(first.lse, again.lse));
       EXPECT_TRUE(same_bits(first.d_q, again.d_q) && same_bits(first.d_k, again.d_k));
       EXPECT_TRUE(same_bits(first.d_v, again.d_v) && same_bits(first.d_values, again.d_values));
+    }
+  });
+}
+
+template <class T>
+class DeviceUnitAttention : public UnitAttentionTest<DeviceExec, T> {
+ protected:
+  using Suite = AttentionSuite<DeviceExec, T>;
+  void SetUp() override {
+    const std::string reason = why_no_device();
+    if (!reason.empty()) GTEST_SKIP() << reason;
+  }
+  template <class F>
+  static void each(const F& f) {
+    for (const auto values : {AttentionValues::None, AttentionValues::Bias, AttentionValues::Scale}) {
+      for (const int height : {1, 2}) {
+        SCOPED_TRACE("windows of " + std::to_string(height) + ", values " + std::to_string(static_cast<int>(values)));
+        Suite suite(AttentionAlgorithm::Fused, values);
+        suite.on_units(Impl::natural_backend<DeviceExec>(), height);
+        f(suite);
+      }
+    }
+  }
+};
+using DeviceUnitAttentionTypes = ::testing::Types<half_t, bhalf_t>;
+TYPED_TEST_SUITE(DeviceUnitAttention, DeviceUnitAttentionTypes);
+
+TYPED_TEST(DeviceUnitAttention, AsOnEmulatedUnits) {
+  this->each([&](const auto& suite) {
+    TestFixture::runs_on_the_unit(suite);
+    TestFixture::every_shape(suite);
+    TestFixture::every_width(suite);
+    TestFixture::split_windows(suite);
+    TestFixture::unused_rows(suite);
+    suite.expect_right(suite.problem(with_unsorted_columns(TestFixture::mixed()), 2, 16, 16));
+    suite.expect_right(suite.problem(TestFixture::mixed(), 1, 16, 24, Scores::Huge));
+    if (suite.options.values != AttentionValues::None) TestFixture::same_bits_and_new_values(suite);
+    if (suite.options.values != AttentionValues::Bias) return;
+    TestFixture::growing_scores(suite);
+    TestFixture::bad_numbers(suite, TestFixture::mixed());
+    TestFixture::bad_numbers(suite, TestFixture::hubs());
+  });
+}
+TYPED_TEST(DeviceUnitAttention, Repeatable) {
+  this->each([&](const auto& suite) {
+    const auto p = suite.problem(generate("rmat:scale=11:degree=19"), 3, 64, 64);
+    const auto first = suite.run(p);
+    for (int turn = 0; turn < 5; ++turn) {
+      const auto again = suite.run(p);
+      EXPECT_TRUE(same_bits(first.o, again.o) && same_bits(first.lse, again.lse));
     }
   });
 }

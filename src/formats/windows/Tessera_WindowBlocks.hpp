@@ -129,14 +129,15 @@ struct WindowBlockFunctors {
     template <class T>
     using View = typename WindowFunctors<Pattern>::template View<T>;
     View<SddmmBlockRow> rows;
-    View<std::uint32_t> place;
+    View<std::uint32_t> place;  ///< in the list, of blocks window after window; empty: the same
     explicit Bits(const Base& b) : Base(b) {}
     KOKKOS_INLINE_FUNCTION std::uint32_t vector(std::uint32_t p) const { return this->column_vector(this->leader(p)); }
     KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
       const auto p = static_cast<std::uint32_t>(i);
       const std::uint32_t v = vector(p), u = v / this->depth;
       const auto r = static_cast<std::uint32_t>(this->row(p));
-      SddmmBlockRow& to = rows(std::int64_t{place(u)} * this->height + r % this->height);
+      const std::uint32_t at = place.extent(0) > 0 ? place(u) : u;
+      SddmmBlockRow& to = rows(std::int64_t{at} * this->height + r % this->height);
       Kokkos::atomic_fetch_or(&to.bits, std::uint32_t{1} << (v - u * this->depth));
       if (p == this->begin(r) || vector(p - 1) / this->depth != u) to.begin = p;
     }

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_INTERFACE_ATTENTION_KERNELS_HPP
+#define TESSERA_INTERFACE_ATTENTION_KERNELS_HPP
+
+#include "backends/interface/Tessera_AttentionArgs.hpp"
+#include "backends/interface/Tessera_Status.hpp"
+
+namespace Tessera {
+
+/// What the fused kernel takes at once; rows == 0: there is none for the precision.
+struct AttentionShape {
+  int rows = 0;                 ///< of a window, which may also be twice as high
+  int vectors = 0;              ///< column vectors of a block
+  int most_columns = 0;         ///< of Q and V, which have multiples of 8
+  int most_columns_of_two = 0;  ///< the same for windows of twice the height
+  const char* atom = "";
+};
+
+/// What a backend offers for O := softmax(scale Q K^T on a pattern) V.
+struct AttentionKernels {
+  AttentionShape (*shape)(Precision) noexcept = nullptr;
+  /// On matrix units; one launch, one more where windows are split.
+  Status (*forward)(const AttentionArgs&, Stream) noexcept = nullptr;
+};
+
+}  // namespace Tessera
+
+#endif

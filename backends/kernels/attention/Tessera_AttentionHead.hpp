@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_KERNELS_ATTENTION_ATTENTION_HEAD_HPP
+#define TESSERA_KERNELS_ATTENTION_ATTENTION_HEAD_HPP
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "backends/interface/Tessera_AttentionArgs.hpp"
+#include "backends/interface/Tessera_Half.hpp"
+#include "backends/units/Tessera_Wave.hpp"
+
+/// \file
+/// What the kernels of attention share: operands of one head, parts of windows, loads, and how results reach O.
+
+namespace Tessera {
+
+/// The reference of a row without entries: below all numbers that a score may have, and finite, so that differences
+/// from it are never undefined.
+constexpr float attention_no_reference = -3e38f;
+constexpr float attention_no_score = -std::numeric_limits<float>::infinity();
+constexpr double attention_log2_e = 1.44269504088896340736, attention_ln_2 = 0.69314718055994530942;
+
+/// One store of 4, 8 or 16 bytes, at a multiple of so many. (nvcc wants a void pointer here.)
+template <int Bytes>
+TESSERA_FUNCTION void attention_store(void* to, const void* from) {
+  __builtin_memcpy(__builtin_assume_aligned(to, Bytes), from, Bytes);
+}
+
+/// The operands of one head. Scores are binary logarithms here: 2^score is what e^score is of the caller's.
+template <class Operand>
+class AttentionHead {
+ public:
+  TESSERA_FUNCTION AttentionHead(const AttentionDense& d, std::int64_t head)
+      : dense_(d),
+        q_(reinterpret_cast<const char*>(static_cast<const Operand*>(d.q) + head * d.q_head)),
+        k_(reinterpret_cast<const char*>(static_cast<const Operand*>(d.k) + head * d.k_head)),
+        v_(reinterpret_cast<const char*>(static_cast<const Operand*>(d.v) + head * d.v_head)),
+        head_(head),
+        scale_(static_cast<float>(d.scale * attention_log2_e)),
+        k_bytes_(static_cast<std::uint32_t>(d.ldk * 2)),
+        v_bytes_(static_cast<std::uint32_t>(d.ldv * 2)) {}
+
+  TESSERA_FUNCTION const char* q(std::int64_t row) const { return q_ + row * dense_.ldq * 2; }
+  // One multiplication of 32 by 32 bits.
+  TESSERA_FUNCTION const char* k(std::uint32_t row) const { return k_ + std::uint64_t{row} * k_bytes_; }
+  TESSERA_FUNCTION const char* v(std::uint32_t row) const { return v_ + std::uint64_t{row} * v_bytes_; }
+  TESSERA_FUNCTION int d_words() const { return static_cast<int>(dense_.d) / 8; }
+  TESSERA_FUNCTION int e() const { return static_cast<int>(dense_.e); }
+  TESSERA_FUNCTION std::int64_t index() const { return head_; }
+  TESSERA_FUNCTION float scale() const { return scale_; }
+
+  /// Whether numbers of the pattern enter the scores.
+  TESSERA_FUNCTION bool valued() const { return dense_.bias != nullptr || dense_.factor != nullptr; }
+  /// The score of an entry, where valued().
+  TESSERA_FUNCTION float score(float product, std::int64_t entry) const {
+    if (dense_.factor != nullptr) {
+      return product * (scale_ * static_cast<float>(static_cast<const Operand*>(dense_.factor)[entry]));
+    }
+    const float bias = static_cast<float>(static_cast<const Operand*>(dense_.bias)[entry]);
+    const float score = std::fma(product, scale_, bias * static_cast<float>(attention_log2_e));
+    return bias == attention_no_score ? bias : score;  // masked, whatever the product is
+  }
+
+  /// Sums of weighted rows of V from `column` on become O: `Bytes` of it.
+  template <int Bytes>
+  TESSERA_FUNCTION void store(std::int64_t row, int column, const std::uint32_t* words) const {
+    Operand* const to = static_cast<Operand*>(dense_.o) + head_ * dense_.o_head + row * dense_.ldo + column;
+    attention_store<Bytes>(to, words);
+  }
+  TESSERA_FUNCTION void store_lse(std::int64_t row, float reference, float total) const {
+    if (dense_.lse == nullptr) return;
+    dense_.lse[head_ * dense_.lse_head + row * dense_.lse_row] =
+        total == 0.0f ? attention_no_score : (reference + std::log2(total)) * static_cast<float>(attention_ln_2);
+  }
+
+ private:
+  const AttentionDense& dense_;
+  const char *q_, *k_, *v_;
+  std::int64_t head_;
+  float scale_;
+  std::uint32_t k_bytes_, v_bytes_;
+};
+
+/// What all sums of a row are multiplied by. A row without entries, or with masked ones alone, gives zeros.
+TESSERA_FUNCTION float attention_inverse(float total) { return total == 0.0f ? 0.0f : 1.0f / total; }
+
+/// Blocks of a window that belong together.
+struct AttentionPart {
+  std::int32_t window;
+  std::uint32_t first_block, end_block;
+  std::int32_t partial;  ///< -1: it is the whole window
+};
+TESSERA_FUNCTION AttentionPart attention_part(const AttentionArgs& args, std::int64_t index) {
+  if (args.parts == nullptr) {
+    return {static_cast<std::int32_t>(index), args.first_block[index], args.first_block[index + 1], -1};
+  }
+  const SpmmPart part = args.parts[index];
+  return {part.window, part.first_block, part.first_block + static_cast<std::uint32_t>(part.blocks), part.partial};
+}
+
+/// Bytes of a row. Exact: they are there; else zeros where `on` does not hold.
+template <bool Exact, int Bytes, class Wave>
+TESSERA_FUNCTION void attention_load(const char* from, bool on, std::uint32_t* to) {
+  if constexpr (Exact && Bytes == 16) {
+    // Loads that keep their order: all of a batch are under way before the first is waited for.
+    const Word w = Wave::load_written(reinterpret_cast<const Word*>(from));
+    TESSERA_UNROLL
+    for (int j = 0; j < 4; ++j) to[j] = w.w[j];
+  } else {
+    Wave::template load_if<false, Bytes>(from, Exact || on, 0, to);
+  }
+}
+
+}  // namespace Tessera
+
+#endif

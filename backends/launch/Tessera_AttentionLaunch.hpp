@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_LAUNCH_ATTENTION_LAUNCH_HPP
+#define TESSERA_LAUNCH_ATTENTION_LAUNCH_HPP
+
+#include <algorithm>
+
+#include "backends/kernels/attention/Tessera_AttentionKernel.hpp"
+#include "backends/kernels/attention/Tessera_AttentionMerge.hpp"
+#include "backends/launch/Tessera_AttentionLaunchers.hpp"
+#include "backends/launch/Tessera_Launch.hpp"
+#include "backends/units/Tessera_AtomsAmd.hpp"
+#include "backends/units/Tessera_AtomsNvidia.hpp"
+
+/// \file
+/// Launchers of attention on matrix units: a wave takes a part, those of a thread block neighbouring ones, whose rows
+/// of K and V meet in the first-level cache. A head is a tile of the grid. No shared memory.
+
+namespace Tessera {
+
+struct AttentionNvidia {
+  using FP16 = Sm80_M16N8K16_F32_F16;
+  using BF16 = Sm80_M16N8K16_F32_BF16;
+};
+struct AttentionAmd {
+  using FP16 = Gfx90a_M16N16K16_F32_F16;
+  using BF16 = Gfx90a_M16N16K16_F32_BF16;
+};
+
+namespace Launch {
+
+template <class Device, class Kernel>
+struct AttentionBody {
+  using Wave = typename Device::Wave;
+  static constexpr int threads = for_family<Device>(128, 256), waves = threads / Wave::lanes;
+  static constexpr int bound = for_family<Device>(Kernel::thread_blocks, 1), shared = 0;
+  static constexpr bool overlapping = true;
+
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const AttentionArgs& args,
+                                   std::int64_t first_head) {
+    thread_block.template wait_for_previous_launch<false>();
+    thread_block.each_wave([&](unsigned in_thread_block) {
+      const std::int64_t wave_index = std::int64_t{thread_block.index()} * waves + in_thread_block;
+      const std::int64_t first = wave_index * args.parts_per_wave;
+      if (first >= args.part_count) return;
+      const Wave wave;
+      Kernel::run(wave, args, first, static_cast<int>(args.parts_per_wave), first_head + thread_block.tile());
+    });
+  }
+};
+
+/// A wave per row of a split window.
+template <class Device, class Operand>
+struct AttentionMergeBody {
+  using Wave = typename Device::Wave;
+  static constexpr int threads = 128, waves = threads / Wave::lanes, bound = 0, shared = 0;
+  static constexpr bool overlapping = true;
+
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const AttentionArgs& args,
+                                   std::int64_t first_head) {
+    thread_block.template wait_for_previous_launch<false>();
+    thread_block.each_wave([&](unsigned in_thread_block) {
+      const std::int64_t row = std::int64_t{thread_block.index()} * waves + in_thread_block;
+      if (row >= args.split_count * args.window_rows) return;
+      const Wave wave;
+      AttentionMerge<Operand, Wave>::run(wave, args, row, first_head + thread_block.tile());
+    });
+  }
+};
+
+/// Short parts go to a wave in fours, which has loads of one under way while it works on another, where a device has
+/// parts for five times as many waves as it holds: else waves with more work than others are waited for. Of an H200
+/// (perf_test/notes/attention.md).
+template <class Device>
+std::int64_t attention_parts_per_wave(const AttentionArgs& args) {
+  if (args.parts_per_wave > 0) return args.parts_per_wave;
+  if (Device::emulated) return 3;
+  if (args.blocks > 6 * args.part_count) return 1;
+  const std::int64_t parts = args.part_count * args.dense.heads;
+  return std::clamp<std::int64_t>(parts / (std::int64_t{76} * Device::multiprocessors()), 1, 4);
+}
+
+template <class Device, class Atom, int Height, int Columns, bool Exact>
+typename Device::Error launch_attention(AttentionArgs args, Stream stream) {
+  using Kernel = AttentionKernel<typename Device::template Unit<Atom>, typename Device::Wave, Height, Columns, Exact>;
+  using Body = AttentionBody<Device, Kernel>;
+  using Merge = AttentionMergeBody<Device, typename Atom::Operand>;
+  args.parts_per_wave = std::min<std::int64_t>(attention_parts_per_wave<Device>(args), Kernel::most_parts);
+  const std::int64_t waves = ceil_div(args.part_count, args.parts_per_wave);
+  const auto error = launch_tiles<Device, Body>({ceil_div(waves, Body::waves), args.dense.heads}, stream, args);
+  const std::int64_t rows = args.split_count * args.window_rows;
+  if (error != Device::success || rows == 0) return error;
+  return launch_tiles<Device, Merge>({ceil_div(rows, Merge::waves), args.dense.heads}, stream, args);
+}
+
+/// The kernel for so many columns of Q and V.
+template <class Device, class Atom, int Height, int Columns>
+typename Device::Error launch_attention_columns(const AttentionArgs& args, Stream stream) {
+  const std::int64_t most = std::max(args.dense.d, args.dense.e);
+  if constexpr (Columns < 256 / Height) {
+    if (most > Columns) return launch_attention_columns<Device, Atom, Height, 2 * Columns>(args, stream);
+  }
+  if (args.dense.d == Columns && args.dense.e == Columns) {
+    return launch_attention<Device, Atom, Height, Columns, true>(args, stream);
+  }
+  return launch_attention<Device, Atom, Height, Columns, false>(args, stream);
+}
+template <class Device, class Atom>
+typename Device::Error launch_attention_height(const AttentionArgs& args, Stream stream) {
+  if (args.window_rows == Atom::n) return launch_attention_columns<Device, Atom, 1, 32>(args, stream);
+  return launch_attention_columns<Device, Atom, 2, 32>(args, stream);
+}
+
+template <class Device>
+AttentionShape attention_shape(Precision precision) noexcept {
+  using Vendor = ForFamily<Device, AttentionNvidia, AttentionAmd>;
+  using FP16 = typename Vendor::FP16;
+  if (precision == Precision::FP16) return {FP16::n, FP16::m, 256, 128, FP16::name};
+  if (precision == Precision::BF16) return {FP16::n, FP16::m, 256, 128, Vendor::BF16::name};
+  return {};
+}
+
+/// Ok, or why these arguments cannot be run.
+template <class Device>
+Status attention_check(const AttentionArgs& args) noexcept {
+  const AttentionShape shape = attention_shape<Device>(args.precision);
+  if (shape.rows == 0) return {"attention: operands of 16 bits are offered"};
+  const bool two = args.window_rows == 2 * shape.rows;
+  if (!two && args.window_rows != shape.rows) return {"attention: the windows were made for another instruction"};
+  const AttentionDense& dense = args.dense;
+  const std::int64_t most = two ? shape.most_columns_of_two : shape.most_columns;
+  if (dense.d <= 0 || dense.d % 8 != 0 || dense.d > most || dense.e <= 0 || dense.e % 8 != 0 || dense.e > most) {
+    return {"attention: columns of Q and V must be multiples of 8 up to 256 (windows of twice the height: 128)"};
+  }
+  if (std::max(dense.ldk, dense.ldv) >= (std::int64_t{1} << 30)) {
+    return {"attention: rows of K or V lie 2^30 or more elements apart"};
+  }
+  return {};
+}
+
+template <class Device>
+Status attention_forward(const AttentionArgs& args, Stream stream) noexcept {
+  using Vendor = ForFamily<Device, AttentionNvidia, AttentionAmd>;
+  const Status status = attention_check<Device>(args);
+  if (!status.ok() || args.part_count == 0 || args.dense.heads == 0) return status;
+  const auto error = args.precision == Precision::FP16
+                         ? launch_attention_height<Device, typename Vendor::FP16>(args, stream)
+                         : launch_attention_height<Device, typename Vendor::BF16>(args, stream);
+  return Device::status(error, "Tessera::attention[windows]");
+}
+
+}  // namespace Launch
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_LAUNCH_ATTENTION_LAUNCHERS_HPP
+#define TESSERA_LAUNCH_ATTENTION_LAUNCHERS_HPP
+
+#include "backends/interface/Tessera_AttentionKernels.hpp"
+
+/// \file
+/// The launchers of attention, as the table names them. A vendor's folder instantiates the definitions of
+/// Tessera_AttentionLaunch.hpp.
+
+namespace Tessera {
+namespace Launch {
+
+template <class Device>
+AttentionShape attention_shape(Precision precision) noexcept;
+template <class Device>
+Status attention_forward(const AttentionArgs& args, Stream stream) noexcept;
+
+template <class Device>
+AttentionKernels attention_kernels() noexcept {
+  AttentionKernels kernels;
+  kernels.shape = attention_shape<Device>;
+  kernels.forward = attention_forward<Device>;
+  return kernels;
+}
+
+}  // namespace Launch
+}  // namespace Tessera
+
+#endif

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_ATTENTION_WINDOW_ATTENTION_ENGINE_HPP
+#define TESSERA_ATTENTION_WINDOW_ATTENTION_ENGINE_HPP
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "Tessera_Statistics.hpp"
+#include "attention/Tessera_FusedAttentionEngine.hpp"
+#include "core/Tessera_KernelTables.hpp"
+#include "formats/windows/Tessera_SplitWindows.hpp"
+
+namespace Tessera {
+namespace Impl {
+
+/// AttentionAlgorithm::Fused on a backend's matrix units, in one launch for all heads (two where windows are split).
+/// Operands of 16 bits whose columns are multiples of 8 up to what the backend takes; others go to the portable kernel,
+/// in any call.
+template <class Csr>
+class WindowAttentionEngine {
+ public:
+  using Exec = typename Csr::execution_space;
+  using Memory = typename Csr::memory_space;
+  using T = typename Csr::value_type;
+  using Sum = AttentionSum<T>;
+  using Format = Experimental::SplitWindows<Memory>;
+  static_assert(sizeof(T) == 2, "what units take");
+
+  WindowAttentionEngine(const Exec& space, const Csr& A, const AttentionOptions& options, Format format,
+                        const KernelTable& backend)
+      : csr_(A), values_(options.values), backend_(&backend), format_(std::move(format)), portable_(space, A, options) {
+    scratch_.set_up(&backend, options.workspace);
+  }
+
+  const Format& format() const { return format_; }
+  std::size_t format_bytes() const { return format_.format_bytes(); }
+  /// One head of copies of all operands, and what parts of split windows leave.
+  std::size_t workspace_bytes(std::int64_t columns) const {
+    return portable_.workspace_bytes(columns) + ScratchLayout::rounded(partial_floats(columns) * sizeof(float));
+  }
+  /// Whether the units take operands of so many columns.
+  bool fits(std::int64_t d, std::int64_t e) const {
+    const std::int64_t most = format_.height == 2 ? format_.shape.most_columns_of_two : format_.shape.most_columns;
+    return d > 0 && e > 0 && d % 8 == 0 && e % 8 == 0 && std::max(d, e) <= most;
+  }
+
+  /// There are rows and heads.
+  void apply(const Exec& space, Sum scale, const AttentionInput<T>& in, const AttentionOutput<T>& out) const {
+    if (!fits(in.q.matrix.columns, in.v.matrix.columns)) return portable_.apply(space, scale, in, out);
+    using In = ContiguousRows<const T, true>;
+    using Out = ContiguousRows<T, true>;
+    DenseBatch<T> q, k, v, o;
+    AttentionArgs args = format_.arguments();
+    const auto lay_out = [&](ScratchLayout layout) {
+      q = In::place(layout, in.q, in.heads);
+      k = In::place(layout, in.k, in.heads);
+      v = In::place(layout, in.v, in.heads);
+      o = Out::place(layout, out.o, in.heads);
+      args.partials =
+          layout.template take<float>(in.heads * static_cast<std::int64_t>(partial_floats(in.v.matrix.columns)));
+      return layout.bytes();
+    };
+    const std::size_t bytes = lay_out(ScratchLayout());
+    lay_out(ScratchLayout(scratch_.reserve(space, bytes)));
+    const AttentionInput<T> from{In::read(space, "Tessera::attention[pack Q]", in.q, q, in.heads),
+                                 In::read(space, "Tessera::attention[pack K]", in.k, k, in.heads),
+                                 In::read(space, "Tessera::attention[pack V]", in.v, v, in.heads), in.heads};
+    args.dense = dense(scale, from, Out::write(out.o, o), out.lse);
+    if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::attention emulated");
+    const Status status = backend_->attention.forward(args, Compat::native_stream(space));
+    if (!status.ok()) throw DeviceError(std::string("attention: ") + status.message);
+    Out::finish(space, "Tessera::attention[unpack O]", out.o, o, in.heads);
+  }
+
+  void update(const Exec& space, const Csr& A) {
+    csr_ = A;
+    portable_.update(space, A);
+  }
+  void describe(Statistics& s) const {
+    s.atom = format_.shape.atom;
+    s.matrix_unit_share = s.nnz > 0 ? 1 : 0;
+    s.stored = s.nnz;  // slots without an entry are a bit each
+    s.format_bytes = s.csr_bytes + format_.format_bytes();
+    s.launches = format_.partial_count > 0 ? 2 : 1;
+    s.classes = {{"windows", format_.windows, s.nnz},
+                 {"vectors", format_.column_vectors, s.nnz},
+                 {"blocks", format_.blocks, s.nnz},
+                 {"parts of split windows", format_.partial_count, s.nnz}};
+  }
+
+ private:
+  std::size_t partial_floats(std::int64_t columns) const {
+    const std::int64_t row = AttentionPartials::row_size(columns);
+    return static_cast<std::size_t>(format_.partial_count * format_.window_rows() * row);
+  }
+  AttentionDense dense(Sum scale, const AttentionInput<T>& in, const DenseBatch<T>& o,
+                       const BatchVector<Sum>& lse) const {
+    AttentionDense d;
+    d.q = in.q.matrix.data;
+    d.k = in.k.matrix.data;
+    d.v = in.v.matrix.data;
+    d.o = o.matrix.data;
+    d.d = in.q.matrix.columns;
+    d.e = in.v.matrix.columns;
+    d.ldq = in.q.matrix.row_stride;
+    d.ldk = in.k.matrix.row_stride;
+    d.ldv = in.v.matrix.row_stride;
+    d.ldo = o.matrix.row_stride;
+    d.heads = in.heads;
+    d.q_head = in.q.head_stride;
+    d.k_head = in.k.head_stride;
+    d.v_head = in.v.head_stride;
+    d.o_head = o.head_stride;
+    d.lse = lse.data;
+    d.lse_row = lse.stride;
+    d.lse_head = lse.head_stride;
+    if (values_ == AttentionValues::Bias) d.bias = csr_.values().data();
+    if (values_ == AttentionValues::Scale) d.factor = csr_.values().data();
+    d.scale = static_cast<double>(scale);
+    return d;
+  }
+
+  Csr csr_;
+  AttentionValues values_;
+  const KernelTable* backend_;
+  Format format_;
+  FusedAttentionEngine<Csr> portable_;
+  PlanScratch<Exec, Memory> scratch_;
+};
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif

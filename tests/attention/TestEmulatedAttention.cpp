@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+// The fused attention kernel of the backends, lane by lane, on emulated waves and matrix units of both vendors.
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "attention/UnitAttentionCases.hpp"
+
+namespace Tessera {
+namespace Testing {
+
+using Exec = Kokkos::DefaultHostExecutionSpace;
+
+template <class T>
+class EmulatedAttention : public UnitAttentionTest<Exec, T> {
+ protected:
+  using Suite = AttentionSuite<Exec, T>;
+  static constexpr AttentionValues all_values[] = {AttentionValues::None, AttentionValues::Bias,
+                                                   AttentionValues::Scale};
+  /// f(suite) for both vendors and heights of windows.
+  template <class F>
+  static void each(AttentionValues values, const F& f) {
+    for (const Backend backend : {Backend::EmulatedNvidia, Backend::EmulatedAmd}) {
+      for (const int height : {1, 2}) {
+        SCOPED_TRACE(std::string(to_string(backend)) + ", windows of " + std::to_string(height) + ", values " +
+                     std::to_string(static_cast<int>(values)));
+        Suite suite(AttentionAlgorithm::Fused, values);
+        suite.on_units(backend, height);
+        f(suite);
+      }
+    }
+  }
+  template <class F>
+  static void each(const F& f) {
+    for (const auto values : all_values) each(values, f);
+  }
+};
+using EmulatedAttentionElements = ::testing::Types<half_t, bhalf_t>;
+TYPED_TEST_SUITE(EmulatedAttention, EmulatedAttentionElements);
+
+TYPED_TEST(EmulatedAttention, RunsOnTheUnit) {
+  this->each([&](const auto& suite) { TestFixture::runs_on_the_unit(suite); });
+}
+TYPED_TEST(EmulatedAttention, EveryShape) {
+  this->each([&](const auto& suite) { TestFixture::every_shape(suite); });
+}
+TYPED_TEST(EmulatedAttention, EveryWidth) {
+  this->each(AttentionValues::Bias, [&](const auto& suite) { TestFixture::every_width(suite); });
+}
+TYPED_TEST(EmulatedAttention, HeadsInEveryLayout) {
+  for (int way = -1; way < 5; ++way) {
+    SCOPED_TRACE(way);
+    this->each([&](const auto& suite) { suite.expect_right(suite.problem(TestFixture::mixed(), 3, 16, 8), way); });
+  }
+}
+TYPED_TEST(EmulatedAttention, ColumnsThatDescendAndRepeat) {
+  this->each([&](const auto& suite) {
+    suite.expect_right(suite.problem(with_unsorted_columns(TestFixture::mixed()), 2, 16, 16));
+  });
+}
+TYPED_TEST(EmulatedAttention, SplitWindows) {
+  this->each([&](const auto& suite) {
+    EXPECT_EQ(TestFixture::statistics(suite, TestFixture::hubs()).launches, 2) << "the test's own pattern";
+    TestFixture::split_windows(suite);
+  });
+}
+TYPED_TEST(EmulatedAttention, HugeScores) {
+  this->each(
+      [&](const auto& suite) { suite.expect_right(suite.problem(TestFixture::mixed(), 1, 16, 24, Scores::Huge)); });
+}
+TYPED_TEST(EmulatedAttention, GrowingScores) {
+  this->each(AttentionValues::Bias, [&](const auto& suite) { TestFixture::growing_scores(suite); });
+}
+// All scores exactly zero: zero is a score. Negative scales turn the order of scores.
+TYPED_TEST(EmulatedAttention, ZeroAndNegativeScales) {
+  for (const double scale : {0.0, -0.3}) {
+    this->each([&](const auto& suite) {
+      auto p = suite.problem(TestFixture::mixed(), 2, 8, 8);
+      p.scale = scale;
+      suite.expect_right(p);
+    });
+  }
+}
+TYPED_TEST(EmulatedAttention, MaskedEntriesAndRows) {
+  this->each(AttentionValues::Bias, [&](const auto& suite) {
+    auto p = suite.problem(TestFixture::mixed(), 2, 8, 16);
+    const TypeParam minus = as<TypeParam>(-std::numeric_limits<double>::infinity());
+    for (std::size_t e = 0; e < p.values.size(); e += 3) p.values[e] = minus;
+    for (std::int64_t i = 0; i < p.pattern.rows; i += 5) {
+      for (std::int64_t e = p.pattern.row_map[i]; e < p.pattern.row_map[i + 1]; ++e) {
+        p.values[static_cast<std::size_t>(e)] = minus;
+      }
+    }
+    suite.expect_right(p);
+  });
+}
+
+// In windows of one part and of several.
+TYPED_TEST(EmulatedAttention, BadNumbersStayInTheirRows) {
+  this->each(AttentionValues::Bias, [&](const auto& suite) {
+    TestFixture::bad_numbers(suite, TestFixture::mixed());
+    TestFixture::bad_numbers(suite, TestFixture::hubs());
+  });
+}
+TYPED_TEST(EmulatedAttention, UnusedRowsAreNotSeen) {
+  this->each(AttentionValues::None, [&](const auto& suite) { TestFixture::unused_rows(suite); });
+}
+TYPED_TEST(EmulatedAttention, SameBitsAgainAndNewValues) {
+  this->each(AttentionValues::Scale, [&](const auto& suite) { TestFixture::same_bits_and_new_values(suite); });
+}
+TYPED_TEST(EmulatedAttention, Workspace) {
+  this->each(AttentionValues::None, [&](auto suite) {
+    using Suite = typename TestFixture::Suite;
+    const auto p = suite.problem(generate("dense:rows=3:cols=701"), 1, 24, 24);
+    const DeviceMatrix<Exec, TypeParam, int> A(Suite::template matrix<int>(p));
+    const std::size_t need = typename Suite::Plan(Exec(), A.view(), suite.options).workspace_bytes(24);
+    const DeviceVector<Exec, std::uint64_t> memory("workspace", need / 8 + 8);
+    Kokkos::deep_copy(memory, ~std::uint64_t{0});
+    suite.options.workspace = {memory.data(), need};
+    suite.expect_right(p, 4);  // by columns
+    for (std::size_t i = (need + 7) / 8; i < memory.extent(0); ++i) EXPECT_EQ(memory(i), ~std::uint64_t{0}) << i;
+    suite.options.workspace = {memory.data(), 64};
+    EXPECT_THROW(suite.run(p, 4), WorkspaceTooSmall);
+  });
+}
+
+// What is not of 16 bits has no such kernel.
+TEST(EmulatedAttentionTypes, OthersFallBack) {
+  AttentionSuite<Exec, float> suite(AttentionAlgorithm::Fused);
+  suite.options.backend = Backend::EmulatedNvidia;
+  const auto p = suite.problem(generate("stencil2d:nx=5:ny=5:points=5"), 1, 8, 8);
+  EXPECT_THROW(suite.run(p), NotSupported);
+  suite.options.fallback = true;
+  suite.expect_right(p);
+}
+
+}  // namespace Testing
+}  // namespace Tessera

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_TEST_UNIT_ATTENTION_CASES_HPP
+#define TESSERA_TEST_UNIT_ATTENTION_CASES_HPP
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "attention/AttentionSuite.hpp"
+
+/// \file
+/// What tests of the backends' fused attention kernels share, on emulated units and on those of devices.
+
+namespace Tessera {
+namespace Testing {
+
+template <class Exec, class T>
+class UnitAttentionTest : public ::testing::Test {
+ protected:
+  using Suite = AttentionSuite<Exec, T>;
+  static Pattern mixed() { return generate("every_length:longest=70:cols=90"); }
+  /// Windows of more blocks than a part has, among short ones.
+  static Pattern hubs() {
+    return pattern_of_lengths({3, 900, 0, 1, 7, 0, 0, 2, 1, 1, 600, 0, 0, 0, 0, 0, 0, 4, 2}, 907);
+  }
+  static Statistics statistics(const Suite& suite, const Pattern& pattern) {
+    const auto p = suite.problem(pattern, 1, 8, 8);
+    const DeviceMatrix<Exec, T, int> A(Suite::template matrix<int>(p));
+    return typename Suite::Plan(Exec(), A.view(), suite.options).statistics();
+  }
+
+  static void runs_on_the_unit(Suite suite) {
+    for (const auto algorithm : {AttentionAlgorithm::Auto, AttentionAlgorithm::Fused}) {
+      suite.options.algorithm = algorithm;
+      const Statistics s = statistics(suite, mixed());
+      EXPECT_EQ(s.algorithm, "fused");
+      EXPECT_EQ(s.backend, to_string(suite.options.backend));
+      EXPECT_EQ(s.matrix_unit_share, 1);
+      EXPECT_EQ(s.launches, 1);
+      EXPECT_FALSE(s.fallback_taken);
+    }
+  }
+  static void every_shape(const Suite& suite) {
+    for (const char* const shape : {"empty", "empty:rows=0:cols=5", "empty:rows=5:cols=0", "dense:rows=1:cols=1",
+                                    "dense:rows=301:cols=2", "dense_column", "ramp:n=61",
+                                    "duplicates:rows=61:longest=50", "random:rows=61:cols=97:lengths=uniform:mean=4"}) {
+      SCOPED_TRACE(shape);
+      suite.expect_right(suite.problem(generate(shape), 1, 16, 8));
+    }
+  }
+  /// Widths that the unit takes, whole classes of them and others, and some that go to the portable kernel.
+  static void every_width(const Suite& suite) {
+    const Pattern p = pattern_of_lengths({3, 0, 40, 1, 33, 2, 64, 5, 17}, 69);
+    const std::pair<int, int> widths[] = {{8, 8},   {16, 16}, {24, 40},   {32, 32},   {40, 24},   {64, 64},
+                                          {72, 8},  {8, 120}, {128, 128}, {136, 136}, {256, 256}, {200, 256},
+                                          {264, 8}, {9, 16},  {16, 9},    {0, 8},     {8, 0}};
+    for (const auto& [d, e] : widths) {
+      SCOPED_TRACE(std::to_string(d) + ", " + std::to_string(e));
+      suite.expect_right(suite.problem(p, 1, d, e));
+    }
+  }
+  static void split_windows(const Suite& suite) {
+    for (const Pattern& p : {generate("dense:rows=3:cols=701"), hubs()}) {
+      suite.expect_right(suite.problem(p, 2, 16, 32));
+      suite.expect_right(suite.problem(p, 1, 32, 136, Scores::Huge));
+    }
+  }
+  /// Scores that grow along every row, by more than the range of weights from block to block, or by less.
+  static void growing_scores(const Suite& suite) {
+    for (const double step : {0.05, 0.7, 30.0}) {
+      auto p = suite.problem(mixed(), 1, 8, 8);
+      for (std::int64_t i = 0; i < p.pattern.rows; ++i) {
+        for (std::int64_t e = p.pattern.row_map[i]; e < p.pattern.row_map[i + 1]; ++e) {
+          p.values[static_cast<std::size_t>(e)] = as<T>(step * static_cast<double>(e - p.pattern.row_map[i]));
+        }
+      }
+      suite.expect_right(p);
+    }
+  }
+  /// Numbers that are infinite or undefined, in any operand: results are not finite where those of the portable kernel
+  /// are not, of the same kind, and rows that do not use them keep their bits. Values: Bias.
+  static void bad_numbers(const Suite& suite, const Pattern& pattern) {
+    constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+    Suite portable = suite;
+    portable.options.backend = Backend::Kokkos;
+    auto p = suite.problem(pattern, 1, 16, 16);
+    // Row 3's first column, which is masked in this row.
+    const int column = pattern.entries[static_cast<std::size_t>(pattern.row_map[3])];
+    p.values[static_cast<std::size_t>(pattern.row_map[3])] = as<T>(-inf);
+    const auto good = suite.run(p);
+    for (const char what : {'q', 'k', 'v', 'a'}) {
+      for (const double number : {nan, inf, -inf}) {
+        SCOPED_TRACE(std::string(1, what) + " " + std::to_string(number));
+        auto bad = p;
+        if (what == 'q') bad.q[static_cast<std::size_t>(pattern.rows - 1) * 16 + 3] = as<T>(number);
+        if (what == 'k') bad.k[static_cast<std::size_t>(column) * 16 + 3] = as<T>(number);
+        if (what == 'v') bad.v[static_cast<std::size_t>(column) * 16 + 3] = as<T>(number);
+        if (what == 'a') bad.values.back() = as<T>(number);
+        const auto got = suite.run(bad), wanted = portable.run(bad);
+        std::int64_t kept = 0;
+        for (std::int64_t i = 0; i < pattern.rows; ++i) {
+          bool uses = false;
+          for (std::int64_t e = pattern.row_map[i]; e < pattern.row_map[i + 1]; ++e) {
+            uses = uses || pattern.entries[static_cast<std::size_t>(e)] == column;
+          }
+          const bool here = what == 'q' || what == 'a' ? i == pattern.rows - 1 : uses && i != 3;
+          kept += !here;
+          for (std::size_t at = static_cast<std::size_t>(i) * 16; at < static_cast<std::size_t>(i + 1) * 16; ++at) {
+            const double own = wide(got.o[at]), other = wide(wanted.o[at]);
+            EXPECT_EQ(std::isfinite(own), std::isfinite(other)) << i << ": " << own << ", " << other;
+            EXPECT_EQ(std::isnan(own), std::isnan(other)) << i << ": " << own << ", " << other;
+            EXPECT_TRUE(here || got.o[at].bits == good.o[at].bits) << i;
+          }
+        }
+        EXPECT_TRUE(kept > 0 && kept < pattern.rows) << "the test's own pattern";
+      }
+    }
+  }
+  /// Not even a NaN in rows of K and V that no row uses shows, the first one, which padding might read, among them.
+  static void unused_rows(const Suite& suite) {
+    const Pattern p = pattern_of_rows(20, 30, [](std::int64_t i, std::vector<int>& to) {
+      for (std::int64_t k = 0; k < i % 5; ++k) to.push_back(static_cast<int>(1 + (i + 3 * k) % 29));
+    });
+    auto problem = suite.problem(p, 1, 16, 16);
+    const auto good = suite.run(problem);
+    for (std::size_t k = 0; k < 16; ++k) problem.v[k] = problem.k[k] = as<T>(std::nan(""));
+    EXPECT_TRUE(same_bits(good.o, suite.run(problem).o));
+  }
+  static void same_bits_and_new_values(const Suite& suite) {
+    const auto p = suite.problem(mixed(), 2, 40, 24);
+    auto other = p;
+    other.values = numbers<T>(static_cast<std::int64_t>(p.values.size()), Data::Real, 99);
+    const DeviceMatrix<Exec, T, int> A(Suite::template matrix<int>(p)), B(Suite::template matrix<int>(other));
+    typename Suite::Plan plan(Exec(), A.view(), suite.options);
+    const auto first = suite.run(plan, p, 3);
+    suite.run(plan, suite.problem(mixed(), 3, 16, 8));  // scratch is used for something else
+    const auto again = suite.run(plan, p, 3);
+    EXPECT_TRUE(same_bits(first.o, again.o) && same_bits(first.lse, again.lse));
+    plan.update_values(Exec(), B.view().values());
+    suite.check(other, suite.run(plan, other));
+  }
+};
+
+}  // namespace Testing
+}  // namespace Tessera
+
+#endif
