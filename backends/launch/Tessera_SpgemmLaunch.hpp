@@ -219,14 +219,16 @@ void launch_spgemm_bits(SpgemmLists<Device>& lists, const SpgemmArgs& args) {
   // As many lanes as the mean row of B has entries, at least.
   int lanes = 4;
   while (lanes < 32 && lanes * args.B.rows < args.B.nnz) lanes *= 2;
-  constexpr int vast_words = for_family<Device>(24576, 12288), wide_words = for_family<Device>(8192, 4096),
-                narrow_words = SpgemmRowKinds::narrow_columns / 32 + 1;
-  lists.template thread_blocks<SpgemmBitsKernel<Wave, for_family<Device>(32, 16), vast_words, 4>>(SpgemmRowKinds::vast,
-                                                                                                  lanes);
-  lists.template thread_blocks<SpgemmBitsKernel<Wave, for_family<Device>(16, 8), wide_words, 1>>(SpgemmRowKinds::wide,
-                                                                                                 lanes);
-  lists.template thread_blocks<SpgemmBitsKernel<Wave, for_family<Device>(2, 1), narrow_words, 1>>(
-      SpgemmRowKinds::narrow, lanes);
+  using Vast = SpgemmBitsKernel<Wave, for_family<Device>(32, 16), for_family<Device>(24576, 12288), 4>;
+  using Wide = SpgemmBitsKernel<Wave, for_family<Device>(16, 8), for_family<Device>(8192, 4096), 1>;
+  using Narrow = SpgemmBitsKernel<Wave, for_family<Device>(2, 1), SpgemmRowKinds::narrow_columns / 32 + 1, 1>;
+  if (static_cast<std::size_t>(Vast::bytes) <= Device::shared_bytes()) {
+    lists.template thread_blocks<Vast>(SpgemmRowKinds::vast, lanes);
+  } else {
+    lists.template thread_blocks<Wide>(SpgemmRowKinds::vast, lanes);
+  }
+  lists.template thread_blocks<Wide>(SpgemmRowKinds::wide, lanes);
+  lists.template thread_blocks<Narrow>(SpgemmRowKinds::narrow, lanes);
 }
 template <class Device>
 Status spgemm_columns(const SpgemmArgs& args, const SpgemmTotals& totals, Stream stream) noexcept {
