@@ -44,6 +44,17 @@ TYPED_TEST_SUITE(EmulatedAttention, EmulatedAttentionElements);
 TYPED_TEST(EmulatedAttention, RunsOnTheUnit) {
   this->each([&](const auto& suite) { TestFixture::runs_on_the_unit(suite); });
 }
+// Both candidates are made and timed; whichever is kept is right.
+TYPED_TEST(EmulatedAttention, Measured) {
+  this->each(AttentionValues::Bias, [&](auto suite) {
+    suite.options.algorithm = AttentionAlgorithm::Auto;
+    suite.options.selection = Selection::Measure;
+    const Pattern p = generate("random:rows=40:cols=50:lengths=uniform:mean=6");
+    const Statistics s = TestFixture::statistics(suite, p);
+    EXPECT_NE(s.why.find("measured"), std::string::npos) << s.why;
+    suite.expect_right(suite.problem(p, 1, 16, 16));
+  });
+}
 TYPED_TEST(EmulatedAttention, EveryShape) {
   this->each([&](const auto& suite) { TestFixture::every_shape(suite); });
 }

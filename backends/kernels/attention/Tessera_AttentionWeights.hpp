@@ -24,8 +24,6 @@ TESSERA_FUNCTION float power_of_two(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
-#elif defined(__HIP_DEVICE_COMPILE__)
-  return __builtin_amdgcn_exp2f(x);
 #else
   return std::exp2(x);
 #endif
