@@ -3,7 +3,7 @@
 
 # tessera_add_test(<name> LABEL <label> SOURCES <file>... [LIBRARIES <target>...])
 # One GoogleTest program; each of its tests becomes a ctest entry "<label>.<suite>.<test>". With Tessera_TEST_SHARDS = n
-# there are n entries "<label>.<shard>" per program instead, each of which runs every n-th test in one process: starting a
+# there are n entries "<program>.<shard>" per program instead, each of which runs every n-th test in one process: starting a
 # process and Kokkos per test takes longer than most tests.
 function(tessera_add_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "SOURCES;LIBRARIES")
@@ -17,11 +17,12 @@ function(tessera_add_test name)
     target_compile_definitions(${name} PRIVATE TESSERA_TEST_FEWER_TYPES)
   endif()
   if(Tessera_TEST_SHARDS)
+    string(REPLACE "tessera_test_" "" program ${name})
     foreach(shard RANGE 1 ${Tessera_TEST_SHARDS})
       math(EXPR index "${shard} - 1")
-      add_test(NAME ${arg_LABEL}.${shard} COMMAND ${name})
+      add_test(NAME ${program}.${shard} COMMAND ${name})
       set_tests_properties(
-        ${arg_LABEL}.${shard}
+        ${program}.${shard}
         PROPERTIES LABELS "${arg_LABEL}" TIMEOUT 1800 ENVIRONMENT
                    "GTEST_TOTAL_SHARDS=${Tessera_TEST_SHARDS};GTEST_SHARD_INDEX=${index}")
     endforeach()

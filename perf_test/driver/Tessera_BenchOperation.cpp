@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 #include "driver/Tessera_BenchOperation.hpp"
 
+#include "Tessera_BenchOperations.inc"
+
 namespace Tessera {
 namespace Bench {
 
