@@ -67,9 +67,20 @@ class CudaThreadBlock {
 
 namespace Cuda {
 
+/// Thread blocks that a multiprocessor should hold; no more than one of the architecture has threads for.
+template <class Body>
+constexpr int bound_of() {
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 870 || __CUDA_ARCH__ == 890)
+  constexpr int most = 1536 / Body::threads;
+#else
+  constexpr int most = 2048 / Body::threads;
+#endif
+  return Body::bound < most ? Body::bound : most;
+}
+
 template <class Body, class Args, class... Rest>
-__global__ __launch_bounds__(Body::threads, Body::bound) void bounded_kernel(const __grid_constant__ Args args,
-                                                                             Rest... rest) {
+__global__ __launch_bounds__(Body::threads, bound_of<Body>()) void bounded_kernel(const __grid_constant__ Args args,
+                                                                                  Rest... rest) {
   extern __shared__ __align__(128) char memory[];
   Body::run(CudaThreadBlock(memory), args, rest...);
 }
