@@ -21,6 +21,8 @@ RuntimeCalls runtime_calls() noexcept;
 
 /// Of the current device.
 int multiprocessors() noexcept;
+/// Of shared memory that a thread block can have.
+std::size_t shared_bytes() noexcept;
 
 }  // namespace Hip
 }  // namespace Tessera

@@ -89,6 +89,7 @@ struct HipDevice {
   /// A grid has less than 2^32 threads in each direction here.
   static constexpr std::int64_t most_thread_blocks(int threads) { return (std::int64_t{1} << 32) / threads - 1; }
   static int multiprocessors() noexcept { return Hip::multiprocessors(); }
+  static std::size_t shared_bytes() noexcept { return Hip::shared_bytes(); }
   static Status status(Error error, const char* label) noexcept { return Hip::status_of(error, label); }
   static RuntimeCalls runtime() noexcept { return Hip::runtime_calls(); }
 

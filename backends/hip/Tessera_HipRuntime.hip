@@ -89,6 +89,11 @@ int multiprocessors() noexcept {
   return device_facts(facts).ok() ? facts.compute_units : 1;
 }
 
+std::size_t shared_bytes() noexcept {
+  DeviceFacts facts;
+  return device_facts(facts).ok() ? facts.shared_bytes : 0;
+}
+
 RuntimeCalls runtime_calls() noexcept {
   RuntimeCalls calls;
   calls.device_facts = device_facts;
