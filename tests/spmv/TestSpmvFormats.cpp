@@ -15,7 +15,7 @@ namespace Testing {
 using Exec = Kokkos::DefaultHostExecutionSpace;
 #ifdef TESSERA_TEST_FEWER_TYPES
 using DaspSuites = ::testing::Types<DaspSuite<Exec, double>, DaspSuite<Exec, half_t>>;
-using PackedSuites = ::testing::Types<PackedSuite<Exec, double>, PackedSuite<Exec, half_t>>;
+using PackedSuites = ::testing::Types<PackedSuite<Exec, double>, PackedSuite<Exec, float>, PackedSuite<Exec, half_t>>;
 #else
 using DaspSuites = ::testing::Types<DaspSuite<Exec, double>, DaspSuite<Exec, half_t>, DaspSuite<Exec, bhalf_t>>;
 using PackedSuites = ::testing::Types<PackedSuite<Exec, double>, PackedSuite<Exec, float>, PackedSuite<Exec, half_t>,
