@@ -4,6 +4,7 @@
 #define TESSERA_COMPAT_HPP
 
 #include <Kokkos_Core.hpp>
+#include <cstdint>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -46,6 +47,12 @@ class ScopedRegion {
   ScopedRegion(const ScopedRegion&) = delete;
   ScopedRegion& operator=(const ScopedRegion&) = delete;
 };
+
+/// What tools call the device and instance of a kernel.
+template <class Exec>
+std::uint32_t tool_device_id(const Exec& exec) {
+  return Kokkos::Tools::Experimental::device_id(exec);
+}
 
 namespace Impl {
 template <class Exec>

@@ -10,6 +10,7 @@
 #include "Tessera_Compat.hpp"
 #include "Tessera_Error.hpp"
 #include "backends/interface/Tessera_KernelTable.hpp"
+#include "core/Tessera_Profile.hpp"
 
 /// \file
 /// Memory of formats and of their conversion: few allocations, cut into typed arrays.
@@ -34,10 +35,11 @@ std::shared_ptr<void> allocate(const Exec& space, const KernelTable* backend, co
   const Status status = backend->runtime.allocate(bytes, stream, &memory);
   if (!status.ok()) throw DeviceError(std::string(label) + ", " + std::to_string(bytes) + " bytes: " + status.message);
   // A plan may outlive the stream it was made on, and be in use on others.
-  if (lifetime == Lifetime::Plan) {
-    return std::shared_ptr<void>(memory, [backend](void* p) { backend->runtime.release(p, nullptr, true); });
-  }
-  return std::shared_ptr<void>(memory, [backend, stream](void* p) { backend->runtime.release(p, stream, false); });
+  const bool everywhere = lifetime == Lifetime::Plan;
+  const auto release = [backend, stream = everywhere ? nullptr : stream, everywhere](void* p) {
+    backend->runtime.release(p, stream, everywhere);
+  };
+  return reported<MemorySpace>(std::shared_ptr<void>(memory, release), label, bytes);
 }
 
 /// Copies one object to the host. Waits for everything enqueued on the instance.

@@ -85,14 +85,14 @@ class SddmmBsmrEngine {
     others.entry_at = columns_.other.entry_at.data();
     windows.with_next = others.nnz > 0;
     others.beside = windows.blocks > 0;
-    const auto launch = [&](SddmmDense dense) {
+    const auto launch = [&](SddmmDense dense, Stream stream) {
       if (scaled_) dense.scale = csr_.values().data();
       dense.scale_type = ScalarTraits<typename Csr::value_type>::element;
       windows.dense = others.dense = dense;
-      const Status status = backend_->sddmm.windows(windows, Compat::native_stream(space));
-      return status.ok() ? backend_->sddmm.rows(others, Compat::native_stream(space)) : status;
+      const Status status = backend_->sddmm.windows(windows, stream);
+      return status.ok() ? backend_->sddmm.rows(others, stream) : status;
     };
-    launch_sddmm(space, scratch_, "sddmm[bsmr]", alpha, in, beta, out, launch);
+    launch_sddmm(space, scratch_, {"sddmm", "bsmr", blocks_.precision}, alpha, in, beta, out, launch);
   }
 
   void update(const Exec&, const Csr& S) { csr_ = S; }

@@ -10,6 +10,7 @@
 #include "backends/interface/Tessera_KernelTable.hpp"
 #include "core/Tessera_DenseOperand.hpp"
 #include "core/Tessera_PlanScratch.hpp"
+#include "core/Tessera_Profile.hpp"
 
 /// \file
 /// X, Y and P as kernels get them, whatever Views they came from; what SDDMM requires of them; copies where a backend
@@ -159,9 +160,9 @@ inline std::size_t sddmm_operand_bytes(Precision precision, std::int64_t rows, s
          ScratchLayout::rounded(static_cast<std::size_t>(nnz * sum_bytes_of(precision)));
 }
 
-/// Enqueues the copies and launch(dense), which enqueues the backend's kernel. @throw WorkspaceTooSmall, DeviceError
+/// Enqueues the copies and launch(dense, stream), which enqueues the kernel. @throw WorkspaceTooSmall, DeviceError
 template <class Exec, class Memory, class T, class PT, class Launch>
-void launch_sddmm(const Exec& space, const PlanScratch<Exec, Memory>& scratch, const char* name, double alpha,
+void launch_sddmm(const Exec& space, const PlanScratch<Exec, Memory>& scratch, const KernelName& name, double alpha,
                   const SddmmInput<T>& in, double beta, const SddmmOutput<PT>& out, const Launch& launch) {
   using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
   const bool pack_x = !sddmm_in_place(in.x), pack_y = !sddmm_in_place(in.y), through_sums = out.stride != 1;
@@ -201,9 +202,7 @@ void launch_sddmm(const Exec& space, const PlanScratch<Exec, Memory>& scratch, c
   dense.p_type = through_sums ? ScalarTraits<Sum>::element : ScalarTraits<PT>::element;
   dense.alpha = alpha;
   dense.beta = through_sums ? 0 : beta;
-  if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::sddmm emulated");
-  const Status status = launch(dense);
-  if (!status.ok()) throw DeviceError(std::string(name) + ": " + status.message);
+  run_on_backend(space, name, [&](Stream stream) { return launch(dense, stream); });
   if (through_sums) {
     const Dense<const Sum> from{sums.data, sums.rows, sums.columns, sums.row_stride, 1};
     copy_layout(space, "Tessera::sddmm[add to P]", from, static_cast<Sum>(beta), out.matrix());

@@ -100,8 +100,8 @@ void SddmmOperation<Csr>::make(Engine& engine, const Exec& space, const Csr& S, 
   const KernelTable* table = format_backend == Backend::Kokkos ? nullptr : &kernel_table(format_backend);
   choice.backend = format_backend;
   if (choice.algorithm == Algorithm::Panels || choice.algorithm == Algorithm::FlashSparse) {
-    engine.template emplace<SddmmPanelEngine<Csr>>(S, windows(space, S, options, choice, *table, features), options,
-                                                   *table);
+    engine.template emplace<SddmmPanelEngine<Csr>>(S, windows(space, S, options, choice, *table, features),
+                                                   choice.algorithm, options, *table);
   } else if (choice.algorithm == Algorithm::Bsmr) {
     const int height = options.window_height > 0 ? options.window_height : 2, given = options.bsmr.dense_from;
     const int least = given > 0 ? given : sddmm_dense_from(options.inner_hint, choice.precision, height);

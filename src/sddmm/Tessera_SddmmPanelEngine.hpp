@@ -20,9 +20,14 @@ class SddmmPanelEngine {
   using Exec = typename Csr::execution_space;
   using Memory = typename Csr::memory_space;
 
-  SddmmPanelEngine(const Csr& S, Experimental::WindowBlocks<Memory> format, const SddmmOptions& options,
-                   const KernelTable& backend)
-      : csr_(S), scaled_(options.scale_by_values), backend_(&backend), format_(std::move(format)) {
+  /// @param algorithm  which has these windows: Panels or FlashSparse
+  SddmmPanelEngine(const Csr& S, Experimental::WindowBlocks<Memory> format, SddmmAlgorithm algorithm,
+                   const SddmmOptions& options, const KernelTable& backend)
+      : csr_(S),
+        scaled_(options.scale_by_values),
+        algorithm_(algorithm),
+        backend_(&backend),
+        format_(std::move(format)) {
     scratch_.set_up(&backend, options.workspace);
   }
 
@@ -36,13 +41,13 @@ class SddmmPanelEngine {
   template <class T, class PT>
   void apply(const Exec& space, double alpha, const SddmmInput<T>& in, double beta, const SddmmOutput<PT>& out) const {
     SddmmWindowArgs args = format_.arguments();
-    const auto launch = [&](const SddmmDense& dense) {
+    const auto launch = [&](const SddmmDense& dense, Stream stream) {
       args.dense = dense;
       if (scaled_) args.dense.scale = csr_.values().data();
       args.dense.scale_type = ScalarTraits<typename Csr::value_type>::element;
-      return backend_->sddmm.windows(args, Compat::native_stream(space));
+      return backend_->sddmm.windows(args, stream);
     };
-    launch_sddmm(space, scratch_, "sddmm[panels]", alpha, in, beta, out, launch);
+    launch_sddmm(space, scratch_, {"sddmm", to_string(algorithm_), format_.precision}, alpha, in, beta, out, launch);
   }
 
   void update(const Exec&, const Csr& S) { csr_ = S; }
@@ -61,6 +66,7 @@ class SddmmPanelEngine {
  private:
   Csr csr_;
   bool scaled_;
+  SddmmAlgorithm algorithm_;
   const KernelTable* backend_;
   Experimental::WindowBlocks<Memory> format_;
   PlanScratch<Exec, Memory> scratch_;

@@ -25,6 +25,7 @@ class SddmmReferenceEngine {
   void apply(const Exec& space, double alpha, const SddmmInput<T>& in, double beta, const SddmmOutput<PT>& out) const {
     if constexpr (Compat::is_host_v<Exec>) {
       Compat::fence(space, "Tessera::sddmm[reference]");
+      const KernelEvent<Exec> event(space, {"sddmm", "reference", ScalarTraits<typename Csr::value_type>::precision});
       for (std::int64_t h = 0; h < in.heads; ++h) {
         const Dense<const T> x = in.x.head(h), y = in.y.head(h);
         PT* const p = out.data + h * out.head_stride;

@@ -50,13 +50,13 @@ class SddmmRowsEngine {
         args.groups = groups_.groups.data();
         args.rows = groups_.rows_of(static_cast<std::int64_t>(csr_.rows()));
         args.row_of = groups_.row_of.extent(0) > 0 ? groups_.row_of.data() : nullptr;
-        const auto launch = [&](const SddmmDense& dense) {
+        const auto launch = [&](const SddmmDense& dense, Stream stream) {
           args.dense = dense;
           if (scaled_) args.dense.scale = csr_.values().data();
           args.dense.scale_type = ScalarTraits<typename Csr::value_type>::element;
-          return backend_->sddmm.rows(args, Compat::native_stream(space));
+          return backend_->sddmm.rows(args, stream);
         };
-        return launch_sddmm(space, scratch_, "sddmm[rows]", alpha, in, beta, out, launch);
+        return launch_sddmm(space, scratch_, {"sddmm", "rows", precision_}, alpha, in, beta, out, launch);
       }
     }
     sddmm_rows(space, alpha, csr_, scaled_, in, beta, out);

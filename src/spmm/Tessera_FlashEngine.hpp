@@ -30,7 +30,7 @@ struct FlashMethod {
   using Exec = typename Csr::execution_space;
   using Format = Experimental::MeBcrs<typename Csr::memory_space>;
   using Args = SpmmFlashArgs;
-  static constexpr const char* label = "spmm[flash]";
+  static constexpr const char* name = "flash";
 
   static int height(const KernelTable& table, Precision precision, const SpmmOptions& options) {
     return flash_shape(table, precision, options.flash.vector_length).vector_length;

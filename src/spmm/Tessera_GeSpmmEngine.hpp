@@ -9,6 +9,7 @@
 #include "Tessera_Statistics.hpp"
 #include "backends/interface/Tessera_CompactB.hpp"
 #include "core/Tessera_PlanScratch.hpp"
+#include "core/Tessera_Profile.hpp"
 #include "spmm/Tessera_GeSpmm.hpp"
 #include "spmm/Tessera_SpmmChecks.hpp"
 
@@ -241,9 +242,8 @@ class GeSpmmEngine {
     args.dense.c_type = ScalarTraits<CT>::element;
     args.dense.alpha = alpha;
     args.dense.beta = beta;
-    if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::spmm emulated");
-    const Status status = backend_->spmm.gespmm(args, Compat::native_stream(space));
-    if (!status.ok()) throw DeviceError(std::string("spmm[gespmm]: ") + status.message);
+    run_on_backend(space, {"spmm", "gespmm", precision_},
+                   [&](Stream stream) { return backend_->spmm.gespmm(args, stream); });
     return true;
   }
   Csr matrix() const {

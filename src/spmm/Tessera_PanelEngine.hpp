@@ -21,7 +21,7 @@ struct PanelMethod {
   using Exec = typename Csr::execution_space;
   using Format = Experimental::Panels<typename Csr::memory_space>;
   using Args = SpmmPanelArgs;
-  static constexpr const char* label = "spmm[panels]";
+  static constexpr const char* name = "panels";
 
   static int height(const KernelTable& table, Precision precision, const SpmmOptions& options) {
     return panel_shape(table, precision, options.num_columns_hint)->rows;

@@ -9,6 +9,7 @@
 #include "backends/interface/Tessera_KernelTable.hpp"
 #include "core/Tessera_DenseOperand.hpp"
 #include "core/Tessera_PlanScratch.hpp"
+#include "core/Tessera_Profile.hpp"
 
 /// \file
 /// B and C as the kernels of backends want them (SpmmDense): B where it lies if it can be, else a contiguous copy of
@@ -30,7 +31,7 @@ inline std::size_t operand_bytes(Precision precision, std::int64_t rows, std::in
 /// @param partial_bytes  scratch for sums of split windows
 /// @throw WorkspaceTooSmall, DeviceError
 template <class Exec, class Memory, class BT, class CT, class Launch>
-void launch_spmm(const Exec& space, const PlanScratch<Exec, Memory>& scratch, const char* name, double alpha,
+void launch_spmm(const Exec& space, const PlanScratch<Exec, Memory>& scratch, const KernelName& name, double alpha,
                  const Dense<const BT>& b, std::size_t span, double beta, const Dense<CT>& c, std::size_t partial_bytes,
                  const Launch& launch) {
   using Sum = std::conditional_t<std::is_same_v<BT, double>, double, float>;
@@ -58,9 +59,7 @@ void launch_spmm(const Exec& space, const PlanScratch<Exec, Memory>& scratch, co
   dense.c_type = through_sums ? ScalarTraits<Sum>::element : ScalarTraits<CT>::element;
   dense.alpha = alpha;
   dense.beta = through_sums ? 0 : beta;
-  if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::spmm emulated");
-  const Status status = launch(dense, static_cast<void*>(partials));
-  if (!status.ok()) throw DeviceError(std::string(name) + ": " + status.message);
+  run_on_backend(space, name, [&](Stream stream) { return launch(dense, static_cast<void*>(partials), stream); });
   if (through_sums) {
     const Dense<const Sum> from{sums.data, sums.rows, sums.columns, lds, 1};
     copy_layout(space, "Tessera::spmm[add to C]", from, static_cast<Sum>(beta), c);

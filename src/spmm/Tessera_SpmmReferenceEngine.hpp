@@ -6,6 +6,7 @@
 #include "Tessera_Statistics.hpp"
 #include "backends/reference/Tessera_Reference.hpp"
 #include "core/Tessera_DenseOperand.hpp"
+#include "core/Tessera_Profile.hpp"
 
 namespace Tessera {
 namespace Impl {
@@ -26,6 +27,7 @@ class SpmmReferenceEngine {
              const Dense<CT>& c) const {
     if constexpr (Compat::is_host_v<Exec>) {
       Compat::fence(space, "Tessera::spmm[reference]");
+      const KernelEvent<Exec> event(space, {"spmm", "reference", ScalarTraits<typename Csr::value_type>::precision});
       Reference::spmm(
           static_cast<std::int64_t>(csr_.rows()), c.columns, csr_.row_map().data(), csr_.entries().data(),
           csr_.values().data(), alpha, [&](std::int64_t i, std::int64_t j) -> const BT& { return *b.at(i, j); }, beta,

@@ -17,7 +17,7 @@ namespace Impl {
 /// A matrix in windows of rows (panels, ME-BCRS), ready to multiply. Method says what differs between the formats:
 ///
 ///     Format, Args        the format and what its kernel is given
-///     label               names the product in messages
+///     name                of the algorithm
 ///     height(...)         rows of a window
 ///     convert(...)        from compressed rows, in an order of rows
 ///     arguments(...)      of an apply, operands left out
@@ -48,12 +48,13 @@ class WindowEngine {
              const Dense<CT>& c) const {
     typename Method::Args args = Method::arguments(format_, flash_);
     args.split.partial_ld = (c.columns + 3) / 4 * 4;
-    const auto launch = [&](const SpmmDense& dense, void* partials) {
+    const auto launch = [&](const SpmmDense& dense, void* partials, Stream stream) {
       args.dense = dense;
       args.split.partials = partials;
-      return Method::launch(*table_, args, Compat::native_stream(space));
+      return Method::launch(*table_, args, stream);
     };
-    launch_spmm(space, scratch_, Method::label, alpha, b, span, beta, c, format_.workspace_bytes(c.columns), launch);
+    const KernelName name{"spmm", Method::name, format_.precision};
+    launch_spmm(space, scratch_, name, alpha, b, span, beta, c, format_.workspace_bytes(c.columns), launch);
   }
 
   void update(const Exec& space, const Csr& A) { Method::update(space, format_, A); }

@@ -5,6 +5,7 @@
 
 #include "Tessera_Statistics.hpp"
 #include "backends/reference/Tessera_Reference.hpp"
+#include "core/Tessera_Profile.hpp"
 #include "core/Tessera_VectorOperand.hpp"
 #include "spmv/Tessera_CsrSpmv.hpp"
 
@@ -48,6 +49,7 @@ class CsrEngine {
         const XT& operator[](std::int64_t i) const { return data[i * stride]; }
       };
       Compat::fence(space, "Tessera::spmv[reference]");
+      const KernelEvent<Exec> event(space, {"spmv", "reference", ScalarTraits<typename Csr::value_type>::precision});
       for (std::int64_t j = 0; j < x.columns; ++j) {
         Reference::spmv(csr_.rows(), csr_.row_map().data(), csr_.entries().data(), csr_.values().data(), alpha,
                         ConstStrided{x.column(j), x.stride}, beta, Strided{y.column(j), y.stride});

@@ -4,6 +4,7 @@
 #define TESSERA_SPMV_DASP_ENGINE_HPP
 
 #include "Tessera_Statistics.hpp"
+#include "core/Tessera_Profile.hpp"
 #include "formats/dasp/Tessera_ToDasp.hpp"
 #include "spmv/Tessera_SpmvScratch.hpp"
 
@@ -40,13 +41,12 @@ class DaspEngine {
     args.y_type = ScalarTraits<YT>::element;
     args.alpha = alpha;
     args.beta = beta;
+    const KernelName name{"spmv", "dasp", ScalarTraits<typename Csr::value_type>::precision};
     scratch_.order_after_previous(space);
     for (std::int64_t j = 0; j < x.columns; ++j) {
       args.x = x.column(j);
       args.y = y.column(j);
-      if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::spmv[dasp] emulated");
-      const Status status = table_->spmv.dasp(args, Compat::native_stream(space));
-      if (!status.ok()) throw DeviceError(status.message);
+      run_on_backend(space, name, [&](Stream stream) { return table_->spmv.dasp(args, stream); });
     }
   }
 

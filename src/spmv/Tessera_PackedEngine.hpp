@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "Tessera_Statistics.hpp"
+#include "core/Tessera_Profile.hpp"
 #include "formats/packed/Tessera_PackedUpdate.hpp"
 #include "spmv/Tessera_PackedSpmv.hpp"
 #include "spmv/Tessera_SpmvRules.hpp"
@@ -109,9 +110,8 @@ class PackedEngine {
       }
       return;
     }
-    if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::spmv[packed] emulated");
-    const Status status = table_->spmv.packed(args, Compat::native_stream(space));
-    if (!status.ok()) throw DeviceError(status.message);
+    const KernelName name{"spmv", "packed", ScalarTraits<typename Csr::value_type>::precision};
+    run_on_backend(space, name, [&](Stream stream) { return table_->spmv.packed(args, stream); });
   }
 
   const KernelTable* table_;

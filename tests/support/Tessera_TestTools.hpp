@@ -15,11 +15,21 @@
 namespace Tessera {
 namespace Testing {
 
-/// Allocations, kernels and (Kokkos 3.6 or newer) fences since its construction. One at a time.
+/// Whether the event of a kernel names a backend's: "Tessera::spmv[packed,fp64]".
+inline bool of_backend(const char* event) {
+  const std::string name(event);
+  const std::size_t comma = name.rfind(',');
+  if (comma == std::string::npos) return false;
+  const std::string precision = name.substr(comma + 1);
+  return precision == "fp64]" || precision == "fp32]" || precision == "tf32]" || precision == "fp16]" ||
+         precision == "bf16]";
+}
+
+/// Allocations, kernels, products by a backend and (Kokkos 3.6 or newer) fences since its construction. One at a time.
 class KokkosCounters {
  public:
   KokkosCounters() {
-    allocations_ = kernels_ = fences_ = 0;
+    allocations_ = kernels_ = backend_kernels_ = fences_ = 0;
     namespace Tools = Kokkos::Tools::Experimental;
     Tools::set_allocate_data_callback([](Kokkos::Tools::SpaceHandle, const char* label, const void*, std::uint64_t) {
       // What Kokkos keeps for itself (pools of Kokkos teams' scratch) grows once and is not ours.
@@ -27,10 +37,14 @@ class KokkosCounters {
       ++allocations_;
       std::snprintf(label_, sizeof(label_), "%s", label);
     });
-    Tools::set_begin_parallel_for_callback([](const char*, std::uint32_t, std::uint64_t*) { ++kernels_; });
+    Tools::set_begin_parallel_for_callback(
+        [](const char* name, std::uint32_t, std::uint64_t*) { ++(of_backend(name) ? backend_kernels_ : kernels_); });
     Tools::set_begin_parallel_reduce_callback([](const char*, std::uint32_t, std::uint64_t*) { ++kernels_; });
 #if KOKKOS_VERSION >= 30600
-    Tools::set_begin_fence_callback([](const char*, std::uint32_t, std::uint64_t*) { ++fences_; });
+    Tools::set_begin_fence_callback([](const char* name, std::uint32_t, std::uint64_t*) {
+      // Kokkos waits before and after each event of a kernel while a tool listens.
+      if (std::string(name).find("Profile Tool Fence") == std::string::npos) ++fences_;
+    });
 #endif
   }
   ~KokkosCounters() {
@@ -46,12 +60,14 @@ class KokkosCounters {
   KokkosCounters& operator=(const KokkosCounters&) = delete;
   int allocations() const { return allocations_; }
   const char* last_allocation() const { return label_; }
+  /// Through Kokkos.
   int kernels() const { return kernels_; }
+  int backend_kernels() const { return backend_kernels_; }
   int fences() const { return fences_; }
 
  private:
   static inline char label_[128] = {};
-  static inline std::atomic<int> allocations_{0}, kernels_{0}, fences_{0};
+  static inline std::atomic<int> allocations_{0}, kernels_{0}, backend_kernels_{0}, fences_{0};
 };
 
 }  // namespace Testing
