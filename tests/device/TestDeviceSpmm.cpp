@@ -51,13 +51,16 @@ TYPED_TEST(DeviceSpmm, EveryWidthOfNarrowBlocks) {
 }
 TYPED_TEST(DeviceSpmm, EveryScaling) { this->suite.every_scaling(this->mixed, 19); }
 TYPED_TEST(DeviceSpmm, UndefinedOperands) { this->suite.undefined_operands(this->mixed, 13); }
-TYPED_TEST(DeviceSpmm, BadRowsOfB) { this->suite.bad_rows_of_b(this->mixed, 9); }
+TYPED_TEST(DeviceSpmm, BadRowsOfB) {
+  for (const int columns : {9, 70, 128}) this->suite.bad_rows_of_b(this->mixed, columns);
+}
 TYPED_TEST(DeviceSpmm, SplitWindowsAndRows) {
   this->suite.options.panels.max_blocks = 1;
   this->suite.options.flash.max_blocks = 1;
   this->suite.options.gespmm.max_piece = 3;
   this->suite.every_width(this->mixed, {1, 33, 70, 300});
   this->suite.every_width(this->heavy, {20, 300});
+  this->suite.bad_rows_of_b(this->mixed, 70);
 }
 TYPED_TEST(DeviceSpmm, FewLongRows) {  // which waves share
   const std::string spec = "random:rows=300:cols=2000:mean=200";

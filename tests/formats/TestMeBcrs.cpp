@@ -58,7 +58,7 @@ struct PlainMeBcrs {
             const bool there = entry != vectors[v].second.end();
             if (there) entry_slot[static_cast<std::size_t>(entry->second)] = values.size();
             const std::size_t i = there ? static_cast<std::size_t>(entry->second) : 0;
-            values.push_back(there ? stored_bits(c.precision, A.values[i]) : 0);
+            values.push_back(there ? stored_bits(c.precision, A.values[i], true) : 0);
           }
         }
         ++blocks.back();
@@ -71,7 +71,7 @@ struct PlainMeBcrs {
 
 struct MeBcrsFormat {
   using Case = MeBcrsCase;
-  static constexpr bool nonzero = true, parts_inside = true;
+  static constexpr bool marks_zeros = true, parts_inside = true;
   static const std::vector<Case>& cases() { return me_bcrs_cases(); }
   static Precision precision(const Case& c) { return c.precision; }
   static std::string name(const Case& c) {

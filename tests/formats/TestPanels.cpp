@@ -80,7 +80,7 @@ struct PlainPanels {
           packets[packet + static_cast<std::size_t>(c.geometry.bitmap_at() + entry.first / 32)] |= 1u
                                                                                                    << entry.first % 32;
           entry_slot[static_cast<std::size_t>(entry.second)] = static_cast<std::uint32_t>(values.size());
-          values.push_back(stored_bits(c.precision, A.values[static_cast<std::size_t>(entry.second)]));
+          values.push_back(stored_bits(c.precision, A.values[static_cast<std::size_t>(entry.second)], false));
         }
         while (values.size() * static_cast<std::size_t>(bytes) % 16 != 0) values.push_back(0);
         ++blocks.back();
@@ -93,7 +93,7 @@ struct PlainPanels {
 
 struct PanelFormat {
   using Case = PanelCase;
-  static constexpr bool nonzero = false, parts_inside = false;
+  static constexpr bool marks_zeros = false, parts_inside = false;
   static const std::vector<Case>& cases() { return panel_cases(); }
   static Precision precision(const Case& c) { return c.precision; }
   static std::string name(const Case& c) {

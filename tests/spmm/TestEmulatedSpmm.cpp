@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <string>
 #include <vector>
 
 #include "support/Tessera_TestSpmm.hpp"
@@ -74,7 +76,11 @@ TYPED_TEST(EmulatedSpmm, EveryWidthOfNarrowBlocks) {
 }
 TYPED_TEST(EmulatedSpmm, EveryScaling) { TESSERA_EACH(every_scaling(mixed(), 19)); }
 TYPED_TEST(EmulatedSpmm, UndefinedOperands) { TESSERA_EACH(undefined_operands(mixed(), 13)); }
-TYPED_TEST(EmulatedSpmm, BadRowsOfB) { TESSERA_EACH(bad_rows_of_b(mixed(), 9)); }
+TYPED_TEST(EmulatedSpmm, BadRowsOfB) {
+  this->each([](auto& suite) {
+    for (const int columns : {9, 70}) suite.bad_rows_of_b(mixed(), columns);
+  });
+}
 TYPED_TEST(EmulatedSpmm, SplitWindowsAndRows) {
   this->each([](auto& suite) {
     suite.options.panels.max_blocks = 1;
@@ -82,6 +88,7 @@ TYPED_TEST(EmulatedSpmm, SplitWindowsAndRows) {
     suite.options.gespmm.max_piece = 3;
     suite.every_width(mixed(), widths({1, 33, 70, 300}, {1, 33, 70}));
     suite.every_width(heavy(), widths({20, 70, 300}, {70}));
+    suite.bad_rows_of_b(mixed(), 70);
   });
 }
 // Short, long and uneven rows in narrow and wide products: every walk of rows (RowsWalks has the rule).
@@ -98,6 +105,33 @@ TYPED_TEST(EmulatedSpmm, TransposedProductAndNewValues) {
 TYPED_TEST(EmulatedSpmm, Deterministic) { TESSERA_EACH(deterministic(heavy(), 12)); }
 TYPED_TEST(EmulatedSpmm, NoAllocation) { TESSERA_EACH(no_allocation(mixed(), 12)); }
 TYPED_TEST(EmulatedSpmm, Ones) { TESSERA_EACH(ones(5)); }
+
+// The largest float, which rounding to TF32 makes infinite, and zeros beside it: in A and in B, rows of one window.
+TEST(EmulatedSpmmNumbers, LargestStayFinite) {
+  constexpr float largest = std::numeric_limits<float>::max();
+  HostMatrix<float> A = make_matrix<float>("diagonal:rows=20:cols=20", Data::Integers, 1);
+  std::fill(A.values.begin(), A.values.end(), 1.0f);
+  A.values[3] = largest;
+  std::vector<float> b(20 * 8, 1.0f);
+  std::fill(b.begin() + 8 * 5, b.begin() + 8 * 6, -largest);
+  const DeviceMatrix<Exec, float> device(A);
+  const Kokkos::View<float**, Kokkos::LayoutRight, Exec> from("b", 20, 8), to("c", 20, 8);
+  std::copy(b.begin(), b.end(), from.data());
+  for (const SpmmUnit& u : {SpmmUnit{nvidia, panels},
+                            {nvidia, panels, ComputeType::TF32},
+                            {amd, panels},
+                            {nvidia, flash, ComputeType::TF32}}) {
+    SCOPED_TRACE(std::string(to_string(u.algorithm)) + ", compute " + std::to_string(static_cast<int>(u.compute)));
+    SpmmOptions options;
+    options.backend = u.backend;
+    options.algorithm = u.algorithm;
+    options.compute = u.compute;
+    SpmmPlan(Exec(), device.view(), options).apply(Exec(), from, to);
+    for (int i = 0; i < 20; ++i) {
+      for (int j = 0; j < 8; ++j) EXPECT_EQ(to(i, j), i == 3 ? largest : i == 5 ? -largest : 1.0f) << i << ", " << j;
+    }
+  }
+}
 
 // Long pieces first, then those of middle length; where B is large, those of cut rows first, if they are few. Each
 // entry lies in one piece, and the partial sums of a row are numbered as its entries follow each other.

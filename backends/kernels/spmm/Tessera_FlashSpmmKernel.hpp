@@ -26,8 +26,10 @@
 /// 16-bit operands, too.
 ///
 /// A zero slot of a column vector is multiplied as everything else: an infinity or NaN in row j of B makes NaN of every
-/// row of a window in which any row has an entry of column j. Slots beyond a window's last column vector and padding
-/// (column -1) are zero in both operands and read nothing.
+/// row of a window in which any row has an entry of column j. Sums are therefore looked at before they are stored, and
+/// where one is not finite, the window's are computed again, number by number, without slots that hold +0: these are no
+/// entries (an entry that is zero is stored as -0). Slots beyond a window's last column vector and padding (column -1)
+/// are zero in both operands and read nothing.
 
 namespace Tessera {
 
@@ -239,6 +241,7 @@ class FlashSpmmKernel {
     multiply(p_.column_indices + begin, static_cast<const Value*>(p_.values) + std::int64_t{begin} * window_rows, count,
              sums);
 
+    if (!finite(sums)) return store_by_numbers(window, partial, begin, count);
     if (partial >= 0) {
       const auto target = spmm_partials<Sum>(p_.split, p_.dense.columns, partial, window_rows);
       store(target, sums, [](int local) { return std::int64_t{local}; });
@@ -335,6 +338,61 @@ class FlashSpmmKernel {
           const Sum left[1] = {two[0]}, right[1] = {two[1]};
           target.store(row, first_column_ + first, left);
           target.store(row, first_column_ + second, right);
+        }
+      }
+    });
+  }
+
+  // ---- numbers that are not finite
+
+  /// Whether all sums of the wave are, of columns that B has.
+  TESSERA_FUNCTION bool finite(Varying<CFragment<Atom>> (&sums)[instructions]) const {
+    Varying<bool> odd;
+    w_.each([&](int lane) {
+      FiniteProbe<Sum> probe;
+      TESSERA_UNROLL
+      for (int j = 0; j < instructions; ++j) {
+        TESSERA_UNROLL
+        for (int i = 0; i < Tile::results; ++i) {
+          if (result_column(lane, j, i) < wanted_) probe.look_at(sums[j](lane).r[i]);
+        }
+      }
+      odd(lane) = !probe.all_finite();
+    });
+    return w_.ballot(odd) == 0;
+  }
+  /// One sum without the unit.
+  TESSERA_FUNCTION Sum sum_by_numbers(std::int32_t begin, std::int32_t count, int row, int column) const {
+    Sum sum = 0;
+    const std::int32_t* const indices = p_.column_indices + begin;
+    const Value* block = static_cast<const Value*>(p_.values) + std::int64_t{begin} * window_rows;
+    for (std::int32_t first = 0; first < count; first += depth, block += depth * window_rows) {
+      const int block_width = count - first < depth ? count - first : depth;
+      for (int k = 0; k < block_width; ++k) {
+        const Sum value = static_cast<Sum>(block[row * block_width + k]);
+        if (indices[first + k] < 0 || Impl::float_bits(value) == 0) continue;
+        const Value* const b = static_cast<const Value*>(p_.dense.b) + indices[first + k] * p_.dense.ldb;
+        sum += value * static_cast<Sum>(b[first_column_ + column]);
+      }
+    }
+    return sum;
+  }
+  /// The sums of the part once more.
+  TESSERA_FUNCTION void store_by_numbers(std::int64_t window, std::int32_t partial, std::int32_t begin,
+                                         std::int32_t count) const {
+    w_.each([&](int lane) {
+      TESSERA_NO_UNROLL
+      for (int u = 0; u < instructions * Tile::results; ++u) {
+        const int i = u % Tile::results, local = Tile::result_row(lane, i);
+        const int column = result_column(lane, u / Tile::results, i);
+        if (column >= wanted_) continue;
+        const Sum sum[1] = {sum_by_numbers(begin, count, local, column)};
+        const std::int64_t row = partial >= 0 ? local : spmm_row(p_, window, window_rows, local);
+        if (row < 0) continue;
+        if (partial >= 0) {
+          spmm_partials<Sum>(p_.split, p_.dense.columns, partial, window_rows).store(row, first_column_ + column, sum);
+        } else {
+          spmm_to_c<Value, Sum>(p_.dense, [&](const auto& target) { target.store(row, first_column_ + column, sum); });
         }
       }
     });

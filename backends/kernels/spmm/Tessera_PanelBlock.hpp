@@ -19,8 +19,9 @@ namespace Tessera {
 /// One wave's blocks, and where it stands in its windows.
 struct PanelPart {
   std::int64_t window, end_window;
-  std::uint32_t first_block, end_block, window_end;
-  std::int32_t partial;  ///< -1: the wave writes C
+  std::uint32_t first_block, end_block;
+  std::uint32_t window_begin, window_end;  ///< blocks of the present window
+  std::int32_t partial;                    ///< -1: the wave writes C
 };
 
 TESSERA_FUNCTION PanelPart panel_part(const SpmmPanelArgs& args, std::int64_t index) {
@@ -41,11 +42,47 @@ TESSERA_FUNCTION PanelPart panel_part(const SpmmPanelArgs& args, std::int64_t in
     part.end_block = part.window_end = p.first_block + static_cast<std::uint32_t>(p.blocks);
     part.partial = p.partial;
   }
+  part.window_begin = part.first_block;
   return part;
 }
 TESSERA_FUNCTION void panel_next_window(const SpmmPanelArgs& args, PanelPart& part) {
   ++part.window;
+  part.window_begin = part.window_end;
   if (part.window < part.end_window) part.window_end = args.block_ptr[part.window + 1];
+}
+
+template <class Shape>
+TESSERA_FUNCTION constexpr PanelGeometry panel_geometry() {
+  PanelGeometry g;
+  g.rows = Shape::rows;
+  g.depth = Shape::depth;
+  g.value_bytes = sizeof(typename Shape::Operand);
+  g.atom = Shape::Atom::name;
+  return g;
+}
+
+/// The sum of one element of the present window, entry by entry as in plain loops.
+template <class Shape>
+TESSERA_FUNCTION typename Shape::Sum panel_sum(const SpmmPanelArgs& args, const PanelPart& part, int row,
+                                               std::int64_t column) {
+  using Operand = typename Shape::Operand;
+  using Sum = typename Shape::Sum;
+  constexpr PanelGeometry geometry = panel_geometry<Shape>();
+  constexpr std::uint32_t all = geometry.depth == 32 ? ~0u : (1u << geometry.depth % 32) - 1u;
+  const int bit = row * geometry.depth;
+  Sum sum = 0;
+  for (std::uint32_t block = part.window_begin; block < part.window_end; ++block) {
+    const std::uint32_t* const packet = args.packets + std::size_t{block} * geometry.packet_words();
+    std::uint32_t bits = packet[geometry.bitmap_at() + bit / 32] >> bit % 32 & all;
+    const auto before = reinterpret_cast<const unsigned char*>(packet + geometry.prefix_at())[row];
+    const Operand* value = static_cast<const Operand*>(args.values) + packet[geometry.begin_at()] + before;
+    for (; bits != 0; bits &= bits - 1, ++value) {
+      const std::uint32_t from = packet[count_bits((bits & ~(bits - 1)) - 1)];
+      const Operand* const b = static_cast<const Operand*>(args.dense.b) + from * args.dense.ldb + column;
+      sum += static_cast<Sum>(*value) * static_cast<Sum>(*b);
+    }
+  }
+  return sum;
 }
 
 /// Sums of N consecutive columns of one row of a window: into C, or into partial sums.

@@ -26,19 +26,10 @@
 /// - Of A only entries are stored; a lane finds its own by counting bits.
 ///
 /// A slot without entry is a zero that is multiplied: Inf and NaN in a row of B reach all rows of a window that has an
-/// entry in that column.
+/// entry in that column. Sums are therefore looked at before they are stored, and where one is not finite, the window's
+/// are computed again, entry by entry.
 
 namespace Tessera {
-
-template <class Shape>
-constexpr PanelGeometry panel_geometry() {
-  PanelGeometry g;
-  g.rows = Shape::rows;
-  g.depth = Shape::depth;
-  g.value_bytes = sizeof(typename Shape::Operand);
-  g.atom = Shape::Atom::name;
-  return g;
-}
 
 /// A wave's tile is Chunks * groups * (Bytes / operand size) columns wide; Bytes: what a lane reads of a staged row at
 /// once, 16, or 8 or 4 for narrow C.
@@ -62,6 +53,8 @@ struct PanelKernel {
   static constexpr int wave_bytes = (2 * stage_bytes + packets * packet_bytes + 127) / 128 * 128;  ///< of shared memory
   static constexpr int pieces = row_bytes / 16;                       ///< lanes that copy a row
   static constexpr int copies = Shape::depth * pieces / Wave::lanes;  ///< rows a lane copies a piece of
+
+  static constexpr int runs = Atom::c_registers / Shape::halves;  ///< of columns that a lane holds of a chunk
 
   static_assert(Shape::consistent(), "the layout is not the one the kernel is written for");
   static_assert(pieces <= Wave::lanes && copies >= 1, "a row is copied by one wave at once");
@@ -101,7 +94,11 @@ struct PanelKernel {
     for (std::uint32_t i = 0;; ++i) {
       // Windows that end here; those without blocks as well.
       while (part.window < part.end_window && first + i == part.window_end) {
-        store(wave, args, part, first_column, tile);
+        if (finite(wave, args, first_column, tile)) {
+          store(wave, args, part, first_column, tile);
+        } else {
+          store_by_entries(args, part, first_column);
+        }
         wave.each([&](int lane) { tile(lane) = Tile{}; });
         panel_next_window(args, part);
       }
@@ -255,23 +252,72 @@ struct PanelKernel {
     }
   }
 
+  /// Registers with the first columns of runs come first.
+  TESSERA_FUNCTION static constexpr bool runs_first() {
+    for (int i = 0; i < Atom::c_registers; ++i) {
+      if ((Atom::c_coord(0, i).row < Shape::groups) != (i < runs)) return false;
+    }
+    return true;
+  }
+  /// f(row of the window, column, chunk, i) for each run of `width` columns that a lane holds, the first in register i.
+  template <class F>
+  TESSERA_FUNCTION static void each_run(std::int64_t first_column, int lane, F&& f) {
+    static_assert(runs_first(), "runs are counted by their first registers");
+    TESSERA_UNROLL
+    for (int i = 0; i < runs; ++i) {
+      const Coord at = Atom::c_coord(lane, i);
+      TESSERA_UNROLL
+      for (int chunk = 0; chunk < Chunks; ++chunk) {
+        f(at.col, first_column + chunk * chunk_columns + at.row * width, chunk, i);
+      }
+    }
+  }
+  TESSERA_FUNCTION static Sum sum_of(const Tile& tile, int chunk, int i, int v) {
+    return tile.c[chunk][v / Shape::halves].r[Shape::c_register(i, v % Shape::halves)];
+  }
+
+  /// Whether all sums of the wave are, of columns that B has: what lies behind a row of B may be anything.
+  TESSERA_FUNCTION static bool finite(const Wave& wave, const SpmmPanelArgs& args, std::int64_t first_column,
+                                      const Varying<Tile>& tile) {
+    Varying<bool> odd;
+    const bool whole = first_column + tile_columns <= args.dense.columns;
+    wave.each([&](int lane) {
+      FiniteProbe<Sum> probe;
+      each_run(first_column, lane, [&](int, std::int64_t column, int chunk, int i) {
+        TESSERA_UNROLL
+        for (int v = 0; v < width; ++v) {
+          if (whole || column + v < args.dense.columns) probe.look_at(sum_of(tile(lane), chunk, i, v));
+        }
+      });
+      odd(lane) = !probe.all_finite();
+    });
+    return wave.ballot(odd) == 0;
+  }
+
   TESSERA_FUNCTION static void store(const Wave& wave, const SpmmPanelArgs& args, const PanelPart& part,
                                      std::int64_t first_column, const Varying<Tile>& tile) {
     wave.each([&](int lane) {
-      TESSERA_UNROLL
-      for (int i = 0; i < Atom::c_registers; ++i) {
-        const Coord at = Atom::c_coord(lane, i);
-        if (Atom::c_coord(0, i).row / Shape::groups != 0) continue;  // stored with the first half
+      each_run(first_column, lane, [&](int row, std::int64_t column, int chunk, int i) {
+        Sum sums[width];
         TESSERA_UNROLL
-        for (int chunk = 0; chunk < Chunks; ++chunk) {
-          Sum sums[width];
-          TESSERA_UNROLL
-          for (int v = 0; v < width; ++v) {
-            sums[v] = tile(lane).c[chunk][v / Shape::halves].r[Shape::c_register(i, v % Shape::halves)];
-          }
-          const std::int64_t column = first_column + chunk * chunk_columns + (at.row % Shape::groups) * width;
-          panel_store<Operand, width>(args, part, Shape::rows, at.col, column, sums);
-        }
+        for (int v = 0; v < width; ++v) sums[v] = sum_of(tile(lane), chunk, i, v);
+        panel_store<Operand, width>(args, part, Shape::rows, row, column, sums);
+      });
+    });
+  }
+
+  /// The sums of the part's present window once more, without the unit.
+  TESSERA_FUNCTION static void store_by_entries(const SpmmPanelArgs& args, const PanelPart& part,
+                                                std::int64_t first_column) {
+    Wave().each([&](int lane) {
+      TESSERA_NO_UNROLL
+      for (int u = 0; u < Chunks * runs * width; ++u) {
+        const int run = u / width;
+        const Coord at = Atom::c_coord(lane, run % runs);
+        const std::int64_t column = first_column + run / runs * chunk_columns + at.row * width + u % width;
+        if (column >= args.dense.columns) continue;
+        const Sum sum[1] = {panel_sum<Shape>(args, part, at.col, column)};
+        panel_store<Operand, 1>(args, part, Shape::rows, at.col, column, sum);
       }
     });
   }

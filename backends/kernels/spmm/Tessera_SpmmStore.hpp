@@ -92,6 +92,17 @@ struct SpmmTarget {
   }
 };
 
+/// A zero until a number that is not finite is multiplied by it: NaN from then on. How kernels on matrix units learn
+/// that a window met an infinite or undefined number: each of its rows has multiplied it, by zero where it has no
+/// entry.
+template <class Sum>
+struct FiniteProbe {
+  Sum zero = Sum(0);
+
+  TESSERA_FUNCTION void look_at(Sum sum) { zero += sum * Sum(0); }
+  TESSERA_FUNCTION bool all_finite() const { return zero == Sum(0); }
+};
+
 /// Calls store(target) with the target that C is. Value: the operands' type, which a 16-bit C shares.
 template <class Value, class Sum, class Store>
 TESSERA_FUNCTION void spmm_to_c(const SpmmDense& d, Store&& store) {

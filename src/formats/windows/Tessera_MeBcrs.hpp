@@ -20,11 +20,15 @@ namespace Experimental {
 /// blocks of `depth` of them, each row-major, the last block of a window as narrow as it is (`padded`: filled up, with
 /// column -1). A row that repeats a column gets as many column vectors of it.
 ///
+/// A slot without entry holds +0, an entry that is zero -0: infinite and undefined numbers of B meet entries alone.
+///
 /// Experimental: its names may change between minor versions.
 template <class MemorySpace>
 struct MeBcrs {
   template <class T>
   using View = Kokkos::View<T*, Kokkos::LayoutLeft, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+
+  static constexpr bool marks_zeros = true;
 
   std::shared_ptr<void> structure_storage, value_storage;
 

@@ -29,6 +29,8 @@ struct Panels {
   template <class T>
   using View = Kokkos::View<T*, Kokkos::LayoutLeft, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
+  static constexpr bool marks_zeros = false;  ///< bits say what is an entry
+
   std::shared_ptr<void> structure_storage, value_storage;
 
   PanelGeometry geometry;

@@ -158,7 +158,7 @@ MeBcrs<typename Csr::memory_space> to_me_bcrs(
   fill.origin = made.windows->origin;
   fill.row_pointers = made.format.row_pointers;
   fill.entry_slot = made.format.entry_slot;
-  fill.store = {made.format.values.data(), precision};
+  fill.store = {made.format.values.data(), precision, made.format.marks_zeros};
   Kokkos::parallel_for("Tessera::convert[me-bcrs] fill", Impl::WindowUnion<Pattern>::range(space, made.format.nnz),
                        fill);
   return made.format;

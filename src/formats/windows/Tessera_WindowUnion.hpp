@@ -436,9 +436,11 @@ class WindowUnion {
 };
 
 /// Writes numbers of any type as a precision's storage type, rounded once; TF32 is stored as a float, unrounded.
+/// mark_zeros: a zero is stored as -0, which tells it from a slot without entry.
 struct SpmmValueStore {
   void* to = nullptr;
   Precision precision = Precision::FP16;
+  bool mark_zeros = false;
 
   template <class T>
   KOKKOS_INLINE_FUNCTION void operator()(std::int64_t slot, const T& value) const {
@@ -454,19 +456,20 @@ struct SpmmValueStore {
   KOKKOS_INLINE_FUNCTION void write(std::int64_t slot, const T value) const {
     switch (precision) {
       case Precision::FP64:
-        static_cast<double*>(to)[slot] = static_cast<double>(value);
-        break;
+        return put(slot, static_cast<double>(value));
       case Precision::FP32:
       case Precision::TF32:
-        static_cast<float*>(to)[slot] = static_cast<float>(value);
-        break;
+        return put(slot, static_cast<float>(value));
       case Precision::FP16:
-        static_cast<half_t*>(to)[slot] = half_t(value);
-        break;
+        return put(slot, half_t(value));
       case Precision::BF16:
-        static_cast<bhalf_t*>(to)[slot] = bhalf_t(value);
-        break;
+        return put(slot, bhalf_t(value));
     }
+  }
+  template <class Stored>
+  KOKKOS_INLINE_FUNCTION void put(std::int64_t slot, const Stored value) const {
+    const bool zero = mark_zeros && static_cast<double>(value) == 0.0;
+    static_cast<Stored*>(to)[slot] = zero ? Stored(-0.0f) : value;
   }
 };
 
@@ -502,7 +505,8 @@ void spmm_update(const Exec& space, const Format& f, const Csr& A, const Values&
   using From = ValuesView<typename Values::non_const_value_type, typename Values::device_type>;
   Kokkos::parallel_for("Tessera::convert[windows] update",
                        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, f.nnz),
-                       SpmmUpdateFunctor<From, Slots>{From(values), f.entry_slot, {f.values.data(), f.precision}});
+                       SpmmUpdateFunctor<From, Slots>{From(values), f.entry_slot,
+                                                      {f.values.data(), f.precision, Format::marks_zeros}});
 }
 
 /// Refuses sizes that the formats' 32-bit fields cannot hold, and orders of another length.
