@@ -503,10 +503,9 @@ void spmm_update(const Exec& space, const Format& f, const Csr& A, const Values&
   });
   using Slots = std::decay_t<decltype(f.entry_slot)>;
   using From = ValuesView<typename Values::non_const_value_type, typename Values::device_type>;
-  Kokkos::parallel_for("Tessera::convert[windows] update",
-                       Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, f.nnz),
-                       SpmmUpdateFunctor<From, Slots>{From(values), f.entry_slot,
-                                                      {f.values.data(), f.precision, Format::marks_zeros}});
+  Kokkos::parallel_for(
+      "Tessera::convert[windows] update", Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, f.nnz),
+      SpmmUpdateFunctor<From, Slots>{From(values), f.entry_slot, {f.values.data(), f.precision, Format::marks_zeros}});
 }
 
 /// Refuses sizes that the formats' 32-bit fields cannot hold, and orders of another length.
