@@ -97,9 +97,9 @@ class WindowDecoder {
 namespace Experimental {
 
 /// The entries of an ME-BCRS or SR-BCRS matrix, those whose stored bits are not all zero: an entry that is zero, or was
-/// rounded to it, is stored as -0 and comes back so. (A format whose values SDDMM wrote may hold results +0, which cannot
-/// be told from the padding of a column vector and are left out.) Copies the format to the host; O(stored values);
-/// waits.
+/// rounded to it, is stored as -0 and comes back so. (A format whose values SDDMM wrote may hold results +0, which
+/// cannot be told from the padding of a column vector and are left out.) Copies the format to the host; O(stored
+/// values); waits.
 /// @throw InvalidArgument  arrays that contradict each other
 template <class Memory>
 WindowCsr from_me_bcrs(const MeBcrs<Memory>& f) {
