@@ -63,6 +63,7 @@ set(Tessera_TEST_FLAGS "${tessera_default_TEST_FLAGS}"
     CACHE STRING "Last flags of the test programs in release builds (-O1 halves their compile time)")
 set(Tessera_PERF_TEST_FLAGS ""
     CACHE STRING "Last flags of the benchmarks in release builds (development; its figures need the default)")
+set(Tessera_PYTHON_FLAGS "" CACHE STRING "Last flags of the Python package's own plans in release builds (development)")
 set(Tessera_TEST_SHARDS 0 CACHE STRING "Per test program so many ctest entries; 0: one per test (development)")
 option(Tessera_TEST_FEWER_TYPES "Tests leave out types that differ from others in arithmetic or offsets only, and some widths (development)" OFF)
 
