@@ -34,6 +34,10 @@ function(tessera_add_backend name)
   target_sources(${arg_LIBRARY} PRIVATE $<TARGET_OBJECTS:${objects}>)
 endfunction()
 
+# Sources in backends/hip/ whose assembly the tests read (tests/compile): name, number of kernels, whether they multiply
+# with matrix instructions. Their compilation leaves the assembly beside the object.
+set(tessera_hip_assembly Dasp:9:ON Flash:21:ON Panels:8:ON GeSpmm:30:OFF Conformance:4:ON)
+
 # CMake's own HIP language cannot be enabled with the hipcc of Debian 12, so hipcc is called directly.
 function(tessera_add_hip_objects name library)
   set(flags -x hip -std=c++17 -fPIC -Wall -Wextra)
@@ -51,11 +55,19 @@ function(tessera_add_hip_objects name library)
   set(objects "")
   foreach(source IN LISTS ARGN)
     get_filename_component(file "${source}" NAME)
+    set(own_flags "")
+    if(Tessera_HIP_UNOPTIMIZED AND file MATCHES "${Tessera_HIP_UNOPTIMIZED}")
+      set(own_flags -O0)
+    endif()
+    string(REGEX REPLACE "^Tessera_Hip(.+)[.]hip$" "\\1" checked "${file}")
+    if(Tessera_ENABLE_TESTS AND "${tessera_hip_assembly}" MATCHES "(^|;)${checked}:")
+      list(APPEND own_flags -save-temps=obj)
+    endif()
     set(object "${CMAKE_CURRENT_BINARY_DIR}/${name}/${file}.o")
     add_custom_command(
       OUTPUT "${object}"
       COMMAND "${CMAKE_COMMAND}" -E make_directory "${CMAKE_CURRENT_BINARY_DIR}/${name}"
-      COMMAND "${Tessera_HIPCC}" ${flags} "-I${PROJECT_SOURCE_DIR}/src" "-I${PROJECT_SOURCE_DIR}"
+      COMMAND "${Tessera_HIPCC}" ${flags} ${own_flags} "-I${PROJECT_SOURCE_DIR}/src" "-I${PROJECT_SOURCE_DIR}"
               "-I${PROJECT_BINARY_DIR}/src" -MD -MF "${object}.d" -MT "${object}" -c "${source}" -o "${object}"
       DEPENDS "${source}"
       DEPFILE "${object}.d"

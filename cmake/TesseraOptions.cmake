@@ -39,6 +39,7 @@ option(Tessera_ENABLE_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(Tessera_ENABLE_PERF_TESTS "Build the benchmark driver" ${PROJECT_IS_TOP_LEVEL})
 option(Tessera_ENABLE_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(Tessera_ENABLE_COMPILED_PLANS "Compile the plans of the usual types once, for Tessera::tessera" ON)
+option(Tessera_ENABLE_EMULATION "Compile the emulated units (development: OFF is for programs that name none of them)" ON)
 set(Tessera_OPERATIONS "${Tessera_ALL_OPERATIONS}"
     CACHE STRING "Operations whose plans are compiled once, tested and measured; headers hold all of them in any case")
 foreach(operation IN LISTS Tessera_OPERATIONS)
@@ -62,11 +63,13 @@ set(Tessera_TEST_FLAGS "${tessera_default_TEST_FLAGS}"
     CACHE STRING "Last flags of the test programs in release builds (-O1 halves their compile time)")
 set(Tessera_PERF_TEST_FLAGS ""
     CACHE STRING "Last flags of the benchmarks in release builds (development; its figures need the default)")
+set(Tessera_PYTHON_FLAGS "" CACHE STRING "Last flags of the Python package's own plans in release builds (development)")
 set(Tessera_TEST_SHARDS 0 CACHE STRING "Per test program so many ctest entries; 0: one per test (development)")
 option(Tessera_TEST_FEWER_TYPES "Tests leave out types that differ from others in arithmetic or offsets only, and some widths (development)" OFF)
 
 # 80 also as PTX, which later devices compile at load time.
 set(Tessera_CUDA_ARCHITECTURES "80;89-real;90-real" CACHE STRING "CUDA architectures, as in CMAKE_CUDA_ARCHITECTURES")
+set(Tessera_HIP_UNOPTIMIZED "" CACHE STRING "Regular expression: files that hipcc compiles at -O0 (development)")
 set(Tessera_HIP_ARCHITECTURES "gfx90a" CACHE STRING "AMD GPU architectures, as in hipcc --offload-arch")
 
 if(Tessera_ENABLE_SANITIZERS)

@@ -3,6 +3,8 @@
 #ifndef TESSERA_UNITS_ATOM_HPP
 #define TESSERA_UNITS_ATOM_HPP
 
+#include <cstring>
+
 #include "backends/interface/Tessera_Half.hpp"
 #include "backends/interface/Tessera_Macros.hpp"
 
@@ -71,6 +73,27 @@ TESSERA_FUNCTION typename Atom::Accumulator operand_value(typename Atom::Operand
   }
 }
 
+#if defined(__clang__) && !defined(__HIPCC__)
+#define TESSERA_EMULATED_PRODUCT __attribute__((no_sanitize("address", "undefined")))
+#elif defined(__GNUC__) && !defined(__CUDACC__) && !defined(__HIPCC__)
+#define TESSERA_EMULATED_PRODUCT __attribute__((no_sanitize("address", "undefined"), optimize("tree-vectorize")))
+#else
+#define TESSERA_EMULATED_PRODUCT
+#endif
+
+/// Where the elements of an operand lie that all lanes hold, lane by lane: numbers in a matrix stored by rows.
+template <int Lanes, int Registers>
+struct Places {
+  int at[Lanes * Registers];
+
+  constexpr Places(Coord (*coord)(int, int), int cols) : at() {
+    for (int e = 0; e < Lanes * Registers; ++e) {
+      const Coord place = coord(e / Registers, e % Registers);
+      at[e] = place.row * cols + place.col;
+    }
+  }
+};
+
 /// The matrix instruction on the host, lane by lane: gathers the lanes' registers through the coordinate maps,
 /// multiplies with products and sums in the accumulator type in the order of k, scatters the result.
 template <class Atom_>
@@ -80,26 +103,49 @@ struct Emulated {
   template <class Wave, class VaryingC, class VaryingA, class VaryingB>
   static void mma(const Wave&, VaryingC& c, const VaryingA& a, const VaryingB& b) {
     static_assert(Wave::lanes == Atom::lanes, "an atom runs on a wave of its own width");
-    using Sum = typename Atom::Accumulator;
-    Sum left[Atom::m][Atom::k], right[Atom::k][Atom::n];
+    Registers r;
     for (int lane = 0; lane < Atom::lanes; ++lane) {
       for (int i = 0; i < Atom::a_registers; ++i) {
-        const Coord at = Atom::a_coord(lane, i);
-        left[at.row][at.col] = operand_value<Atom>(a(lane).r[i]);
+        r.a[lane * Atom::a_registers + i] = operand_value<Atom>(a(lane).r[i]);
       }
       for (int i = 0; i < Atom::b_registers; ++i) {
-        const Coord at = Atom::b_coord(lane, i);
-        right[at.row][at.col] = operand_value<Atom>(b(lane).r[i]);
+        r.b[lane * Atom::b_registers + i] = operand_value<Atom>(b(lane).r[i]);
       }
+      std::memcpy(r.c + lane * Atom::c_registers, c(lane).r, sizeof(c(lane).r));
     }
+    multiply(r);
     for (int lane = 0; lane < Atom::lanes; ++lane) {
-      for (int i = 0; i < Atom::c_registers; ++i) {
-        const Coord at = Atom::c_coord(lane, i);
-        Sum sum = c(lane).r[i];
-        for (int k = 0; k < Atom::k; ++k) sum += left[at.row][k] * right[k][at.col];
-        c(lane).r[i] = sum;
-      }
+      std::memcpy(c(lane).r, r.c + lane * Atom::c_registers, sizeof(c(lane).r));
     }
+  }
+
+ private:
+  using Sum = typename Atom::Accumulator;
+  struct Registers {
+    Sum a[Atom::m * Atom::k], b[Atom::k * Atom::n], c[Atom::m * Atom::n];
+  };
+
+  /// By rows of C, which g++ makes vector instructions of even where all else is compiled at -O1; without sanitizers,
+  /// which would take most of an emulated kernel's time: is_bijection proves that all places lie in the matrices.
+  TESSERA_EMULATED_PRODUCT static void multiply(Registers& r) {
+    static_assert(is_bijection<Atom>(), "places in the matrices");
+    static constexpr Places<Atom::lanes, Atom::a_registers> a_places(&Atom::a_coord, Atom::k);
+    static constexpr Places<Atom::lanes, Atom::b_registers> b_places(&Atom::b_coord, Atom::n);
+    static constexpr Places<Atom::lanes, Atom::c_registers> c_places(&Atom::c_coord, Atom::n);
+    Registers by_rows;
+    for (int e = 0; e < Atom::m * Atom::k; ++e) by_rows.a[a_places.at[e]] = r.a[e];
+    for (int e = 0; e < Atom::k * Atom::n; ++e) by_rows.b[b_places.at[e]] = r.b[e];
+    for (int e = 0; e < Atom::m * Atom::n; ++e) by_rows.c[c_places.at[e]] = r.c[e];
+    for (int row = 0; row < Atom::m; ++row) {
+      Sum sums[Atom::n];
+      for (int col = 0; col < Atom::n; ++col) sums[col] = by_rows.c[row * Atom::n + col];
+      for (int k = 0; k < Atom::k; ++k) {
+        const Sum left = by_rows.a[row * Atom::k + k];
+        for (int col = 0; col < Atom::n; ++col) sums[col] += left * by_rows.b[k * Atom::n + col];
+      }
+      for (int col = 0; col < Atom::n; ++col) by_rows.c[row * Atom::n + col] = sums[col];
+    }
+    for (int e = 0; e < Atom::m * Atom::n; ++e) r.c[e] = by_rows.c[c_places.at[e]];
   }
 };
 

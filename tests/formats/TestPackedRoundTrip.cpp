@@ -61,7 +61,7 @@ class PackedRoundTrip : public ::testing::Test {
     bool finite = true, integer = true, single = true;
     for (const Scalar v : values) {
       const double number = wide(v);
-      different.insert(bits_of(v));
+      if (different.size() <= 256) different.insert(bits_of(v));  // more make no difference
       finite = finite && std::isfinite(number);
       integer = integer && number >= -128 && number <= 127 && std::floor(number) == number &&
                 !(number == 0 && std::signbit(number));
