@@ -74,7 +74,9 @@ class AttentionPlan {
   /// @throw DeviceError  out of device memory
   AttentionPlan(const execution_space& space, const Csr& A, const AttentionOptions& options = {})
       : csr_(A), body_(std::make_unique<Body>(space, Impl::plan_matrix(A), options)) {
-    if (options.prepare_backward) backward_ = std::make_unique<Backward>(space, Impl::plan_matrix(A));
+    if (!options.prepare_backward) return;
+    backward_ = std::make_unique<Backward>(space, Impl::plan_matrix(A), Operation::units_of(body_->engine()),
+                                           body_->options());
   }
   /// Plans can be moved and not copied.
   AttentionPlan(AttentionPlan&&) noexcept = default;
@@ -168,14 +170,17 @@ class AttentionPlan {
   Statistics statistics() const {
     Statistics s = body_->statistics();
     s.transpose_prepared = backward_ != nullptr;
-    if (backward_) s.map_bytes = backward_->bytes();
+    if (!backward_) return s;
+    s.map_bytes = backward_->bytes();
+    backward_->describe(s);
     return s;
   }
 
  private:
   friend struct Impl::PlanAccess;
   using Matrix = Impl::PlanMatrixOf<Csr>;
-  using Body = Impl::PlanBody<Impl::AttentionOperation<Matrix>>;
+  using Operation = Impl::AttentionOperation<Matrix>;
+  using Body = Impl::PlanBody<Operation>;
   using Backward = Impl::AttentionBackward<Matrix>;
   using Input = Impl::AttentionInput<value_type>;
 
