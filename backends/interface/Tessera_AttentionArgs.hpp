@@ -70,9 +70,9 @@ struct alignas(8) AttentionRowFacts {
 struct AttentionBackwardArgs {
   AttentionArgs windows;
   bool by_columns = false;
-  const void* d_o = nullptr;  ///< m x e
-  void* d_first = nullptr;    ///< dQ, m x d, or dK, n x d
-  void* d_second = nullptr;   ///< by columns dV, n x e
+  const void* d_o = nullptr;                                       ///< m x e
+  void* d_first = nullptr;                                         ///< dQ, m x d, or dK, n x d
+  void* d_second = nullptr;                                        ///< by columns dV, n x e
   std::int64_t ld_d_o = 0, ld_d_first = 0, ld_d_second = 0;        ///< elements from row to row
   std::int64_t d_o_head = 0, d_first_head = 0, d_second_head = 0;  ///< elements from head to head
   AttentionRowFacts* facts = nullptr;                              ///< [head][row of the pattern]

@@ -43,7 +43,9 @@ inline Status attention_check(const AttentionArgs& args, const AttentionShape& s
   const AttentionDense& dense = args.dense;
   const std::int64_t most = two ? shape.most_columns_of_two : shape.most_columns;
   if (dense.d <= 0 || dense.d % 8 != 0 || dense.d > most || dense.e <= 0 || dense.e % 8 != 0 || dense.e > most) {
-    return {"attention: columns of Q and V must be multiples of 8 up to 256 (windows of twice the height: 128), backward half of it"};
+    return {
+        "attention: columns of Q and V must be multiples of 8 up to 256 (windows of twice the height: 128), backward "
+        "half of it"};
   }
   if (std::max({dense.ldq, dense.ldk, dense.ldv}) >= (std::int64_t{1} << 30)) {
     return {"attention: rows of Q, K or V lie 2^30 or more elements apart"};

@@ -47,8 +47,7 @@ class AttentionBackward {
   std::size_t bytes() const {
     std::size_t units = 0;
     if constexpr (on_units) units = units_ ? units_->bytes() : 0;
-    return units +
-           (transposed_.row_map.extent(0) + transposed_.source.extent(0)) * sizeof(typename Csr::size_type) +
+    return units + (transposed_.row_map.extent(0) + transposed_.source.extent(0)) * sizeof(typename Csr::size_type) +
            transposed_.entries.extent(0) * sizeof(typename Csr::ordinal_type);
   }
 

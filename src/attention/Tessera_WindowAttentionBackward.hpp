@@ -15,9 +15,19 @@
 namespace Tessera {
 namespace Impl {
 
-/// The gradients of attention on a backend's matrix units: dQ and d_values by windows of rows, those of the forward pass
-/// where they are low enough, then dK and dV by windows of the transposed pattern. Two launches, one more for each where
-/// windows are split. Operands as forward; columns up to 128, in windows of twice the height 64.
+/// Places of entries as the backends have them.
+template <class Source, class Entries>
+struct NarrowEntries {
+  Source source;
+  Entries entries;
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t e) const {
+    entries(e) = static_cast<std::uint32_t>(source(e));
+  }
+};
+
+/// The gradients of attention on a backend's matrix units: dQ and d_values by windows of rows, those of the forward
+/// pass where they are low enough, then dK and dV by windows of the transposed pattern. Two launches, one more for each
+/// where windows are split. Operands as forward; columns up to 128, in windows of twice the height 64.
 template <class Csr>
 class WindowAttentionBackward {
  public:
@@ -80,7 +90,8 @@ class WindowAttentionBackward {
       d_k = Out::place(layout, g.d_k, heads);
       d_v = Out::place(layout, g.d_v, heads);
       // One pass after the other has them.
-      partials = layout.template take<float>(heads * std::max(partial_rows(rows_) * d, partial_rows(columns_) * (d + e)));
+      partials =
+          layout.template take<float>(heads * std::max(partial_rows(rows_) * d, partial_rows(columns_) * (d + e)));
       return layout.bytes();
     };
     const std::size_t bytes = lay_out(ScratchLayout());
@@ -104,14 +115,6 @@ class WindowAttentionBackward {
 
  private:
   using Entries = Kokkos::View<std::uint32_t*, Kokkos::LayoutLeft, typename Csr::device_type>;
-  template <class Source>
-  struct CopyEntries {
-    Source source;
-    Entries entries;
-    KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t e) const {
-      entries(e) = static_cast<std::uint32_t>(source(e));
-    }
-  };
   /// Rows of the transposed pattern ascend, so that its windows count entries in its own order.
   template <class Source>
   void keep_entries(const Exec& space, const Source& source) {
@@ -120,7 +123,7 @@ class WindowAttentionBackward {
     Kokkos::parallel_for(
         "Tessera::attention[windows] entries of columns",
         Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, static_cast<std::int64_t>(nnz)),
-        CopyEntries<Source>{source, entries_});
+        NarrowEntries<Source, Entries>{source, entries_});
   }
   static std::int64_t partial_rows(const Format& f) { return f.partial_count * f.window_rows(); }
 

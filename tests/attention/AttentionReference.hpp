@@ -206,16 +206,14 @@ class AttentionReference {
         const Wide off = std::abs(factor) * d_s_bound_[at], to_scale = std::abs(Wide(p_.scale));
         add(d_q, here * d + k, factor * d_s * key[k], off * std::abs(Wide(key[k])), of_row);
         add(d_k, column * d + k, factor * d_s * q[k], off * std::abs(Wide(q[k])), of_column);
-        d_q.rounded[here * d + k] +=
-            to_scale * (own + r.of_largest * largest_of_row_[here]) * std::abs(Wide(key[k]));
+        d_q.rounded[here * d + k] += to_scale * (own + r.of_largest * largest_of_row_[here]) * std::abs(Wide(key[k]));
         d_k.rounded[column * d + k] +=
             to_scale * (own + r.of_largest * largest_of_column_[column]) * std::abs(Wide(q[k]));
       }
       for (std::size_t k = 0; k < e; ++k) {
         const Wide value = weight * d_o[k], size = std::abs(value);
         add(d_v, column * e + k, value, relative_[at] * size, of_column);
-        d_v.rounded[column * e + k] +=
-            r.relative * (1 + 2 * relative_[at]) * size + r.of_one * std::abs(Wide(d_o[k]));
+        d_v.rounded[column * e + k] += r.relative * (1 + 2 * relative_[at]) * size + r.of_one * std::abs(Wide(d_o[k]));
       }
     }
   }

@@ -44,8 +44,8 @@ class AttentionSuite {
   }
 
   /// For the kernels of a backend's units: weights of T. Those of FP16 are multiples of 2^-24 where the largest one of
-  /// the row is 2^7 or more; those of BF16 have the range of the sums. Backward FP16 has weights times 2^14, and gradients
-  /// of scores as forward weights.
+  /// the row is 2^7 or more; those of BF16 have the range of the sums. Backward FP16 has weights times 2^14, and
+  /// gradients of scores as forward weights.
   void on_units(Backend backend, int window_height) {
     options.backend = backend;
     options.window_height = window_height;

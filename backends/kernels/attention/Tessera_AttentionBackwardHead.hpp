@@ -13,8 +13,8 @@
 
 namespace Tessera {
 
-/// One head. *First* operands make scores (Q and K), *second* ones gradients of weights (dO and V); *own* ones belong to
-/// the rows of windows, the others are gathered. By rows of the pattern Q and dO are own, by columns K and V.
+/// One head. *First* operands make scores (Q and K), *second* ones gradients of weights (dO and V); *own* ones belong
+/// to the rows of windows, the others are gathered. By rows of the pattern Q and dO are own, by columns K and V.
 template <class Operand, bool ByColumns>
 class AttentionBackwardHead {
  public:

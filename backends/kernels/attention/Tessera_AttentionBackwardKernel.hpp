@@ -25,8 +25,8 @@
 /// one text for both. The passes by rows leaves log-sum-exp and <dO_i, O_i> side by side for the one by columns. No sum
 /// needs atomics: parts of split windows are added in their order by another launch.
 ///
-/// Gathered rows are read twice, for products as words and for sums as pieces (AttentionTiles), the second time from the
-/// first-level cache.
+/// Gathered rows are read twice, for products as words and for sums as pieces (AttentionTiles), the second time from
+/// the first-level cache.
 ///
 /// P and dS are rounded to 16 bits before they multiply. In FP16 P is 2^14 times as large then, and dS of a row of the
 /// window is scaled by a power of two that follows its largest one loosely (as forward WeightRange does), so that
@@ -409,13 +409,12 @@ class AttentionBackwardKernel : AttentionTiles<Unit, Wave, Height, Columns, Exac
                                       head.first(row, column), piece);
                         });
       if constexpr (ByColumns) {
-        Tiles::each_piece(state(lane).second, lane,
-                          [&](int local, int column, int, int, const float(&piece)[Tiles::width]) {
-                            const std::int64_t row = std::int64_t{part.window} * window_rows + local;
-                            if (!inside(local, row)) return;
-                            store_piece(local, column, head.e(), head.d(), 1 / weight_scale, 1.0f,
-                                        head.second(row, column), piece);
-                          });
+        Tiles::each_piece(
+            state(lane).second, lane, [&](int local, int column, int, int, const float(&piece)[Tiles::width]) {
+              const std::int64_t row = std::int64_t{part.window} * window_rows + local;
+              if (!inside(local, row)) return;
+              store_piece(local, column, head.e(), head.d(), 1 / weight_scale, 1.0f, head.second(row, column), piece);
+            });
       }
     });
   }

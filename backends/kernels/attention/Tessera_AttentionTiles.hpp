@@ -13,14 +13,14 @@
 
 /// \file
 /// What the kernels of attention do with a window of rows and a block of its column vectors, each of which names a row
-/// of a dense operand: inner products of the window's own rows and the gathered ones, and sums of the gathered rows with
-/// weights. *Own* rows: Q and dO where windows are of rows of the pattern, K and V where they are of its columns.
+/// of a dense operand: inner products of the window's own rows and the gathered ones, and sums of the gathered rows
+/// with weights. *Own* rows: Q and dO where windows are of rows of the pattern, K and V where they are of its columns.
 ///
 ///     S^T(16 x 8)  = G(16 x d) W^T(d x 8)         G: gathered rows, W: the window's own
 ///     R^T(d x 8)  += G^T(d x 16) P^T(16 x 8)      P: weights of 16 bits
 ///
-/// all in registers. The order of d in an inner product, of the column vectors in a sum and of the columns of its result
-/// are free, so lanes read sixteen bytes of rows as they lie.
+/// all in registers. The order of d in an inner product, of the column vectors in a sum and of the columns of its
+/// result are free, so lanes read sixteen bytes of rows as they lie.
 
 namespace Tessera {
 
@@ -163,8 +163,7 @@ class AttentionTiles {
     const int column = chunk * chunk_columns + Shape::group_of(lane) * width;
     TESSERA_UNROLL
     for (int j = 0; j < slots; ++j) {
-      attention_load<Exact, piece_bytes, Wave>(from.at(place.sum[j]) + column * 2, column < from.columns,
-                                               to.slot[j].w);
+      attention_load<Exact, piece_bytes, Wave>(from.at(place.sum[j]) + column * 2, column < from.columns, to.slot[j].w);
     }
   }
 
