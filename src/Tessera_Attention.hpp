@@ -34,22 +34,24 @@ namespace Tessera {
 /// portable kernel, in any call): windows of rows on matrix units. Weights are rounded to the operands' type before
 /// they multiply V, and are not where they are summed: O errs by another unit roundoff of sum_j P_ij |V_j|; in FP16
 /// weights below 2^-31 of the row's largest one may be 0, so that an infinite V_j of such an entry gives NaN. Other
-/// rows never see it: windows where V is not finite are done again row by row.
+/// rows never see it: windows where V is not finite are done again row by row. backward goes there too, for columns up
+/// to 128 (64 where windows are of 16 rows): P_ij and dS_ij are rounded to the operands' type before they multiply; in
+/// FP16 P below 2^-39, and dS below 2^-32 of the largest one of its row (dK: column), may be 0.
 ///
 /// Bytes, per head, with s per element: Q, K, V and O once, (d + e) s per row and per column, 4 per entry and the row
 /// map, and from the caches (d + e) s per entry. Chain adds 5 passes over the scores, 20 bytes per entry (FP64: 40),
 /// and their memory, for as many heads at once as have up to 2^24 scores. On units a row of K and of V is fetched once
 /// per column vector of a window of 8 or 16 rows, which has 8 or 12 bytes of the pattern (blocks rounded up); scratch
-/// is O(rows of split windows). backward reads Q, K, V, O, dO and writes dQ, dK, dV once, and from the caches (d + e) s
-/// per entry in each of its two passes; nothing is kept of the forward pass but O and the log-sum-exp. Time O(nnz (d +
-/// e)).
+/// is O(rows of split windows) forward and backward. backward reads Q, K, V, O, dO and writes dQ, dK, dV once, and from
+/// the caches (d + e) s per entry in each of its two passes; nothing is kept of the forward pass but O and the
+/// log-sum-exp. Time O(nnz (d + e)).
 ///
 /// Set-up: Auto looks at a sample of rows (O(m) work, one wait); Fused nothing, on units windows of the pattern, made
 /// on the device (Experimental::SplitWindows: O(nnz log(longest row)) work, one wait); Chain that of its SDDMM and SpMM
 /// plans; prepare_backward adds the transposed pattern, O(nnz log(longest column)) work, some waits, nnz (sizeof offset
-/// + 4) bytes. Deterministic: bitwise the same result for the same plan options, device, layouts and inputs, by Fused
-/// and backward for every number of threads; no floating-point atomics: dK and dV are summed by rows of the transposed
-/// pattern.
+/// + 4) bytes, and on units its windows, as those of the pattern (with values 4 bytes per entry more). Deterministic:
+/// bitwise the same result for the same plan options, device, layouts and inputs, by Fused and backward for every
+/// number of threads; no floating-point atomics: dK and dV are summed by rows of the transposed pattern.
 ///
 /// Scratch (copies of operands whose rows are not contiguous, the scores of Chain, a number per row for backward) grows
 /// at the first call that needs more, and is kept; thread safety as SpmmPlan.
@@ -74,7 +76,9 @@ class AttentionPlan {
   /// @throw DeviceError  out of device memory
   AttentionPlan(const execution_space& space, const Csr& A, const AttentionOptions& options = {})
       : csr_(A), body_(std::make_unique<Body>(space, Impl::plan_matrix(A), options)) {
-    if (options.prepare_backward) backward_ = std::make_unique<Backward>(space, Impl::plan_matrix(A));
+    if (!options.prepare_backward) return;
+    backward_ =
+        std::make_unique<Backward>(space, Impl::plan_matrix(A), Operation::units_of(body_->engine()), body_->options());
   }
   /// Plans can be moved and not copied.
   AttentionPlan(AttentionPlan&&) noexcept = default;
@@ -115,8 +119,9 @@ class AttentionPlan {
   ///
   /// (Scale: dS_ij A_ij for dS_ij in the last two) and d_values(nnz), or (h, nnz), in the order of A's entries: dS_ij
   /// for a bias, scale dS_ij <Q_i, K_j> for a scale; the sum over heads is the caller's. P is computed again from the
-  /// log-sum-exp. Masked entries have gradient 0. Outputs are overwritten and overlap nothing. Three launches, more for
-  /// operands whose rows are not contiguous and per 512 columns. Portable kernels, whichever algorithm goes forward.
+  /// log-sum-exp. Masked entries have gradient 0. Outputs are overwritten and overlap nothing. Two launches
+  /// where Fused of a backend goes forward and takes the columns (one more for each of them where windows are split),
+  /// else three of portable kernels; more for operands whose rows are not contiguous and, portable, per 512 columns.
   /// @param scale, q, k, v  those of apply   @param o, lse  its results
   /// @throw NotSupported  without AttentionOptions::prepare_backward
   /// @throw DimensionMismatch, InvalidArgument (overlap, d_values of values that are not used), DeviceError
@@ -168,14 +173,17 @@ class AttentionPlan {
   Statistics statistics() const {
     Statistics s = body_->statistics();
     s.transpose_prepared = backward_ != nullptr;
-    if (backward_) s.map_bytes = backward_->bytes();
+    if (!backward_) return s;
+    s.map_bytes = backward_->bytes();
+    backward_->describe(s);
     return s;
   }
 
  private:
   friend struct Impl::PlanAccess;
   using Matrix = Impl::PlanMatrixOf<Csr>;
-  using Body = Impl::PlanBody<Impl::AttentionOperation<Matrix>>;
+  using Operation = Impl::AttentionOperation<Matrix>;
+  using Body = Impl::PlanBody<Operation>;
   using Backward = Impl::AttentionBackward<Matrix>;
   using Input = Impl::AttentionInput<value_type>;
 

@@ -58,6 +58,29 @@ struct AttentionPartials {
   TESSERA_FUNCTION static std::int64_t row_size(std::int64_t e) { return e + 4; }
 };
 
+/// Of a row of the pattern: its log-sum-exp as a binary logarithm, and <dO_i, O_i>.
+struct alignas(8) AttentionRowFacts {
+  float lse, delta;
+};
+
+/// One pass of the gradients: dQ by windows of rows, which also writes `facts`; then dK and dV by windows of the
+/// transposed pattern, whose `entry_at` names entries of the pattern itself. Of `windows.dense` all is read, o and lse
+/// too. What parts of split windows leave of a row: d sums, by columns e more. Rows of dense operands as in
+/// AttentionDense.
+struct AttentionBackwardArgs {
+  AttentionArgs windows;
+  bool by_columns = false;
+  const void* d_o = nullptr;                                       ///< m x e
+  void* d_first = nullptr;                                         ///< dQ, m x d, or dK, n x d
+  void* d_second = nullptr;                                        ///< by columns dV, n x e
+  std::int64_t ld_d_o = 0, ld_d_first = 0, ld_d_second = 0;        ///< elements from row to row
+  std::int64_t d_o_head = 0, d_first_head = 0, d_second_head = 0;  ///< elements from head to head
+  AttentionRowFacts* facts = nullptr;                              ///< [head][row of the pattern]
+  std::int64_t pattern_rows = 0;
+  void* d_values = nullptr;  ///< by rows: gradients of bias or factor, per entry in CSR order; null: not wanted
+  std::int64_t d_values_stride = 1, d_values_head = 0;  ///< elements from entry to entry, from head to head
+};
+
 }  // namespace Tessera
 
 #endif

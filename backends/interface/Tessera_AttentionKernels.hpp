@@ -22,6 +22,10 @@ struct AttentionKernels {
   AttentionShape (*shape)(Precision) noexcept = nullptr;
   /// On matrix units; one launch, one more where windows are split.
   Status (*forward)(const AttentionArgs&, Stream) noexcept = nullptr;
+  /// What the backward pass takes, on windows of the same instruction.
+  AttentionShape (*backward_shape)(Precision) noexcept = nullptr;
+  /// One of its two passes, that by rows first: a launch each, one more where windows are split.
+  Status (*backward)(const AttentionBackwardArgs&, Stream) noexcept = nullptr;
 };
 
 }  // namespace Tessera

@@ -7,25 +7,14 @@
 
 #include "backends/kernels/attention/Tessera_AttentionKernel.hpp"
 #include "backends/kernels/attention/Tessera_AttentionMerge.hpp"
-#include "backends/launch/Tessera_AttentionLaunchers.hpp"
+#include "backends/launch/Tessera_AttentionShapes.hpp"
 #include "backends/launch/Tessera_Launch.hpp"
-#include "backends/units/Tessera_AtomsAmd.hpp"
-#include "backends/units/Tessera_AtomsNvidia.hpp"
 
 /// \file
 /// Launchers of attention on matrix units: a wave takes a part, those of a thread block neighbouring ones, whose rows
 /// of K and V meet in the first-level cache. A head is a tile of the grid. No shared memory.
 
 namespace Tessera {
-
-struct AttentionNvidia {
-  using FP16 = Sm80_M16N8K16_F32_F16;
-  using BF16 = Sm80_M16N8K16_F32_BF16;
-};
-struct AttentionAmd {
-  using FP16 = Gfx90a_M16N16K16_F32_F16;
-  using BF16 = Gfx90a_M16N16K16_F32_BF16;
-};
 
 namespace Launch {
 
@@ -114,36 +103,9 @@ typename Device::Error launch_attention_height(const AttentionArgs& args, Stream
 }
 
 template <class Device>
-AttentionShape attention_shape(Precision precision) noexcept {
-  using Vendor = ForFamily<Device, AttentionNvidia, AttentionAmd>;
-  using FP16 = typename Vendor::FP16;
-  if (precision == Precision::FP16) return {FP16::n, FP16::m, 256, 128, FP16::name};
-  if (precision == Precision::BF16) return {FP16::n, FP16::m, 256, 128, Vendor::BF16::name};
-  return {};
-}
-
-/// Ok, or why these arguments cannot be run.
-template <class Device>
-Status attention_check(const AttentionArgs& args) noexcept {
-  const AttentionShape shape = attention_shape<Device>(args.precision);
-  if (shape.rows == 0) return {"attention: operands of 16 bits are offered"};
-  const bool two = args.window_rows == 2 * shape.rows;
-  if (!two && args.window_rows != shape.rows) return {"attention: the windows were made for another instruction"};
-  const AttentionDense& dense = args.dense;
-  const std::int64_t most = two ? shape.most_columns_of_two : shape.most_columns;
-  if (dense.d <= 0 || dense.d % 8 != 0 || dense.d > most || dense.e <= 0 || dense.e % 8 != 0 || dense.e > most) {
-    return {"attention: columns of Q and V must be multiples of 8 up to 256 (windows of twice the height: 128)"};
-  }
-  if (std::max(dense.ldk, dense.ldv) >= (std::int64_t{1} << 30)) {
-    return {"attention: rows of K or V lie 2^30 or more elements apart"};
-  }
-  return {};
-}
-
-template <class Device>
 Status attention_forward(const AttentionArgs& args, Stream stream) noexcept {
   using Vendor = ForFamily<Device, AttentionNvidia, AttentionAmd>;
-  const Status status = attention_check<Device>(args);
+  const Status status = attention_check(args, attention_shape<Device>(args.precision));
   if (!status.ok() || args.part_count == 0 || args.dense.heads == 0) return status;
   const auto error = args.precision == Precision::FP16
                          ? launch_attention_height<Device, typename Vendor::FP16>(args, stream)

@@ -7,7 +7,7 @@
 
 /// \file
 /// The launchers of attention, as the table names them. A vendor's folder instantiates the definitions of
-/// Tessera_AttentionLaunch.hpp.
+/// Tessera_AttentionLaunch.hpp and Tessera_AttentionBackwardLaunch.hpp.
 
 namespace Tessera {
 namespace Launch {
@@ -16,12 +16,18 @@ template <class Device>
 AttentionShape attention_shape(Precision precision) noexcept;
 template <class Device>
 Status attention_forward(const AttentionArgs& args, Stream stream) noexcept;
+template <class Device>
+AttentionShape attention_backward_shape(Precision precision) noexcept;
+template <class Device>
+Status attention_backward(const AttentionBackwardArgs& args, Stream stream) noexcept;
 
 template <class Device>
 AttentionKernels attention_kernels() noexcept {
   AttentionKernels kernels;
   kernels.shape = attention_shape<Device>;
   kernels.forward = attention_forward<Device>;
+  kernels.backward_shape = attention_backward_shape<Device>;
+  kernels.backward = attention_backward<Device>;
   return kernels;
 }
 

@@ -167,9 +167,11 @@ void add_problem(CLI::App& app, BenchOptions& o, Texts& t) {
   app.add_option("--offset-bits", o.offset_bits, "Width of CSR offsets: 32, 64 (FP64, FP32), or 0: by the entries")
       ->check(CLI::IsMember(std::vector<int>{0, 32, 64}));
   app.add_option("--columns,--inner,--k", t.columns,
-                 "Columns of B and C (spmm), of X and Y (sddmm: K); several with commas, each is measured")
+                 "Columns of B and C (spmm), of X and Y (sddmm: K), of Q, K, V and O (attention: d); several with commas, each is measured")
       ->delimiter(',')
-      ->default_str("32,64,128,256 (sddmm: 32,128), or those of --x");
+      ->default_str("32,64,128,256 (sddmm: 32,128; attention: 64), or those of --x");
+  app.add_option("--heads", o.heads, "Heads of Q, K, V and O in one apply (attention)")->check(CLI::Range(1, 65535));
+  app.add_flag("--backward", o.backward, "Measure the gradients dQ, dK and dV instead of O (attention)");
   app.add_option("--layout", t.layout, "Of B and C (spmm)")->check(CLI::IsMember(Names{"right", "left"}));
   app.add_option("--alpha", o.alpha, "See --op");
   app.add_option("--beta", o.beta, "See --op; not 0: y (C) starts with seeded values or those of --y");

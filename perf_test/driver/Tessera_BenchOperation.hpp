@@ -37,6 +37,7 @@ const Operation& find_operation(const std::string& name);
 Operation spmv_operation();
 Operation spmm_operation();
 Operation sddmm_operation();
+Operation attention_operation();
 Operation spgemm_operation();
 Operation read_operation();
 

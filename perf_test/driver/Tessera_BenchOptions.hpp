@@ -43,6 +43,8 @@ struct BenchOptions {
   std::vector<Precision> precisions = {Precision::FP64};
   std::vector<std::int64_t> columns = {32, 64, 128, 256};  ///< spmm: of B and C, one case each
   bool columns_given = false;                              ///< on the command line, not the ones above
+  std::int64_t heads = 1;                                  ///< attention: on the same pattern, in one apply
+  bool backward = false;                                   ///< attention: gradients instead of O
   bool layout_left = false;                                ///< spmm: B and C in LayoutLeft instead of LayoutRight
   double alpha = 1, beta = 0;
   std::uint64_t seed = 1;

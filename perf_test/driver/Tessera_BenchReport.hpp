@@ -30,7 +30,8 @@ struct Record {
   std::string layout;     ///< of B and C: "right" or "left"; empty for vectors
   bool emulated = false;  ///< an emulated matrix unit: its times say nothing about a device
   std::int64_t rows = 0, cols = 0, nnz = 0, n = 1, k = 0;
-  bool columns = false;  ///< the operation has n columns, so that tables show them
+  std::int64_t heads = 1;  ///< of attention
+  bool columns = false;    ///< the operation has n columns, so that tables show them
   double alpha = 1, beta = 0, value_scale = 1;
   int offset_bits = 32;
   double seconds_median = unknown, seconds_min = unknown;

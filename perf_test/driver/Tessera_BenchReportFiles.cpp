@@ -41,6 +41,7 @@ Json to_json(const Record& r) {
   j["nnz"] = r.nnz;
   j["n"] = r.n;
   j["k"] = r.k;
+  j["heads"] = r.heads;
   j["alpha"] = r.alpha;
   j["beta"] = r.beta;
   j["value_scale"] = r.value_scale;

@@ -3,19 +3,22 @@
 #ifndef TESSERA_ATTENTION_ATTENTION_BACKWARD_HPP
 #define TESSERA_ATTENTION_ATTENTION_BACKWARD_HPP
 
-#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <type_traits>
 
 #include "attention/Tessera_AttentionHostBackward.hpp"
 #include "attention/Tessera_AttentionTeams.hpp"
 #include "attention/Tessera_SoftmaxOfRows.hpp"
+#include "attention/Tessera_WindowAttentionBackward.hpp"
 #include "core/Tessera_Transpose.hpp"
 
 namespace Tessera {
 namespace Impl {
 
-/// The gradients of an attention plan, whichever algorithm goes forward: what depends on the pattern, and the launches.
+/// The gradients of an attention plan: what depends on the pattern, and the launches. On matrix units where a backend's
+/// kernel goes forward and takes the operands' columns, else by portable kernels.
 template <class Csr>
 class AttentionBackward {
  public:
@@ -24,18 +27,44 @@ class AttentionBackward {
   using T = typename Csr::value_type;
   using Sum = AttentionSum<T>;
 
-  AttentionBackward(const Exec& space, const Csr& A) : transposed_(transposed_pattern(space, pattern_of(A))) {
+  /// @param forward  the engine of a backend's kernel, if that goes forward, else null
+  AttentionBackward(const Exec& space, const Csr& A, const WindowAttentionEngine<Csr>* forward,
+                    const AttentionOptions& options)
+      : transposed_(transposed_pattern(space, pattern_of(A))) {
     scratch_.set_up(nullptr, {});
+    if constexpr (on_units) {
+      if (forward != nullptr && forward->backend().attention.backward != nullptr) {
+        units_.emplace(space, A, turned(A), transposed_.source, *forward, options);
+      }
+    }
   }
 
+  /// Whether operands of so many columns go to matrix units.
+  bool takes_units(std::int64_t d, std::int64_t e) const {
+    if constexpr (on_units) return units_ && units_->fits(d, e);
+    return false;
+  }
   std::size_t bytes() const {
-    return (transposed_.row_map.extent(0) + transposed_.source.extent(0)) * sizeof(typename Csr::size_type) +
+    std::size_t units = 0;
+    if constexpr (on_units) units = units_ ? units_->bytes() : 0;
+    return units + (transposed_.row_map.extent(0) + transposed_.source.extent(0)) * sizeof(typename Csr::size_type) +
            transposed_.entries.extent(0) * sizeof(typename Csr::ordinal_type);
+  }
+
+  void describe(Statistics& s) const {
+    if constexpr (on_units) {
+      if (units_) units_->describe(s);
+    }
   }
 
   /// There are heads.
   void apply(const Exec& space, const Csr& A, AttentionValues kind, Sum scale, const AttentionInput<T>& in,
              const AttentionGradients<T>& g) const {
+    if constexpr (on_units) {
+      if (takes_units(in.q.matrix.columns, in.v.matrix.columns)) {
+        return units_->apply(space, A, scale, in, g, scratch_);
+      }
+    }
     using In = ContiguousRows<const T>;
     using Out = ContiguousRows<T>;
     const std::int64_t heads = in.heads, rows = in.q.matrix.rows;
@@ -72,6 +101,17 @@ class AttentionBackward {
   }
 
  private:
+  static constexpr bool on_units = sizeof(T) == 2;
+  struct None {};
+  template <class C, bool OnUnits>
+  struct UnitsOf {
+    using type = WindowAttentionBackward<C>;
+  };
+  template <class C>
+  struct UnitsOf<C, false> {
+    using type = None;
+  };
+
   /// The transposed pattern as a matrix, whose numbers nobody reads.
   Csr turned(const Csr& A) const {
     return Csr(A.cols(), A.rows(),
@@ -110,6 +150,7 @@ class AttentionBackward {
   }
 
   TransposedPattern<PatternOf<Csr>> transposed_;
+  std::optional<typename UnitsOf<Csr, on_units>::type> units_;
   PlanScratch<Exec, Memory> scratch_;
 };
 

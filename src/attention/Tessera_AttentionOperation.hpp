@@ -40,6 +40,11 @@ struct AttentionOperation {
   static constexpr bool transposes = false;
   static constexpr int trials = 3;
 
+  /// The engine of a backend's kernel, if the plan has one.
+  static const WindowAttentionEngine<Csr>* units_of(const Engine& engine) {
+    if constexpr (on_units) return std::get_if<WindowAttentionEngine<Csr>>(&engine);
+    return nullptr;
+  }
   static Algorithm forced_algorithm() { return forced_attention_algorithm(); }
   static Choice choose(const Options& options) { return AttentionSelection<Csr>(options).choose(); }
   static std::int64_t usual_columns(const Options& options) { return options.dimension_hint; }

@@ -16,6 +16,35 @@
 namespace Tessera {
 namespace Impl {
 
+/// Operands as backends take them. Forward O and the log-sum-exp are written, backward they are read.
+template <class T, class Csr, class O, class L>
+AttentionDense attention_dense(const Csr& A, AttentionValues values, AttentionSum<T> scale, const AttentionInput<T>& in,
+                               const DenseBatch<O>& o, const BatchVector<L>& lse) {
+  AttentionDense d;
+  d.q = in.q.matrix.data;
+  d.k = in.k.matrix.data;
+  d.v = in.v.matrix.data;
+  d.o = const_cast<T*>(o.matrix.data);
+  d.d = in.q.matrix.columns;
+  d.e = in.v.matrix.columns;
+  d.ldq = in.q.matrix.row_stride;
+  d.ldk = in.k.matrix.row_stride;
+  d.ldv = in.v.matrix.row_stride;
+  d.ldo = o.matrix.row_stride;
+  d.heads = in.heads;
+  d.q_head = in.q.head_stride;
+  d.k_head = in.k.head_stride;
+  d.v_head = in.v.head_stride;
+  d.o_head = o.head_stride;
+  d.lse = const_cast<float*>(lse.data);
+  d.lse_row = lse.stride;
+  d.lse_head = lse.head_stride;
+  if (values == AttentionValues::Bias) d.bias = A.values().data();
+  if (values == AttentionValues::Scale) d.factor = A.values().data();
+  d.scale = static_cast<double>(scale);
+  return d;
+}
+
 /// AttentionAlgorithm::Fused on a backend's matrix units, in one launch for all heads (two where windows are split).
 /// Operands of 16 bits whose columns are multiples of 8 up to what the backend takes; others go to the portable kernel,
 /// in any call.
@@ -36,6 +65,7 @@ class WindowAttentionEngine {
   }
 
   const Format& format() const { return format_; }
+  const KernelTable& backend() const { return *backend_; }
   std::size_t format_bytes() const { return format_.format_bytes(); }
   /// One head of copies of all operands, and what parts of split windows leave.
   std::size_t workspace_bytes(std::int64_t columns) const {
@@ -68,7 +98,7 @@ class WindowAttentionEngine {
     const AttentionInput<T> from{In::read(space, "Tessera::attention[pack Q]", in.q, q, in.heads),
                                  In::read(space, "Tessera::attention[pack K]", in.k, k, in.heads),
                                  In::read(space, "Tessera::attention[pack V]", in.v, v, in.heads), in.heads};
-    args.dense = dense(scale, from, Out::write(out.o, o), out.lse);
+    args.dense = attention_dense<T>(csr_, values_, scale, from, Out::write(out.o, o), out.lse);
     if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::attention emulated");
     const Status status = backend_->attention.forward(args, Compat::native_stream(space));
     if (!status.ok()) throw DeviceError(std::string("attention: ") + status.message);
@@ -96,33 +126,6 @@ class WindowAttentionEngine {
     const std::int64_t row = AttentionPartials::row_size(columns);
     return static_cast<std::size_t>(format_.partial_count * format_.window_rows() * row);
   }
-  AttentionDense dense(Sum scale, const AttentionInput<T>& in, const DenseBatch<T>& o,
-                       const BatchVector<Sum>& lse) const {
-    AttentionDense d;
-    d.q = in.q.matrix.data;
-    d.k = in.k.matrix.data;
-    d.v = in.v.matrix.data;
-    d.o = o.matrix.data;
-    d.d = in.q.matrix.columns;
-    d.e = in.v.matrix.columns;
-    d.ldq = in.q.matrix.row_stride;
-    d.ldk = in.k.matrix.row_stride;
-    d.ldv = in.v.matrix.row_stride;
-    d.ldo = o.matrix.row_stride;
-    d.heads = in.heads;
-    d.q_head = in.q.head_stride;
-    d.k_head = in.k.head_stride;
-    d.v_head = in.v.head_stride;
-    d.o_head = o.head_stride;
-    d.lse = lse.data;
-    d.lse_row = lse.stride;
-    d.lse_head = lse.head_stride;
-    if (values_ == AttentionValues::Bias) d.bias = csr_.values().data();
-    if (values_ == AttentionValues::Scale) d.factor = csr_.values().data();
-    d.scale = static_cast<double>(scale);
-    return d;
-  }
-
   Csr csr_;
   AttentionValues values_;
   const KernelTable* backend_;

@@ -30,16 +30,19 @@ struct AttentionProblem {
   std::vector<double> q, k, v, d_o;  ///< row by row
 };
 
-/// How a kernel rounds weights before it multiplies V by them; none: not at all.
+/// How a kernel rounds weights before it multiplies V by them, backward weights and gradients of scores; none: not at
+/// all.
 struct WeightRounding {
   double relative = 0;    ///< to itself
-  double of_largest = 0;  ///< below the normal range, to the largest weight of the row
+  double of_largest = 0;  ///< below the normal range, to the largest one of the row (backward also: of the column)
+  double of_one = 0;      ///< below the normal range, of a weight that multiplies dO
 };
 
 /// Results, and how far off each may be.
 struct AttentionWanted {
   std::vector<Wide> value, bound;
-  explicit AttentionWanted(std::size_t n = 0) : value(n), bound(n) {}
+  std::vector<Wide> rounded;  ///< backward: the part of the bound that rounded weights make, which is not doubled
+  explicit AttentionWanted(std::size_t n = 0) : value(n), bound(n), rounded(n) {}
 };
 
 class AttentionReference {
@@ -61,7 +64,8 @@ class AttentionReference {
     lse = AttentionWanted(rows);
     for (int i = 0; i < p_.A.rows; ++i) forward(i);
   }
-  void backward() {
+  /// backward_rounding: of the kernel that goes backward.
+  void backward(const WeightRounding& backward_rounding) {
     const auto m = static_cast<std::size_t>(p_.A.rows), n = static_cast<std::size_t>(p_.A.cols);
     const auto d = static_cast<std::size_t>(p_.d), e = static_cast<std::size_t>(p_.e);
     d_q = AttentionWanted(m * d);
@@ -70,9 +74,15 @@ class AttentionReference {
     d_values = AttentionWanted(entries());
     uses_.assign(n, 0);
     for (const int column : p_.A.entries) ++uses_[static_cast<std::size_t>(column)];
-    for (int i = 0; i < p_.A.rows; ++i) backward(i);
+    d_s_ = d_s_bound_ = relative_ = std::vector<Wide>(entries());
+    largest_of_row_.assign(m, 0);
+    largest_of_column_.assign(n, 0);
+    for (int i = 0; i < p_.A.rows; ++i) score_gradients(i);
+    for (int i = 0; i < p_.A.rows; ++i) add_gradients(i, backward_rounding);
     for (AttentionWanted* r : {&d_q, &d_k, &d_v, &d_values}) {
-      for (std::size_t x = 0; x < r->value.size(); ++x) r->bound[x] = stored(r->value[x], 2 * r->bound[x]);
+      for (std::size_t x = 0; x < r->value.size(); ++x) {
+        r->bound[x] = stored(r->value[x], 2 * r->bound[x] + r->rounded[x]);
+      }
     }
   }
 
@@ -139,11 +149,14 @@ class AttentionReference {
       o.bound[here * e + k] = stored(o.value[here * e + k], 2 * 2 * relative * size[k] + rounded);
     }
   }
-  /// A weight is e^(score - lse) here. <dO, O> errs by the error of the O that it gets.
-  void backward(int i) {
+  Wide value_factor(std::size_t at) const {
+    return p_.kind == AttentionValues::Scale ? Wide(p_.A.values[at]) : Wide(1);
+  }
+  /// Gradients of the scores of a row. A weight is e^(score - lse) here. <dO, O> errs by the error of the O that it
+  /// gets.
+  void score_gradients(int i) {
     const auto begin = static_cast<std::size_t>(p_.A.row_map[i]), end = static_cast<std::size_t>(p_.A.row_map[i + 1]);
-    const auto here = static_cast<std::size_t>(i), e = static_cast<std::size_t>(p_.e),
-               d = static_cast<std::size_t>(p_.d);
+    const auto here = static_cast<std::size_t>(i), e = static_cast<std::size_t>(p_.e);
     const double* const d_o = row(p_.d_o, i, p_.e);
     Wide delta = 0, delta_bound = 0;
     for (std::size_t k = 0; k < e; ++k) {
@@ -155,32 +168,52 @@ class AttentionReference {
       if (masked(at)) continue;
       const int j = p_.A.entries[at];
       const auto column = static_cast<std::size_t>(j);
-      const double *const q = row(p_.q, i, p_.d), *const key = row(p_.k, j, p_.d);
-      const Wide factor = p_.kind == AttentionValues::Scale ? Wide(p_.scale) * p_.A.values[at] : Wide(p_.scale);
-      const auto [product, product_size] = dot(q, key, p_.d);
+      const auto [product, product_size] = dot(row(p_.q, i, p_.d), row(p_.k, j, p_.d), p_.d);
       const auto [d_p, d_p_size] = dot(d_o, row(p_.v, j, p_.e), p_.e);
       const Wide weight = weight_[at];
-      const Wide relative = s_bound_[at] + lse.bound[here] + u_ * std::abs(s_[at] - lse.value[here]) + 4 * u_;
+      relative_[at] = s_bound_[at] + lse.bound[here] + u_ * std::abs(s_[at] - lse.value[here]) + 4 * u_;
       const Wide d_s = weight * (d_p - delta), size = weight * (std::abs(d_p) + std::abs(delta));
-      const Wide d_s_bound = size * (relative + 4 * u_) + weight * ((p_.e + 1) * u_ * d_p_size + delta_bound);
+      const Wide d_s_bound = size * (relative_[at] + 4 * u_) + weight * ((p_.e + 1) * u_ * d_p_size + delta_bound);
+      d_s_[at] = d_s;
+      d_s_bound_[at] = d_s_bound;
       const bool scales = p_.kind == AttentionValues::Scale;
       d_values.value[at] = scales ? d_s * p_.scale * product : d_s;
       d_values.bound[at] = !scales ? d_s_bound
                                    : std::abs(Wide(p_.scale)) *
                                          (d_s_bound * product_size + (p_.d + 4) * u_ * std::abs(d_s) * product_size);
+      const Wide most = std::abs(value_factor(at)) * (std::abs(d_s) + 2 * d_s_bound);
+      largest_of_row_[here] = std::max(largest_of_row_[here], most);
+      largest_of_column_[column] = std::max(largest_of_column_[column], most);
+    }
+  }
+  void add_gradients(int i, const WeightRounding& r) {
+    const auto begin = static_cast<std::size_t>(p_.A.row_map[i]), end = static_cast<std::size_t>(p_.A.row_map[i + 1]);
+    const auto here = static_cast<std::size_t>(i), e = static_cast<std::size_t>(p_.e),
+               d = static_cast<std::size_t>(p_.d);
+    const double *const d_o = row(p_.d_o, i, p_.e), *const q = row(p_.q, i, p_.d);
+    for (std::size_t at = begin; at < end; ++at) {
+      if (masked(at)) continue;
+      const auto column = static_cast<std::size_t>(p_.A.entries[at]);
+      const double* const key = row(p_.k, p_.A.entries[at], p_.d);
+      const Wide factor = p_.scale * value_factor(at), d_s = d_s_[at], weight = weight_[at];
       const auto add = [&](AttentionWanted& to, std::size_t place, Wide value, Wide bound, Wide additions) {
         to.value[place] += value;
         to.bound[place] += bound + (additions + 4) * u_ * (std::abs(value) + bound);
       };
       const auto of_row = static_cast<Wide>(end - begin), of_column = static_cast<Wide>(uses_[column]);
+      const Wide own = r.relative * std::abs(value_factor(at)) * (std::abs(d_s) + 2 * d_s_bound_[at]);
       for (std::size_t k = 0; k < d; ++k) {
-        const Wide off = std::abs(factor) * d_s_bound;
+        const Wide off = std::abs(factor) * d_s_bound_[at], to_scale = std::abs(Wide(p_.scale));
         add(d_q, here * d + k, factor * d_s * key[k], off * std::abs(Wide(key[k])), of_row);
         add(d_k, column * d + k, factor * d_s * q[k], off * std::abs(Wide(q[k])), of_column);
+        d_q.rounded[here * d + k] += to_scale * (own + r.of_largest * largest_of_row_[here]) * std::abs(Wide(key[k]));
+        d_k.rounded[column * d + k] +=
+            to_scale * (own + r.of_largest * largest_of_column_[column]) * std::abs(Wide(q[k]));
       }
       for (std::size_t k = 0; k < e; ++k) {
-        const Wide value = weight * d_o[k];
-        add(d_v, column * e + k, value, relative * std::abs(value), of_column);
+        const Wide value = weight * d_o[k], size = std::abs(value);
+        add(d_v, column * e + k, value, relative_[at] * size, of_column);
+        d_v.rounded[column * e + k] += r.relative * (1 + 2 * relative_[at]) * size + r.of_one * std::abs(Wide(d_o[k]));
       }
     }
   }
@@ -189,6 +222,7 @@ class AttentionReference {
   double u_, w_, tiny_;
   WeightRounding rounding_;
   std::vector<Wide> s_, s_bound_, weight_;
+  std::vector<Wide> d_s_, d_s_bound_, relative_, largest_of_row_, largest_of_column_;
   std::vector<int> uses_;
 };
 

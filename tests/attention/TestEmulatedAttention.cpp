@@ -89,6 +89,12 @@ TYPED_TEST(EmulatedAttention, HugeScores) {
 TYPED_TEST(EmulatedAttention, GrowingScores) {
   this->each(AttentionValues::Bias, [&](const auto& suite) { TestFixture::growing_scores(suite); });
 }
+TYPED_TEST(EmulatedAttention, FarGradients) {
+  // The gradient of a bias is that of the score, which FP16 does not hold here.
+  for (const auto values : {AttentionValues::None, AttentionValues::Scale}) {
+    this->each(values, [&](const auto& suite) { TestFixture::far_gradients(suite); });
+  }
+}
 // All scores exactly zero: zero is a score. Negative scales turn the order of scores.
 TYPED_TEST(EmulatedAttention, ZeroAndNegativeScales) {
   for (const double scale : {0.0, -0.3}) {

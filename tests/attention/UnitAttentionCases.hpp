@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -41,6 +42,10 @@ class UnitAttentionTest : public ::testing::Test {
       EXPECT_EQ(s.matrix_unit_share, 1);
       EXPECT_EQ(s.launches, 1);
       EXPECT_FALSE(s.fallback_taken);
+      const bool backward = std::any_of(s.classes.begin(), s.classes.end(), [](const ClassShare& c) {
+        return c.name == "windows of columns" && c.rows > 0;
+      });
+      EXPECT_TRUE(backward) << "gradients do not go to units";
     }
   }
   static void every_shape(const Suite& suite) {
@@ -80,6 +85,23 @@ class UnitAttentionTest : public ::testing::Test {
       suite.expect_right(p);
     }
   }
+  /// Gradients of O so large that scores have gradients beyond the range of FP16, or so small that they are below it,
+  /// or both in one row.
+  static void far_gradients(const Suite& suite) {
+    for (const auto& [least, most] : {std::pair<double, double>{3e3, 3e3}, {1e-6, 1e-6}, {1e-6, 3e3}}) {
+      SCOPED_TRACE(std::to_string(least) + " to " + std::to_string(most));
+      auto p = suite.problem(mixed(), 1, 8, 16);
+      for (std::size_t at = 0; at < p.d_o.size(); ++at) {
+        p.d_o[at] = as<T>(wide(p.d_o[at]) * (at / 16 % 2 == 0 ? least : most));
+      }
+      for (std::size_t at = 0; at < p.v.size(); ++at) {
+        p.v[at] = as<T>(wide(p.v[at]) * (at / 16 % 3 == 0 ? 300 : 1));
+      }
+      for (std::size_t at = 0; at < p.k.size(); ++at) p.k[at] = as<T>(wide(p.k[at]) * 1e-3);
+      for (std::size_t at = 0; at < p.q.size(); ++at) p.q[at] = as<T>(wide(p.q[at]) * 1e-3);
+      suite.expect_right(p);
+    }
+  }
   /// Numbers that are infinite or undefined, in any operand: results are not finite where those of the portable kernel
   /// are not, of the same kind, and rows that do not use them keep their bits. Values: Bias.
   static void bad_numbers(const Suite& suite, const Pattern& pattern) {
@@ -116,7 +138,36 @@ class UnitAttentionTest : public ::testing::Test {
           }
         }
         EXPECT_TRUE(kept > 0 && kept < pattern.rows) << "the test's own pattern";
+        // Of rows that have the number, of columns that these use, of entries of such rows.
+        const auto& entries = pattern.entries;
+        std::vector<bool> rows(static_cast<std::size_t>(pattern.rows)), columns(static_cast<std::size_t>(pattern.cols)),
+            values(entries.size());
+        if (what == 'k' || what == 'v') columns[static_cast<std::size_t>(column)] = true;
+        for (std::int64_t i = 0; i < pattern.rows; ++i) {
+          const auto begin = static_cast<std::size_t>(pattern.row_map[i]),
+                     end = static_cast<std::size_t>(pattern.row_map[i + 1]);
+          const bool uses = std::find(entries.begin() + pattern.row_map[i], entries.begin() + pattern.row_map[i + 1],
+                                      column) != entries.begin() + pattern.row_map[i + 1];
+          if (what == 'q' || what == 'a' ? i != pattern.rows - 1 : !uses || i == 3) continue;
+          rows[static_cast<std::size_t>(i)] = true;
+          for (std::size_t e = begin; e < end; ++e) values[e] = columns[static_cast<std::size_t>(entries[e])] = true;
+        }
+        same_gradients_spoilt("dQ", got.d_q, wanted.d_q, good.d_q, rows, 16);
+        same_gradients_spoilt("dK", got.d_k, wanted.d_k, good.d_k, columns, 16);
+        same_gradients_spoilt("dV", got.d_v, wanted.d_v, good.d_v, columns, 16);
+        same_gradients_spoilt("dA", got.d_values, wanted.d_values, good.d_values, values, 1);
+        const bool keeps = std::find(columns.begin(), columns.end(), false) != columns.end();
+        EXPECT_TRUE(keeps || what == 'k' || what == 'v') << "the test's own pattern";
       }
+    }
+  }
+  /// Gradients are finite where those of the portable kernel are; rows of `width` numbers that are not `spoilt` keep
+  /// their bits.
+  static void same_gradients_spoilt(const char* name, const std::vector<T>& got, const std::vector<T>& portable,
+                                    const std::vector<T>& good, const std::vector<bool>& spoilt, std::size_t width) {
+    for (std::size_t at = 0; at < got.size(); ++at) {
+      ASSERT_EQ(std::isfinite(wide(got[at])), std::isfinite(wide(portable[at]))) << name << ", number " << at;
+      ASSERT_TRUE(spoilt[at / width] || got[at].bits == good[at].bits) << name << ", number " << at;
     }
   }
   /// Not even a NaN in rows of K and V that no row uses shows, the first one, which padding might read, among them.
@@ -127,7 +178,10 @@ class UnitAttentionTest : public ::testing::Test {
     auto problem = suite.problem(p, 1, 16, 16);
     const auto good = suite.run(problem);
     for (std::size_t k = 0; k < 16; ++k) problem.v[k] = problem.k[k] = as<T>(std::nan(""));
-    EXPECT_TRUE(same_bits(good.o, suite.run(problem).o));
+    const auto again = suite.run(problem);
+    EXPECT_TRUE(same_bits(good.o, again.o));
+    EXPECT_TRUE(same_bits(good.d_q, again.d_q) && same_bits(good.d_v, again.d_v));
+    EXPECT_TRUE(same_bits(good.d_k, again.d_k) && same_bits(good.d_values, again.d_values));
   }
   static void same_bits_and_new_values(const Suite& suite) {
     const auto p = suite.problem(mixed(), 2, 40, 24);
@@ -139,6 +193,8 @@ class UnitAttentionTest : public ::testing::Test {
     suite.run(plan, suite.problem(mixed(), 3, 16, 8));  // scratch is used for something else
     const auto again = suite.run(plan, p, 3);
     EXPECT_TRUE(same_bits(first.o, again.o) && same_bits(first.lse, again.lse));
+    EXPECT_TRUE(same_bits(first.d_q, again.d_q) && same_bits(first.d_k, again.d_k));
+    EXPECT_TRUE(same_bits(first.d_v, again.d_v) && same_bits(first.d_values, again.d_values));
     plan.update_values(Exec(), B.view().values());
     suite.check(other, suite.run(plan, other));
   }

@@ -94,6 +94,7 @@ TYPED_TEST(DeviceUnitAttention, AsOnEmulatedUnits) {
     TestFixture::every_width(suite);
     TestFixture::split_windows(suite);
     TestFixture::unused_rows(suite);
+    if (suite.options.values != AttentionValues::Bias) TestFixture::far_gradients(suite);
     suite.expect_right(suite.problem(with_unsorted_columns(TestFixture::mixed()), 2, 16, 16));
     suite.expect_right(suite.problem(TestFixture::mixed(), 1, 16, 24, Scores::Huge));
     if (suite.options.values != AttentionValues::None) TestFixture::same_bits_and_new_values(suite);
@@ -110,6 +111,8 @@ TYPED_TEST(DeviceUnitAttention, Repeatable) {
     for (int turn = 0; turn < 5; ++turn) {
       const auto again = suite.run(p);
       EXPECT_TRUE(same_bits(first.o, again.o) && same_bits(first.lse, again.lse));
+      EXPECT_TRUE(same_bits(first.d_q, again.d_q) && same_bits(first.d_k, again.d_k));
+      EXPECT_TRUE(same_bits(first.d_v, again.d_v) && same_bits(first.d_values, again.d_values));
     }
   });
 }

@@ -28,31 +28,48 @@ TESSERA_FUNCTION void attention_store(void* to, const void* from) {
   __builtin_memcpy(__builtin_assume_aligned(to, Bytes), from, Bytes);
 }
 
+/// Rows of a dense operand of one head, less than 2^31 bytes apart.
+struct AttentionRows {
+  const char* first;
+  std::uint32_t bytes;  ///< from row to row
+  int columns;          ///< a multiple of 8
+
+  // One multiplication of 32 by 32 bits.
+  TESSERA_FUNCTION const char* at(std::uint32_t row) const { return first + std::uint64_t{row} * bytes; }
+  TESSERA_FUNCTION int words() const { return columns / 8; }
+};
+template <class Operand>
+TESSERA_FUNCTION AttentionRows attention_rows(const void* of, std::int64_t head, std::int64_t from_head_to_head,
+                                              std::int64_t from_row_to_row, std::int64_t columns) {
+  return {reinterpret_cast<const char*>(static_cast<const Operand*>(of) + head * from_head_to_head),
+          static_cast<std::uint32_t>(from_row_to_row * 2), static_cast<int>(columns)};
+}
+
 /// The operands of one head. Scores are binary logarithms here: 2^score is what e^score is of the caller's.
 template <class Operand>
 class AttentionHead {
  public:
   TESSERA_FUNCTION AttentionHead(const AttentionDense& d, std::int64_t head)
       : dense_(d),
-        q_(reinterpret_cast<const char*>(static_cast<const Operand*>(d.q) + head * d.q_head)),
-        k_(reinterpret_cast<const char*>(static_cast<const Operand*>(d.k) + head * d.k_head)),
-        v_(reinterpret_cast<const char*>(static_cast<const Operand*>(d.v) + head * d.v_head)),
+        q_(attention_rows<Operand>(d.q, head, d.q_head, d.ldq, d.d)),
+        k_(attention_rows<Operand>(d.k, head, d.k_head, d.ldk, d.d)),
+        v_(attention_rows<Operand>(d.v, head, d.v_head, d.ldv, d.e)),
         head_(head),
-        scale_(static_cast<float>(d.scale * attention_log2_e)),
-        k_bytes_(static_cast<std::uint32_t>(d.ldk * 2)),
-        v_bytes_(static_cast<std::uint32_t>(d.ldv * 2)) {}
+        scale_(static_cast<float>(d.scale * attention_log2_e)) {}
 
-  TESSERA_FUNCTION const char* q(std::int64_t row) const { return q_ + row * dense_.ldq * 2; }
-  // One multiplication of 32 by 32 bits.
-  TESSERA_FUNCTION const char* k(std::uint32_t row) const { return k_ + std::uint64_t{row} * k_bytes_; }
-  TESSERA_FUNCTION const char* v(std::uint32_t row) const { return v_ + std::uint64_t{row} * v_bytes_; }
-  TESSERA_FUNCTION int d_words() const { return static_cast<int>(dense_.d) / 8; }
+  TESSERA_FUNCTION const AttentionRows& q() const { return q_; }
+  TESSERA_FUNCTION const AttentionRows& k() const { return k_; }
+  TESSERA_FUNCTION const AttentionRows& v() const { return v_; }
   TESSERA_FUNCTION int e() const { return static_cast<int>(dense_.e); }
   TESSERA_FUNCTION std::int64_t index() const { return head_; }
   TESSERA_FUNCTION float scale() const { return scale_; }
 
   /// Whether numbers of the pattern enter the scores.
   TESSERA_FUNCTION bool valued() const { return dense_.bias != nullptr || dense_.factor != nullptr; }
+  /// What the product of an entry is multiplied by besides scale().
+  TESSERA_FUNCTION float factor(std::int64_t entry) const {
+    return dense_.factor == nullptr ? 1.0f : static_cast<float>(static_cast<const Operand*>(dense_.factor)[entry]);
+  }
   /// The score of an entry, where valued().
   TESSERA_FUNCTION float score(float product, std::int64_t entry) const {
     if (dense_.factor != nullptr) {
@@ -63,11 +80,9 @@ class AttentionHead {
     return bias == attention_no_score ? bias : score;  // masked, whatever the product is
   }
 
-  /// Sums of weighted rows of V from `column` on become O: `Bytes` of it.
-  template <int Bytes>
-  TESSERA_FUNCTION void store(std::int64_t row, int column, const std::uint32_t* words) const {
-    Operand* const to = static_cast<Operand*>(dense_.o) + head_ * dense_.o_head + row * dense_.ldo + column;
-    attention_store<Bytes>(to, words);
+  /// Where sums of weighted rows of V from `column` on become O.
+  TESSERA_FUNCTION void* o(std::int64_t row, int column) const {
+    return static_cast<Operand*>(dense_.o) + head_ * dense_.o_head + row * dense_.ldo + column;
   }
   TESSERA_FUNCTION void store_lse(std::int64_t row, float reference, float total) const {
     if (dense_.lse == nullptr) return;
@@ -77,10 +92,9 @@ class AttentionHead {
 
  private:
   const AttentionDense& dense_;
-  const char *q_, *k_, *v_;
+  AttentionRows q_, k_, v_;
   std::int64_t head_;
   float scale_;
-  std::uint32_t k_bytes_, v_bytes_;
 };
 
 /// What all sums of a row are multiplied by. A row without entries, or with masked ones alone, gives zeros.

@@ -65,7 +65,7 @@ struct AttentionMerge {
     const float inverse = attention_inverse(total);
     const std::uint32_t words[2] = {rounded_pair<Operand>(sums[0] * inverse, sums[1] * inverse),
                                     rounded_pair<Operand>(sums[2] * inverse, sums[3] * inverse)};
-    head.template store<8>(row, column, words);
+    attention_store<8>(head.o(row, column), words);
   }
 };
 
