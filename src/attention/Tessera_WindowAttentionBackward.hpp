@@ -10,6 +10,7 @@
 
 #include "attention/Tessera_AttentionRules.hpp"
 #include "attention/Tessera_WindowAttentionEngine.hpp"
+#include "core/Tessera_Profile.hpp"
 #include "core/Tessera_Transpose.hpp"
 
 namespace Tessera {
@@ -153,8 +154,9 @@ class WindowAttentionBackward {
   }
   void launch(const Exec& space, const AttentionBackwardArgs& args) const {
     if (args.windows.part_count == 0) return;
-    const Status status = backend_->attention.backward(args, Compat::native_stream(space));
-    if (!status.ok()) throw DeviceError(std::string("attention: ") + status.message);
+    const char* const step = args.by_columns ? "backward by columns" : "backward by rows";
+    run_on_backend(space, {"attention", step, rows_.precision},
+                   [&](Stream stream) { return backend_->attention.backward(args, stream); });
   }
 
   const KernelTable* backend_;

@@ -11,6 +11,7 @@
 #include "Tessera_Statistics.hpp"
 #include "attention/Tessera_FusedAttentionEngine.hpp"
 #include "core/Tessera_KernelTables.hpp"
+#include "core/Tessera_Profile.hpp"
 #include "formats/windows/Tessera_SplitWindows.hpp"
 
 namespace Tessera {
@@ -99,9 +100,8 @@ class WindowAttentionEngine {
                                  In::read(space, "Tessera::attention[pack K]", in.k, k, in.heads),
                                  In::read(space, "Tessera::attention[pack V]", in.v, v, in.heads), in.heads};
     args.dense = attention_dense<T>(csr_, values_, scale, from, Out::write(out.o, o), out.lse);
-    if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::attention emulated");
-    const Status status = backend_->attention.forward(args, Compat::native_stream(space));
-    if (!status.ok()) throw DeviceError(std::string("attention: ") + status.message);
+    run_on_backend(space, {"attention", "forward", format_.precision},
+                   [&](Stream stream) { return backend_->attention.forward(args, stream); });
     Out::finish(space, "Tessera::attention[unpack O]", out.o, o, in.heads);
   }
 

@@ -141,6 +141,25 @@ TEST_F(Tool, SddmmByFlashSparse) {
 }
 TEST_F(Tool, SddmmByBsmr) { sddmm<half_t>(SddmmAlgorithm::Bsmr, ComputeType::Auto, own, "Tessera::sddmm[bsmr,fp16]"); }
 
+TEST_F(Tool, AttentionForwardAndBackward) {
+  const DeviceMatrix<Exec, half_t> A(make_matrix<half_t>(mesh, Data::Integers, 1));
+  AttentionOptions options;
+  options.algorithm = AttentionAlgorithm::Fused;
+  options.backend = own;
+  options.prepare_backward = true;
+  const AttentionPlan plan(Exec(), A.view(), options);
+  const auto array = [&](const std::string& label) { return Array2<half_t>(label, A.view().rows(), 16); };
+  const auto q = array("q"), k = array("k"), v = array("v"), o = array("o"), d_o = array("d_o"), d_q = array("d_q"),
+             d_k = array("d_k"), d_v = array("d_v");
+  const DeviceVector<Exec, float> lse("lse", A.view().rows());
+  plan.apply(Exec(), 0.25, q, k, v, o, lse);
+  plan.backward(Exec(), 0.25, q, k, v, o, lse, d_o, d_q, d_k, d_v);
+  Exec().fence();
+  EXPECT_EQ(kernels("Tessera::attention[forward,fp16]"), 1);
+  EXPECT_EQ(kernels("Tessera::attention[backward by rows,fp16]"), 1);
+  EXPECT_EQ(kernels("Tessera::attention[backward by columns,fp16]"), 1);
+}
+
 TEST_F(Tool, ReferencesOnHosts) {
   if (!on_host) GTEST_SKIP() << "Backend::Reference runs on hosts";
   spmv<double>(SpmvAlgorithm::Auto, Backend::Reference, "Tessera::spmv[reference,fp64]");
