@@ -44,7 +44,7 @@ packages_of() {
       echo libtrilinos-kokkos-dev libtrilinos-kokkos-kernels-dev liblapack-dev libblas-dev zlib1g-dev libcli11-dev \
         nlohmann-json3-dev libboost-dev
       ;;
-    tests) echo libgtest-dev python3-scipy ;;
+    tests) echo libgtest-dev python3-scipy pkg-config ;;
     tpetra)
       # Trilinos' -dev packages do not depend on all those whose CMake files theirs include.
       echo libopenmpi-dev openmpi-bin gzip libtrilinos-{tpetra,belos,ifpack2,teuchos,epetra,epetraext,triutils,aztecoo}-dev \

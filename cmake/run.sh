@@ -28,7 +28,7 @@ tests=(-DTessera_ENABLE_TESTS=OFF)
 if [ -e build/debian/CMakeCache.txt ]; then
   tests=()
 fi
-cmake --preset debian "${tests[@]}" "-DTessera_OPERATIONS=$operations"
+cmake --preset debian "${tests[@]}" -DTessera_ENABLE_PERF_TESTS=ON "-DTessera_OPERATIONS=$operations"
 say "building build/debian"
 cmake --build --preset debian --parallel "${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}" --target tessera_bench
 
