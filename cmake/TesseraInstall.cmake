@@ -6,6 +6,8 @@
 
 include(CMakePackageConfigHelpers)
 
+# Programs that are linked with shared libraries need the component runtime alone.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME dev)
 set(tessera_includes "${CMAKE_INSTALL_INCLUDEDIR}/tessera")
 set(tessera_package "${CMAKE_INSTALL_LIBDIR}/cmake/Tessera")
 
@@ -36,6 +38,7 @@ install(
   TARGETS ${tessera_targets}
   EXPORT TesseraTargets
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+  LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime NAMELINK_COMPONENT dev
   INCLUDES
   DESTINATION "${tessera_includes}")
 install(EXPORT TesseraTargets NAMESPACE Tessera:: DESTINATION "${tessera_package}")

@@ -75,6 +75,7 @@ foreach(operation IN LISTS Tessera_OPERATIONS)
     message(FATAL_ERROR "Tessera_OPERATIONS: there is no '${operation}', only ${Tessera_ALL_OPERATIONS}")
   endif()
 endforeach()
+option(BUILD_SHARED_LIBS "Build shared libraries" OFF)
 option(Tessera_ENABLE_INSTALL "Create the install rules" ON)
 option(Tessera_ENABLE_WERROR "Treat warnings in Tessera's own sources as errors (development)" OFF)
 option(Tessera_ENABLE_SANITIZERS "Build with the address and undefined-behaviour sanitizers (development)" OFF)
@@ -95,10 +96,23 @@ set(Tessera_PYTHON_FLAGS "" CACHE STRING "Last flags of the Python package's own
 set(Tessera_TEST_SHARDS 0 CACHE STRING "Per test program so many ctest entries; 0: one per test (development)")
 option(Tessera_TEST_FEWER_TYPES "Tests leave out types that differ from others in arithmetic or offsets only, and some widths (development)" OFF)
 
-# 80 also as PTX, which later devices compile at load time.
-set(Tessera_CUDA_ARCHITECTURES "80;89-real;90-real" CACHE STRING "CUDA architectures, as in CMAKE_CUDA_ARCHITECTURES")
+# Those of a Kokkos with a device, which runs on no other; matrix units of CUDA begin with 80. Beside a Kokkos without a
+# device 80 also as PTX, which later devices compile at load time.
+set(tessera_default_CUDA_ARCHITECTURES "80;89-real;90-real")
+set(tessera_default_HIP_ARCHITECTURES gfx90a)
+foreach(device CUDA HIP)
+  if("${device}" IN_LIST Tessera_KOKKOS_DEVICES AND Kokkos_${device}_ARCHITECTURES)
+    set(tessera_default_${device}_ARCHITECTURES "${Kokkos_${device}_ARCHITECTURES}")
+  endif()
+endforeach()
+if(tessera_default_CUDA_ARCHITECTURES MATCHES "(^|;)[1-7][0-9](-|;|$)")
+  set(tessera_default_CUDA_ARCHITECTURES 80)
+endif()
+set(Tessera_CUDA_ARCHITECTURES "${tessera_default_CUDA_ARCHITECTURES}"
+    CACHE STRING "CUDA architectures, as in CMAKE_CUDA_ARCHITECTURES")
+set(Tessera_HIP_ARCHITECTURES "${tessera_default_HIP_ARCHITECTURES}"
+    CACHE STRING "AMD GPU architectures, as in hipcc --offload-arch")
 set(Tessera_HIP_UNOPTIMIZED "" CACHE STRING "Regular expression: files that hipcc compiles at -O0 (development)")
-set(Tessera_HIP_ARCHITECTURES "gfx90a" CACHE STRING "AMD GPU architectures, as in hipcc --offload-arch")
 
 if(Tessera_ENABLE_SANITIZERS)
   # Errors end the program, so that ctest sees them.
@@ -133,6 +147,23 @@ function(tessera_own_target target)
                                              "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-Xcompiler=-Werror>")
   endif()
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF CUDA_EXTENSIONS OFF)
+endfunction()
+
+# tessera_shared_properties(<target>)
+# Of a shared library: its version, and that it exports names of Tessera alone, not what it made of Kokkos' templates.
+function(tessera_shared_properties target)
+  get_target_property(type ${target} TYPE)
+  if(NOT type STREQUAL "SHARED_LIBRARY")
+    return()
+  endif()
+  # Before 1.0 a minor number may change the interface.
+  set_target_properties(${target} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION
+                                                                        ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    set(map "${PROJECT_SOURCE_DIR}/cmake/Tessera.map")
+    target_link_options(${target} PRIVATE "LINKER:--version-script=${map}")
+    set_target_properties(${target} PROPERTIES LINK_DEPENDS "${map}")
+  endif()
 endfunction()
 
 # tessera_host_only(<target>) or tessera_host_only(SOURCES <file>...)
