@@ -39,6 +39,16 @@ void fence(const Exec& exec, const std::string& label) {
 #endif
 }
 
+/// Waits for everything on all instances and streams.
+inline void fence_all(const std::string& label) {
+#if KOKKOS_VERSION >= 30600
+  Kokkos::fence(label);
+#else
+  (void)label;
+  Kokkos::fence();
+#endif
+}
+
 /// Names a region for profiling tools (Kokkos' own ScopedRegion came in 4.1).
 class ScopedRegion {
  public:

@@ -12,13 +12,26 @@
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Statistics.hpp"
 #include "core/Tessera_HugePages.hpp"
+#include "core/Tessera_KeptArrays.hpp"
 #include "spgemm/Tessera_SpgemmInstances.hpp"
 
 namespace Tessera {
+
+template <class Csr>
+class SpgemmPlan;
+
 namespace Impl {
 
 /// For plans that are used once: work begins before C has its row map.
 struct SpgemmOnce {
+  template <class Csr, class Exec>
+  static SpgemmPlan<Csr> plan(const Exec& space, const Csr& A, const Csr& B, const SpgemmOptions& options) {
+    return SpgemmPlan<Csr>(space, A, B, options, true);
+  }
+  template <class Plan>
+  static std::size_t kept_bytes(const Plan& plan) {
+    return plan.options_.keep_memory ? plan.body_->kept_bytes() : 0;
+  }
   template <class Plan, class Exec>
   static std::int64_t start(Plan& plan, const Exec& space) {
     return plan.body_->start_once(space);
@@ -113,12 +126,7 @@ class SpgemmPlan {
   ///        max_workspace_bytes; Dia and Ell say how many bytes they need
   /// @throw OutOfMemory, DeviceError  no room for what the plan keeps
   SpgemmPlan(const execution_space& space, const Csr& A, const Csr& B, const SpgemmOptions& options = {})
-      : A_(A),
-        B_(B),
-        options_(options),
-        body_(std::make_unique<Body>(space, Impl::plan_matrix(A), Impl::plan_matrix(B), options)) {
-    options_.algorithm = body_->algorithm();
-  }
+      : SpgemmPlan(space, A, B, options, false) {}
   /// Plans can be moved and not copied.
   SpgemmPlan(SpgemmPlan&&) noexcept = default;
   /// See SpgemmPlan(SpgemmPlan&&).
@@ -176,6 +184,13 @@ class SpgemmPlan {
   using Body = Impl::SpgemmBody<Impl::PlanMatrixOf<Csr>>;
   using Offset = typename Impl::PlanMatrixOf<Csr>::size_type;
 
+  SpgemmPlan(const execution_space& space, const Csr& A, const Csr& B, const SpgemmOptions& options, bool once)
+      : A_(A),
+        B_(B),
+        options_(options),
+        body_(std::make_unique<Body>(space, Impl::plan_matrix(A), Impl::plan_matrix(B), options, once)) {
+    options_.algorithm = body_->algorithm();
+  }
   template <class View, class Element>
   static void check(const char* name, const View& view, std::size_t extent) {
     static_assert(Compat::is_view_v<View> && Compat::view_rank<View> == 1 &&
@@ -206,6 +221,8 @@ class SpgemmPlan {
 /// Large arrays of C are asked for in huge pages on Linux hosts: new pages of 4 KiB can cost as much as the product.
 /// By a backend C's arrays are parts of up to 32 MiB for as many entries as rows may have, min(products, columns from
 /// first to last), where that is enough, so that they are allocated beside the search for columns.
+/// On devices these arrays are kept for later calls when C's last owner lets go of them (SpgemmOptions::keep_memory).
+/// May be called from several threads at once.
 /// @throw DimensionMismatch, NotSupported  @throw OutOfMemory  C does not fit; says how large it is
 template <class Exec, class MatrixA, class MatrixB>
 auto spgemm(const Exec& space, const MatrixA& A, const MatrixB& B, const SpgemmOptions& options = {}) {
@@ -221,10 +238,11 @@ auto spgemm(const Exec& space, const MatrixA& A, const MatrixB& B, const SpgemmO
   } else {
     static_assert(std::is_same_v<MatrixA, MatrixB>, "Tessera::spgemm: A and B must have the same types");
     using Device = typename MatrixA::device_type;
-    const auto make = [](const char* name, auto element, std::size_t n) {
-      return Impl::allocate_large<Kokkos::View<decltype(element)*, Kokkos::LayoutLeft, Device>>(name, n);
+    auto plan = Impl::SpgemmOnce::plan(space, A, B, options);
+    const Impl::KeptArrays::Turn memory(Impl::SpgemmOnce::kept_bytes(plan));
+    const auto make = [&](const char* name, auto element, std::size_t n) {
+      return memory.take<Kokkos::View<decltype(element)*, Kokkos::LayoutLeft, Device>>(name, n);
     };
-    SpgemmPlan<MatrixA> plan(space, A, B, options);
     const std::int64_t most = Impl::SpgemmOnce::start(plan, space);
     if (most >= 0) return Impl::SpgemmOnce::finish<MatrixA>(plan, space, static_cast<std::size_t>(most), make);
     const auto row_map = make("C row_map", typename MatrixA::size_type(), static_cast<std::size_t>(A.rows()) + 1);
@@ -235,6 +253,14 @@ auto spgemm(const Exec& space, const MatrixA& A, const MatrixB& B, const SpgemmO
     return MatrixA(A.rows(), B.cols(), row_map, entries, values);
   }
 }
+
+/// Releases the arrays that spgemm() kept (SpgemmOptions::keep_memory) and that no C owns any more; those of a C that is
+/// there are no longer kept, but released with it. Kokkos::finalize does the same. Waits as a View of Kokkos does when it
+/// is released.
+inline void release_kept_memory() { Impl::KeptArrays::all().release(); }
+
+/// Bytes of arrays that are kept for later calls and that no C owns.
+inline std::size_t kept_memory_bytes() { return Impl::KeptArrays::all().unused_bytes(); }
 
 }  // namespace Tessera
 

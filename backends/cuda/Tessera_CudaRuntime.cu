@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <vector>
 
 #include "backends/cuda/Tessera_CudaBackend.hpp"
 
@@ -150,6 +152,68 @@ Status fetch(void* host, const void* device, std::size_t bytes, Stream stream) n
   return status_of(error, "copy to the host");
 }
 
+/// Mailboxes, which the process keeps: allocations of pinned memory wait for the device.
+class Mailboxes {
+ public:
+  cudaError_t open(void** memory) {
+    const std::lock_guard<std::mutex> lock(guard_);
+    if (free_.empty()) {
+      char* block = nullptr;
+      free_.reserve(free_.capacity() + at_once);  // so that close() allocates nothing
+      const cudaError_t error = cudaHostAlloc(reinterpret_cast<void**>(&block), at_once * mailbox_bytes,
+                                              cudaHostAllocPortable | cudaHostAllocMapped);
+      if (error != cudaSuccess) return error;
+      for (std::size_t i = 0; i < at_once; ++i) free_.push_back(block + i * mailbox_bytes);
+    }
+    *memory = free_.back();
+    free_.pop_back();
+    return cudaSuccess;
+  }
+  void close(void* memory) {
+    const std::lock_guard<std::mutex> lock(guard_);
+    free_.push_back(memory);
+  }
+
+ private:
+  static constexpr std::size_t at_once = 64;
+  std::mutex guard_;
+  std::vector<void*> free_;
+};
+/// Never destroyed, so that no plan comes too late.
+Mailboxes& mailboxes() {
+  static auto* const all = new Mailboxes;
+  return *all;
+}
+
+Status open_mailbox(void** memory) noexcept {
+  try {
+    const cudaError_t error = mailboxes().open(memory);
+    if (error != cudaSuccess) cudaGetLastError();
+    return status_of(error, "mailbox");
+  } catch (...) {
+    return {"no memory for the list of mailboxes"};
+  }
+}
+void close_mailbox(void* memory) noexcept { mailboxes().close(memory); }
+
+/// Looks again and again for as long as a small product takes, and then waits for the stream, which also knows of
+/// errors.
+Status await(const std::int64_t* number, std::int64_t wanted, Stream stream) noexcept {
+  constexpr std::chrono::microseconds patience(200);
+  const auto there = [=] {
+    const bool same = *static_cast<const volatile std::int64_t*>(number) == wanted;
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return same;
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  do {
+    if (there()) return {};
+  } while (std::chrono::steady_clock::now() - begin < patience);
+  const cudaError_t error = cudaStreamSynchronize(static_cast<cudaStream_t>(stream));
+  if (error != cudaSuccess) return status_of(error, "wait for a kernel");
+  return there() ? Status{} : Status{"a kernel ended without an answer"};
+}
+
 }  // namespace
 
 bool supports_dependent_launch() noexcept {
@@ -204,6 +268,9 @@ RuntimeCalls runtime_calls() noexcept {
   calls.allocate = allocate;
   calls.release = release;
   calls.fetch = fetch;
+  calls.open_mailbox = open_mailbox;
+  calls.close_mailbox = close_mailbox;
+  calls.await = await;
   return calls;
 }
 

@@ -19,6 +19,9 @@
 
 namespace Tessera {
 
+/// Of what kernels and the host send each other.
+constexpr std::size_t mailbox_bytes = 256;
+
 /// What the library asks of a backend's runtime.
 struct RuntimeCalls {
   /// Facts of the current device; an error names the reason why the backend cannot be used.
@@ -30,6 +33,13 @@ struct RuntimeCalls {
   void (*release)(void* memory, Stream, bool everywhere) noexcept = nullptr;
   /// Waits for the stream and copies from the device; null: as Kokkos does it. Faster than a copy to pageable memory.
   Status (*fetch)(void* host, const void* device, std::size_t bytes, Stream) noexcept = nullptr;
+  /// A mailbox, mailbox_bytes of memory that kernels write and the host reads, of those that the process has for that;
+  /// null where there are none.
+  Status (*open_mailbox)(void** memory) noexcept = nullptr;
+  void (*close_mailbox)(void* memory) noexcept = nullptr;
+  /// Returns as soon as a kernel on the stream has written `wanted` to *number, which lies in a mailbox; what it wrote
+  /// before can then be read. Sooner than the kernel ends, and in less time than a wait for the stream and a copy take.
+  Status (*await)(const std::int64_t* number, std::int64_t wanted, Stream) noexcept = nullptr;
 };
 
 /// Filled in backends/launch/Tessera_KernelTableOf.hpp, by name and for all backends alike.

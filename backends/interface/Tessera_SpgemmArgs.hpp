@@ -109,6 +109,12 @@ struct SpgemmTotals {
   static constexpr int count = most_kinds + 4;
 };
 
+/// What the host has to know of a stage. Where the runtime has mailboxes, it lies in one.
+struct SpgemmAnswer {
+  SpgemmTotals totals;
+  std::int64_t number;  ///< of the question, written last
+};
+
 struct SpgemmArgs {
   SpgemmMatrix A, B;
   bool fp64 = true;
@@ -129,7 +135,8 @@ struct SpgemmArgs {
 
   std::int64_t thread_blocks = 1, rows_per_block = 0;  ///< that look at rows
   SpgemmTotals* partial = nullptr;                     ///< of each of these
-  SpgemmTotals* totals = nullptr;
+  SpgemmAnswer* answer = nullptr;
+  std::int64_t question = 0;  ///< number of the next answer
 
   SpgemmOffsets place;                  ///< where a row's columns are written: `at`, or row map of C
   std::int32_t* found = nullptr;        ///< columns; null: rows are counted

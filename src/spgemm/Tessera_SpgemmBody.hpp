@@ -72,11 +72,14 @@ class SpgemmBody {
   using Ordinal = typename Csr::ordinal_type;
   using Offset = typename Csr::size_type;
 
-  SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const SpgemmOptions& options);
+  /// @param once  both phases follow on this instance, numbers are not updated, and it is gone before the instance is
+  SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const SpgemmOptions& options, bool once);
 
   /// Enqueues what symbolic() needs no row map for, in a plan that multiplies once: the caller can allocate beside it.
   /// @return entries that C has at most, if arrays for as many are small enough for finish_once(); else -1
   std::int64_t start_once(const Exec& space);
+  /// Bytes of results that may be kept for later calls: what a backend's pool keeps of scratch; 0: none on hosts.
+  std::size_t kept_bytes() const;
   /// Both phases, into arrays for as many entries as start_once() said. @return nnz(C)
   std::int64_t finish_once(const Exec& space, Offset* row_map, Ordinal* columns, Scalar* values);
   std::int64_t symbolic(const Exec& space, Offset* row_map);
@@ -122,6 +125,7 @@ class SpgemmBody {
   void with_method(const F& f) const;
 
   Csr A_, B_;
+  bool once_;
   template <class T>
   using View = Kokkos::View<T*, Kokkos::LayoutLeft, typename Csr::memory_space>;
   std::shared_ptr<void> storage_, counts_;  ///< of what is per row
@@ -148,8 +152,8 @@ class SpgemmBody {
 };
 
 template <class Csr>
-SpgemmBody<Csr>::SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const SpgemmOptions& options)
-    : A_(A), B_(B) {
+SpgemmBody<Csr>::SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const SpgemmOptions& options, bool once)
+    : A_(A), B_(B), once_(once) {
   const auto begin = std::chrono::steady_clock::now();
   const Compat::ScopedRegion region("Tessera::spgemm setup");
   require<DimensionMismatch>(static_cast<std::int64_t>(A.cols()) == static_cast<std::int64_t>(B.rows()), [&] {
@@ -196,7 +200,10 @@ bool SpgemmBody<Csr>::look_natively(const Exec& space, const BackendSelection<Ex
   if constexpr (SpgemmNative<Csr>::possible) {
     if (algorithm_ != SpgemmAlgorithm::Binned || place.forced() == Backend::Kokkos) return false;
     if (!place.emulated() && (place.host() || !place.why_not().empty())) return false;
-    native_ = SpgemmNative<Csr>(space, kernel_table(place.backend()), A_, B_, options.max_workspace_bytes);
+    native_ = SpgemmNative<Csr>(space, kernel_table(place.backend()), A_, B_, options.max_workspace_bytes,
+                                once_ ? Lifetime::Temporary : Lifetime::Plan);
+    // Its lists may not be complete, and phases may come on other instances.
+    if (!once_) Compat::fence(space, "Tessera::spgemm look");
     sizes_.cols = static_cast<std::int64_t>(B_.cols());
     products_ = native_.products();
     if (!native_.ordered()) {
@@ -396,6 +403,15 @@ void SpgemmBody<Csr>::require_fits(std::int64_t entries) {
 }
 
 template <class Csr>
+std::size_t SpgemmBody<Csr>::kept_bytes() const {
+  if (Compat::is_host_v<Exec> && backend_ == Backend::Kokkos) return 0;
+  const KernelTable* const pool = backend_ != Backend::Kokkos ? &kernel_table(backend_) : spgemm_pool<Exec>();
+  DeviceFacts facts;
+  if (pool == nullptr || !pool->runtime.device_facts(facts).ok()) facts.memory_bytes = 0;
+  return std::max(std::size_t{256} << 20, facts.memory_bytes / 32);
+}
+
+template <class Csr>
 std::int64_t SpgemmBody<Csr>::start_once(const Exec& space) {
   if constexpr (SpgemmNative<Csr>::possible) {
     if (backend_ == Backend::Kokkos || native_.batched()) return -1;
@@ -419,6 +435,7 @@ std::int64_t SpgemmBody<Csr>::symbolic(const Exec& space, Offset* row_map) {
   if constexpr (SpgemmNative<Csr>::possible) {
     if (backend_ != Backend::Kokkos) {
       const std::int64_t entries = native_.symbolic(space, row_map);
+      if (!once_) Compat::fence(space, "Tessera::spgemm symbolic");
       require_fits(entries);
       return nnz_ = entries;
     }

@@ -10,6 +10,8 @@
 #include <type_traits>
 
 #include "core/Tessera_Arena.hpp"
+#include "core/Tessera_Mailbox.hpp"
+#include "core/Tessera_Profile.hpp"
 
 /// \file
 /// SpgemmAlgorithm::Binned by the kernels of a backend: rows of C by size. Columns are found once, in room for as many
@@ -33,8 +35,10 @@ class SpgemmNative {
   SpgemmNative() = default;
   /// Looks at A and B. @param most  bytes of lists of rows and of columns that are found, at most, unless a batch of
   /// 256 rows needs more; 0: as many as lists take, and a 32nd of the device's memory, what a backend's pool keeps
-  SpgemmNative(const Exec& space, const KernelTable& backend, const Csr& A, const Csr& B, std::size_t most)
-      : backend_(&backend), most_(most) {
+  /// @param lifetime  Temporary: everything happens on this instance, nothing after it is gone
+  SpgemmNative(const Exec& space, const KernelTable& backend, const Csr& A, const Csr& B, std::size_t most,
+               Lifetime lifetime)
+      : backend_(&backend), most_(most), lifetime_(lifetime), mail_(Mailbox<SpgemmAnswer>::open(backend)) {
     set(A, B);
     rows_ = batch_rows_ = args_.A.rows;
     args_.fp64 = sizeof(Scalar) == 8;
@@ -78,7 +82,7 @@ class SpgemmNative {
     make_parts(space);
     make_room(space, once);
     args_.place = {args_.at, true};
-    run_lists(space, backend_->spgemm.columns, kinds_);
+    find_columns(space, args_);
     started_ = true;
   }
   /// Entries of C; the row map, unless that many do not fit. After find(), or with it.
@@ -87,8 +91,8 @@ class SpgemmNative {
     if (!started_) find(space, false);
     started_ = false;
     args_.row_map = row_map;
-    run(space, backend_->spgemm.offsets);
-    sizes_ = totals(space);
+    ask(space, "offsets", backend_->spgemm.offsets);
+    sizes_ = answer(space);
     return sizes_.entries;
   }
   /// Entries that C has at most.
@@ -106,12 +110,12 @@ class SpgemmNative {
     }
     started_ = false;
     args_.row_map = row_map;
-    run(space, backend_->spgemm.offsets);
+    ask(space, "offsets", backend_->spgemm.offsets);
     sizes_ = {};  // no row is left to be summed
     sizes_.entries = kinds_.entries;
     args_.known = args_.found;
     numbers(space, row_map, columns, values);
-    sizes_ = totals(space);
+    sizes_ = answer(space);
     forget_columns();
     return sizes_.entries;
   }
@@ -122,7 +126,7 @@ class SpgemmNative {
       SpgemmArgs fill = args_;
       fill.place = {row_map, args_.wide};
       fill.found = columns;
-      check(backend_->spgemm.columns(fill, kinds_, Compat::native_stream(space)));
+      find_columns(space, fill);
     }
     args_.known = found ? args_.found : nullptr;
     numbers(space, row_map, columns, values);
@@ -156,7 +160,7 @@ class SpgemmNative {
   }
   /// Of rows, in one allocation.
   static void lay_out(Arena<Space>& arena, SpgemmArgs& args, std::size_t rows,
-                      typename Arena<Space>::template View<SpgemmTotals>& totals) {
+                      typename Arena<Space>::template View<SpgemmAnswer>& answer) {
     args.kind = arena.template take<std::uint8_t>(rows).data();
     for (auto** const of_rows :
          {&args.low, &args.high, &args.bound, &args.count, &args.products, &args.order, &args.sizes}) {
@@ -164,23 +168,23 @@ class SpgemmNative {
     }
     args.at = arena.template take<std::int64_t>(rows).data();
     args.partial = arena.template take<SpgemmTotals>(static_cast<std::size_t>(args.thread_blocks)).data();
-    totals = arena.template take<SpgemmTotals>(1);
-    args.totals = totals.data();
+    answer = arena.template take<SpgemmAnswer>(1);
+    args.answer = answer.data();
   }
   std::size_t list_bytes(std::int64_t rows) const {
     SpgemmArgs args = args_;
     args.A.rows = rows;
     backend_->spgemm.deal(args);
     Arena<Space> count;
-    typename Arena<Space>::template View<SpgemmTotals> none;
+    typename Arena<Space>::template View<SpgemmAnswer> none;
     lay_out(count, args, static_cast<std::size_t>(rows), none);
     return count.bytes();
   }
   void make_lists(const Exec& space) {
     args_.A.rows = batch_rows_;
     backend_->spgemm.deal(args_);
-    storage_ = Arena<Space>::make(space, backend_, "Tessera::spgemm rows", Lifetime::Plan, [&](Arena<Space>& arena) {
-      lay_out(arena, args_, static_cast<std::size_t>(batch_rows_), totals_view_);
+    storage_ = Arena<Space>::make(space, backend_, "Tessera::spgemm rows", lifetime_, [&](Arena<Space>& arena) {
+      lay_out(arena, args_, static_cast<std::size_t>(batch_rows_), answer_view_);
       bytes_ = arena.bytes();
     });
     note_peak();
@@ -192,8 +196,8 @@ class SpgemmNative {
     args_.A.row_map.of = static_cast<const Offset*>(all_rows_.row_map.of) + first;
     // As many thread blocks as there are totals for, or fewer.
     if (rows == batch_rows_) backend_->spgemm.deal(args_);
-    run(space, backend_->spgemm.look);
-    kinds_ = totals(space);
+    ask(space, "look", backend_->spgemm.look);
+    kinds_ = answer(space);
   }
   /// f(first row) after a look at each batch, whose parts fit as well, unless it is the least.
   template <class F>
@@ -217,11 +221,11 @@ class SpgemmNative {
       args_.before = 0;
       args_.found = nullptr;
       each_batch(space, [&](std::int64_t first) {
-        run_lists(space, backend_->spgemm.columns, kinds_);
+        find_columns(space, args_);
         args_.row_map = to != nullptr ? to + first : nullptr;
         args_.part = nullptr;
-        run(space, backend_->spgemm.offsets);
-        args_.before += totals(space).entries;
+        ask(space, "offsets", backend_->spgemm.offsets);
+        args_.before += answer(space).entries;
       });
       if (to != nullptr || (!args_.wide && args_.before > INT32_MAX)) break;
     }
@@ -235,39 +239,44 @@ class SpgemmNative {
       if (find) {
         args_.place = {own, args_.wide};
         args_.found = columns;
-        run_lists(space, backend_->spgemm.columns, kinds_);
+        find_columns(space, args_);
         args_.found = nullptr;
       }
       make_parts(space);
       args_.row_map = const_cast<Offset*>(own);  // which is read
-      run(space, backend_->spgemm.offsets);
-      sizes_ = totals(space);
+      ask(space, "offsets", backend_->spgemm.offsets);
+      sizes_ = answer(space);
       numbers(space, own, columns, values);
       part_.reset();  // waits
       part_held_ = 0;
     });
     args_.sized = false;
   }
-  void check(const Status& status) const {
-    if (!status.ok()) throw DeviceError(std::string("spgemm: ") + status.message);
+  KernelName name(const char* stage) const { return {"spgemm", stage, ScalarTraits<Scalar>::precision}; }
+  /// Enqueues a stage whose totals answer() has.
+  void ask(const Exec& space, const char* stage, Status (*work)(const SpgemmArgs&, Stream) noexcept) {
+    ++args_.question;
+    if (mail_ != nullptr) args_.answer = mail_->ask();
+    run_on_backend(space, name(stage), [&](Stream stream) { return work(args_, stream); });
   }
-  void run(const Exec& space, Status (*work)(const SpgemmArgs&, Stream) noexcept) const {
-    check(work(args_, Compat::native_stream(space)));
-  }
-  void run_lists(const Exec& space, Status (*work)(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept,
-                 const SpgemmTotals& lists) const {
-    check(work(args_, lists, Compat::native_stream(space)));
+  void find_columns(const Exec& space, const SpgemmArgs& args) const {
+    run_on_backend(space, name("columns"),
+                   [&](Stream stream) { return backend_->spgemm.columns(args, kinds_, stream); });
   }
   void numbers(const Exec& space, const Offset* row_map, int* columns, Scalar* values) {
     args_.row_map = const_cast<Offset*>(row_map);  // which is read from now on
     args_.columns = columns;
     args_.values = values;
-    if (sizes_.entries > 0) run_lists(space, backend_->spgemm.numbers, sizes_);
+    if (sizes_.entries == 0) return;
+    run_on_backend(space, name("numbers"),
+                   [&](Stream stream) { return backend_->spgemm.numbers(args_, sizes_, stream); });
   }
-  SpgemmTotals totals(const Exec& space) const {
-    SpgemmTotals host;
-    Impl::fetch(space, backend_, "Tessera::spgemm totals", host, totals_view_);
-    return host;
+  /// Where there are mailboxes, the stage may still be at work.
+  SpgemmTotals answer(const Exec& space) const {
+    if (mail_ != nullptr) return mail_->answer(space, args_.question).totals;
+    SpgemmAnswer host;
+    Impl::fetch(space, backend_, "Tessera::spgemm totals", host, answer_view_);
+    return host.totals;
   }
   /// Rows whose bound is above what one has that few lanes take as a whole.
   std::int64_t may_be_large() const {
@@ -284,7 +293,7 @@ class SpgemmNative {
            static_cast<std::size_t>(SpgemmRowSizes::most_parts(kinds_.entries, kinds_.products, may_be_large()));
   }
   void make_parts(const Exec& space) {
-    part_ = Impl::allocate<Space>(space, backend_, "Tessera::spgemm parts", parts_bytes(), Lifetime::Plan);
+    part_ = Impl::allocate<Space>(space, backend_, "Tessera::spgemm parts", parts_bytes(), lifetime_);
     part_held_ = parts_bytes();
     args_.part = static_cast<SpgemmRowPart*>(part_.get());
     note_peak();
@@ -303,7 +312,7 @@ class SpgemmNative {
     if (!args_.once && !any && columns > most) return;
     const std::size_t all = columns + (args_.once ? entries * sizeof(Scalar) : 0);
     try {  // numeric() may come on another instance, or never
-      room_ = Impl::allocate<Space>(space, backend_, "Tessera::spgemm columns", all, Lifetime::Plan);
+      room_ = Impl::allocate<Space>(space, backend_, "Tessera::spgemm columns", all, lifetime_);
     } catch (const DeviceError&) {  // no memory for what can be done without
       args_.once = false;
       return;
@@ -313,7 +322,7 @@ class SpgemmNative {
     args_.found = static_cast<std::int32_t*>(room_.get());
     args_.found_values = static_cast<char*>(room_.get()) + columns;
   }
-  /// Waits for what reads them.
+  /// Waits for what reads them, unless they are released in the order of the stream.
   void forget_columns() {
     args_.known = args_.found = nullptr;
     args_.once = false;
@@ -330,7 +339,9 @@ class SpgemmNative {
   std::size_t most_ = 0, bytes_ = 0, part_held_ = 0, room_bytes_ = 0, peak_ = 0;
   bool started_ = false;
   std::shared_ptr<void> storage_, part_, room_;
-  typename Arena<Space>::template View<SpgemmTotals> totals_view_;
+  Lifetime lifetime_ = Lifetime::Plan;
+  std::shared_ptr<Mailbox<SpgemmAnswer>> mail_;
+  typename Arena<Space>::template View<SpgemmAnswer> answer_view_;  ///< where there are no mailboxes
 };
 
 }  // namespace Impl

@@ -395,11 +395,13 @@ class SpgemmPlaceKernel {
       Wave::add(&memory.all[which], all);
     });
     thread_block.synchronize();
-    if (thread_block.index() == 0) {
-      thread_block.each_thread([&](unsigned thread) {
-        if (thread < n) reinterpret_cast<std::int64_t*>(args.totals)[thread] = memory.all[thread];
-      });
-    }
+    if (thread_block.index() != 0) return;
+    thread_block.each_thread([&](unsigned thread) {
+      if (thread != 0) return;  // by one thread, so that the number comes last
+      auto* const totals = reinterpret_cast<std::int64_t*>(&args.answer->totals);
+      for (int which = 0; which < n; ++which) totals[which] = memory.all[which];
+      Wave::publish_to_host(&args.answer->number, args.question);
+    });
   }
   TESSERA_FUNCTION static SpgemmRowFacts read(const SpgemmArgs& args, std::int64_t row, std::int64_t end) {
     return row < end ? Stage::read(args, row) : SpgemmRowFacts{kinds, 0};
