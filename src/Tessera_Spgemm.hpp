@@ -254,9 +254,9 @@ auto spgemm(const Exec& space, const MatrixA& A, const MatrixB& B, const SpgemmO
   }
 }
 
-/// Releases the arrays that spgemm() kept (SpgemmOptions::keep_memory) and that no C owns any more; those of a C that is
-/// there are no longer kept, but released with it. Kokkos::finalize does the same. Waits as a View of Kokkos does when it
-/// is released.
+/// Releases the arrays that spgemm() kept (SpgemmOptions::keep_memory) and that no C owns any more; those of a C that
+/// is there are no longer kept, but released with it. Kokkos::finalize does the same. Waits as a View of Kokkos does
+/// when it is released.
 inline void release_kept_memory() { Impl::KeptArrays::all().release(); }
 
 /// Bytes of arrays that are kept for later calls and that no C owns.

@@ -161,35 +161,6 @@ Status spgemm_offsets(const SpgemmArgs& args, Stream stream) noexcept {
                         "Tessera::spgemm[offsets]");
 }
 
-/// Rows of a list, one after the other.
-struct SpgemmRange {
-  std::int64_t begin = 0, rows = 0;
-};
-
-/// Rows of each kind from First on, to each of which a kernel belongs that can take those of the kinds before, too. Where
-/// a kind has few rows, fewer than fill the device, they go with those of the next kind that has any, which follow them
-/// in the list: for few rows that costs less than a launch.
-template <int First, int Kinds>
-struct SpgemmRanges {
-  SpgemmRange of[Kinds];
-  SpgemmRanges(const SpgemmTotals& totals, std::int64_t few) {
-    std::int64_t end = 0;
-    for (int k = 0; k < First; ++k) end += totals.rows[k];
-    SpgemmRange* last = nullptr;
-    for (int k = 0; k < Kinds; ++k) {
-      const std::int64_t n = totals.rows[First + k];
-      if (n == 0) continue;
-      of[k] = {end, n};
-      end += n;
-      if (last != nullptr && last->rows <= few) {
-        of[k] = {last->begin, last->rows + n};
-        *last = {};
-      }
-      last = &of[k];
-    }
-  }
-};
-
 /// Launches the kernels of a stage. Those of long rows come first, so that no multiprocessor has one at the end.
 template <class Device>
 class SpgemmLists {
@@ -198,15 +169,20 @@ class SpgemmLists {
       : args_(args), totals_(totals), stream_(stream) {}
   typename Device::Error error = Device::success;
 
+  /// The rows of a kind, or size.
   template <class Kernel>
-  void rows(const SpgemmRange& range) {
-    constexpr int waves = for_family<Device>(4, 2);
-    using Body = SpgemmListBody<Device, Kernel, waves>;
-    start<Body>(ceil_div(range.rows, std::int64_t{waves} * Kernel::rows), range.begin, range.begin + range.rows);
+  void rows(int kind) {
+    range<Kernel>(begin(kind), totals_.rows[kind]);
   }
   template <class Kernel>
-  void thread_blocks(const SpgemmRange& range, int lanes) {
-    start<SpgemmBitsBody<Device, Kernel>>(range.rows, range.begin, lanes);
+  void range(std::int64_t begin, std::int64_t n) {
+    constexpr int waves = for_family<Device>(4, 2);
+    using Body = SpgemmListBody<Device, Kernel, waves>;
+    start<Body>(ceil_div(n, std::int64_t{waves} * Kernel::rows), begin, begin + n);
+  }
+  template <class Kernel>
+  void thread_blocks(int kind, int lanes) {
+    start<SpgemmBitsBody<Device, Kernel>>(totals_.rows[kind], begin(kind), lanes);
   }
   template <class Body, class... Args>
   void start(std::int64_t thread_blocks, const Args&... args) {
@@ -228,24 +204,17 @@ class SpgemmLists {
   SpgemmTurn turn_ = SpgemmTurn::First;
 };
 
-/// Rows of which a launch of their own takes longer than they do with longer ones.
-template <class Device>
-std::int64_t spgemm_few() noexcept {
-  return 4 * Device::multiprocessors();
-}
-
 template <class Device, class Value, bool Numbers>
-void launch_spgemm_tables(SpgemmLists<Device>& lists, const SpgemmTotals& totals) {
+void launch_spgemm_tables(SpgemmLists<Device>& lists) {
   using Wave = typename Device::Wave;
-  const SpgemmRanges<0, SpgemmRowKinds::tables> kind(totals, spgemm_few<Device>());
-  lists.template rows<SpgemmTableKernel<Wave, Value, 5, SpgemmRowKinds::slots(4), Numbers>>(kind.of[4]);
-  lists.template rows<SpgemmTableKernel<Wave, Value, 4, SpgemmRowKinds::slots(3), Numbers>>(kind.of[3]);
-  lists.template rows<SpgemmTableKernel<Wave, Value, 3, SpgemmRowKinds::slots(2), Numbers>>(kind.of[2]);
-  lists.template rows<SpgemmTableKernel<Wave, Value, 3, SpgemmRowKinds::slots(1), Numbers>>(kind.of[1]);
-  lists.template rows<SpgemmTableKernel<Wave, Value, 2, SpgemmRowKinds::slots(0), Numbers>>(kind.of[0]);
+  lists.template rows<SpgemmTableKernel<Wave, Value, 5, SpgemmRowKinds::slots(4), Numbers>>(4);
+  lists.template rows<SpgemmTableKernel<Wave, Value, 4, SpgemmRowKinds::slots(3), Numbers>>(3);
+  lists.template rows<SpgemmTableKernel<Wave, Value, 3, SpgemmRowKinds::slots(2), Numbers>>(2);
+  lists.template rows<SpgemmTableKernel<Wave, Value, 3, SpgemmRowKinds::slots(1), Numbers>>(1);
+  lists.template rows<SpgemmTableKernel<Wave, Value, 2, SpgemmRowKinds::slots(0), Numbers>>(0);
 }
 template <class Device>
-void launch_spgemm_bits(SpgemmLists<Device>& lists, const SpgemmArgs& args, const SpgemmTotals& totals) {
+void launch_spgemm_bits(SpgemmLists<Device>& lists, const SpgemmArgs& args) {
   using Wave = typename Device::Wave;
   // As many lanes as the mean row of B has entries, at least.
   int lanes = 4;
@@ -253,27 +222,24 @@ void launch_spgemm_bits(SpgemmLists<Device>& lists, const SpgemmArgs& args, cons
   using Vast = SpgemmBitsKernel<Wave, for_family<Device>(32, 16), for_family<Device>(24576, 12288), 4>;
   using Wide = SpgemmBitsKernel<Wave, for_family<Device>(16, 8), for_family<Device>(8192, 4096), 1>;
   using Narrow = SpgemmBitsKernel<Wave, for_family<Device>(2, 1), SpgemmRowKinds::narrow_columns / 32 + 1, 1>;
-  const SpgemmRange vast{lists.begin(SpgemmRowKinds::vast), totals.rows[SpgemmRowKinds::vast]};
   if (static_cast<std::size_t>(Vast::bytes) <= Device::shared_bytes()) {
-    lists.template thread_blocks<Vast>(vast, lanes);
+    lists.template thread_blocks<Vast>(SpgemmRowKinds::vast, lanes);
   } else {
-    lists.template thread_blocks<Wide>(vast, lanes);
+    lists.template thread_blocks<Wide>(SpgemmRowKinds::vast, lanes);
   }
-  // A thread block each.
-  const SpgemmRanges<SpgemmRowKinds::narrow, 2> kind(totals, Device::multiprocessors());
-  lists.template thread_blocks<Wide>(kind.of[1], lanes);
-  lists.template thread_blocks<Narrow>(kind.of[0], lanes);
+  lists.template thread_blocks<Wide>(SpgemmRowKinds::wide, lanes);
+  lists.template thread_blocks<Narrow>(SpgemmRowKinds::narrow, lanes);
 }
 template <class Device>
 Status spgemm_columns(const SpgemmArgs& args, const SpgemmTotals& totals, Stream stream) noexcept {
   SpgemmLists<Device> lists(args, totals, stream);
-  launch_spgemm_bits(lists, args, totals);
+  launch_spgemm_bits(lists, args);
   if (!args.once) {
-    launch_spgemm_tables<Device, float, false>(lists, totals);
+    launch_spgemm_tables<Device, float, false>(lists);
   } else if (args.fp64) {
-    launch_spgemm_tables<Device, double, true>(lists, totals);
+    launch_spgemm_tables<Device, double, true>(lists);
   } else {
-    launch_spgemm_tables<Device, float, true>(lists, totals);
+    launch_spgemm_tables<Device, float, true>(lists);
   }
   return Device::status(lists.error, "Tessera::spgemm[columns]");
 }
@@ -291,11 +257,10 @@ Status launch_spgemm_numbers(const SpgemmArgs& args, const SpgemmTotals& totals,
   lists.template start<SpgemmSharedRowsBody<Device, Value>>(shared * of_row, lists.begin(Sizes::shared), of_row);
   using Parts = SpgemmPartsBody<Device, Value>;
   lists.template start<Parts>(ceil_div(totals.parts, Parts::waves), totals.parts);
-  const SpgemmRanges<0, Sizes::whole> size(totals, spgemm_few<Device>());
-  lists.template rows<SpgemmWholeRowsKernel<Wave, Value, 5, Sizes::holds(2)>>(size.of[2]);
-  lists.template rows<SpgemmWholeRowsKernel<Wave, Value, 3, Sizes::holds(1)>>(size.of[1]);
-  lists.template rows<SpgemmWholeRowsKernel<Wave, Value, 2, Sizes::holds(0)>>(size.of[0]);
-  if (args.once) lists.template rows<SpgemmCopyKernel<Wave, Value>>({0, args.A.rows});
+  lists.template rows<SpgemmWholeRowsKernel<Wave, Value, 5, Sizes::holds(2)>>(2);
+  lists.template rows<SpgemmWholeRowsKernel<Wave, Value, 3, Sizes::holds(1)>>(1);
+  lists.template rows<SpgemmWholeRowsKernel<Wave, Value, 2, Sizes::holds(0)>>(0);
+  if (args.once) lists.template range<SpgemmCopyKernel<Wave, Value>>(0, args.A.rows);
   return Device::status(lists.error, "Tessera::spgemm[numbers]");
 }
 template <class Device>

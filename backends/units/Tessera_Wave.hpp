@@ -37,7 +37,7 @@
 ///   add_product(a, b, sum)             sum + a b; in one rounding on devices, whatever surrounds it
 ///   converge()                         no lane goes on before all came here
 ///   publish(p, v)                      one lane stores v where other waves will read it
-///   publish_to_host(p, v)              one thread stores v where the host looks for it, after all that it stored before
+///   publish_to_host(p, v)              one thread stores v for the host to see, after all that it stored before
 ///   last_to_arrive(counter, total)     true in the last of `total` waves to come here; everything published before by
 ///                                      the others is then visible to read_published; the counter is left at zero
 ///

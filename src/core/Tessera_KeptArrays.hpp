@@ -51,7 +51,9 @@ class KeptArrays {
     template <class View>
     View take(const std::string& label, std::size_t n) const {
       if (most_ == 0) return allocate_large<View>(label, n);
-      const auto part = [n](const View& whole) { return View(Kokkos::subview(whole, std::make_pair(std::size_t{0}, n))); };
+      const auto part = [n](const View& whole) {
+        return View(Kokkos::subview(whole, std::make_pair(std::size_t{0}, n)));
+      };
       constexpr std::size_t element = sizeof(typename View::value_type);
       View whole;
       if (all().find(seen_, label, n * element, whole)) return part(whole);

@@ -79,8 +79,10 @@ class SpgemmNative {
   /// the numbers as they are now, and no update() comes
   void find(const Exec& space, bool once) {
     if (batched()) return;
-    make_parts(space);
+    const bool by_tables = once && only_tables();
+    if (!by_tables) make_parts(space);
     make_room(space, once);
+    if (by_tables && !args_.once) make_parts(space);  // there was no room for numbers
     args_.place = {args_.at, true};
     find_columns(space, args_);
     started_ = true;
@@ -100,10 +102,7 @@ class SpgemmNative {
   /// Both phases after find(), into arrays for most_entries(), which offsets of this type count. Waits once where every
   /// row was summed in a table, else in between as well.
   std::int64_t finish(const Exec& space, Offset* row_map, int* columns, Scalar* values) {
-    const bool summed = args_.once && kinds_.rows[SpgemmRowKinds::narrow] + kinds_.rows[SpgemmRowKinds::wide] +
-                                              kinds_.rows[SpgemmRowKinds::vast] ==
-                                          0;
-    if (!summed) {
+    if (!args_.once || !only_tables()) {
       symbolic(space, row_map);
       numeric(space, row_map, columns, values);
       return sizes_.entries;
@@ -277,6 +276,12 @@ class SpgemmNative {
     SpgemmAnswer host;
     Impl::fetch(space, backend_, "Tessera::spgemm totals", host, answer_view_);
     return host.totals;
+  }
+  /// Every row is found in a table, and if `once` summed there.
+  bool only_tables() const {
+    return kinds_.rows[SpgemmRowKinds::narrow] + kinds_.rows[SpgemmRowKinds::wide] +
+               kinds_.rows[SpgemmRowKinds::vast] ==
+           0;
   }
   /// Rows whose bound is above what one has that few lanes take as a whole.
   std::int64_t may_be_large() const {

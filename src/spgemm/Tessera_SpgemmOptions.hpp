@@ -41,10 +41,10 @@ struct SpgemmOptions {
   std::size_t max_workspace_bytes = 0;
   /// Of spgemm() on devices, and on hosts by an emulated one: C's arrays stay when the last View of them is gone, and a
   /// later call takes them for its C, which saves it the allocation and the release, longer than a small product. Up to
-  /// a 32nd of the device's memory, at least 256 MiB, are kept; release_kept_memory() and Kokkos::finalize give it back,
-  /// and a call that finds no memory for C gives it back first. An array may be a sixteenth larger than C needs, one that
-  /// is used again up to twice as large. Before arrays are used again everything on the device is waited for, as Kokkos
-  /// does when it releases a View. false: C's arrays are its own, allocated and released as any View.
+  /// a 32nd of the device's memory, at least 256 MiB, are kept; release_kept_memory() and Kokkos::finalize give it
+  /// back, and a call that finds no memory for C gives it back first. An array may be a sixteenth larger than C needs,
+  /// one that is used again up to twice as large. Before arrays are used again everything on the device is waited for,
+  /// as Kokkos does when it releases a View. false: C's arrays are its own, allocated and released as any View.
   bool keep_memory = true;
 };
 

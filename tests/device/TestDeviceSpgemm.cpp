@@ -7,7 +7,10 @@
 
 #include "support/Tessera_TestDevice.hpp"
 #include "support/Tessera_TestSpgemm.hpp"
+#include "support/Tessera_TestSpgemmMemory.hpp"
 #if defined(KOKKOS_ENABLE_CUDA)
+#include <thread>
+
 #include "device/OwnStream.hpp"
 #endif
 
@@ -41,6 +44,20 @@ TYPED_TEST(DeviceSpgemm, UndefinedNumbers) { this->undefined_numbers(); }
 TYPED_TEST(DeviceSpgemm, DiagonalsWithHoles) { this->diagonals_with_holes(); }
 TYPED_TEST(DeviceSpgemm, ZerosAreEntries) { this->zeros_are_entries(); }
 TYPED_TEST(DeviceSpgemm, UndefinedNumbersBesideHoles) { this->undefined_numbers_beside_holes(); }
+
+class DeviceSpgemmMemory : public ::testing::Test, protected SpgemmMemorySuite<DeviceExec> {
+ protected:
+  void SetUp() override {
+    const std::string reason = why_no_device();
+    if (!reason.empty()) GTEST_SKIP() << reason;
+  }
+};
+TEST_F(DeviceSpgemmMemory, UsedAgain) { used_again(); }
+TEST_F(DeviceSpgemmMemory, Held) { held(); }
+TEST_F(DeviceSpgemmMemory, Powers) { powers(); }
+TEST_F(DeviceSpgemmMemory, GivenBack) { given_back(); }
+TEST_F(DeviceSpgemmMemory, OtherSizes) { other_sizes(); }
+TEST_F(DeviceSpgemmMemory, AfterExceptions) { after_exceptions(); }
 
 class DeviceSpgemmPlans : public ::testing::Test {
  protected:
@@ -109,6 +126,59 @@ TEST_F(DeviceSpgemmPlans, PhasesOnOtherStreams) {
     EXPECT_EQ(to_host(columns), wanted.columns);
     EXPECT_TRUE(same_bits(to_host(values), wanted.values));
   }
+}
+
+/// Some milliseconds of one thread. Public for nvcc.
+struct Slowly {
+  double* out;
+  KOKKOS_INLINE_FUNCTION void operator()(int) const {
+    double v = *out;
+    for (int i = 0; i < 400000; ++i) v = v * 0.999 + 1e-3;
+    *out = v;
+  }
+};
+
+// C is let go while a copy of it waits on another stream: the next product takes its arrays, but not before.
+TEST_F(DeviceSpgemmMemory, UsedOnAnotherStream) {
+  const Matrix A = matrix("rmat:scale=12:degree=9", 3), B = matrix("rmat:scale=12:degree=9", 4);
+  const auto first = multiply<DeviceExec>(A, A, options(false)), second = multiply<DeviceExec>(B, B, options(false));
+  const Device a(A), b(B);
+  const OwnStream one, other;
+  const DeviceVector<DeviceExec, double> copy("copy", first.values.size()), out("out", 1);
+  release_kept_memory();
+  for (int turn = 0; turn < 3; ++turn) {
+    Csr C = spgemm(one.space(), a.view(), a.view(), options(true));
+    const double* const values = C.values().data();
+    Kokkos::parallel_for("slowly", Kokkos::RangePolicy<DeviceExec>(one.space(), 0, 1), Slowly{out.data()});
+    Kokkos::deep_copy(one.space(), copy, C.values());
+    C = {};
+    const Csr D = spgemm(other.space(), b.view(), b.view(), options(true));
+    EXPECT_EQ(D.values().data(), values);
+    one.space().fence();
+    EXPECT_TRUE(same_bits(to_host(copy), first.values)) << "written to before it was read";
+    expect_equal(D, second);
+  }
+}
+
+// Threads that let go of each other's arrays at any time.
+TEST_F(DeviceSpgemmMemory, ThreadsWithStreams) {
+  const Matrix A = matrix("rmat:scale=11:degree=7", 3), B = matrix("rmat:scale=11:degree=7", 4);
+  const auto first = multiply<DeviceExec>(A, A, options(false)), second = multiply<DeviceExec>(B, B, options(false));
+  const Device a(A), b(B);
+  const OwnStream streams[2];
+  const auto work = [&](const OwnStream& stream, const Device& m, const SpgemmResult<double, int>& wanted) {
+    Csr before;
+    for (int turn = 0; turn < 40; ++turn) {
+      const Csr C = spgemm(stream.space(), m.view(), m.view(), options(true));
+      if (turn % 3 == 0) before = C;
+      if (turn % 8 != 7) continue;
+      expect_equal(C, wanted);
+      expect_equal(before, wanted);
+    }
+  };
+  std::thread other([&] { work(streams[1], b, second); });
+  work(streams[0], a, first);
+  other.join();
 }
 #endif
 
