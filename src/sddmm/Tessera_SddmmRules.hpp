@@ -63,6 +63,13 @@ inline SddmmWindows sddmm_windows(std::int64_t inner, Precision precision, doubl
   return {2, two / std::min(gain, 1.3)};
 }
 
+/// Whether Panels copy Y in TF32 first (CompactCopy), of whose rows so many are fetched: each of these moves 3/8 fewer
+/// bytes at the rate of the second-level cache, and the copy 13/8 of a row of Y at that of memory, which is half of it
+/// (perf_test/notes/sddmm.md).
+inline bool sddmm_copies_y(std::int64_t inner, std::int64_t fetched, std::int64_t rows_of_y) {
+  return inner >= 64 && fetched >= 9 * rows_of_y;
+}
+
 /// Entries of a column in a window of `height` instructions from which SddmmAlgorithm::Bsmr calls it dense.
 inline int sddmm_dense_from(std::int64_t inner, Precision precision, int height) {
   return static_cast<int>(std::ceil(least_sddmm_density(inner, precision) * (height == 2 ? 1.2 : 1)));

@@ -39,7 +39,13 @@ class SddmmHead {
   }
 
   TESSERA_FUNCTION const char* x(std::int32_t row) const { return x_ + std::int64_t{row} * x_bytes_; }
+  /// Bytes from row 0 to row `row` of X.
+  TESSERA_FUNCTION std::int64_t x_distance(std::int32_t row) const { return std::int64_t{row} * x_bytes_; }
   TESSERA_FUNCTION const char* y(std::int32_t row) const { return y_ + std::int64_t{row} * y_bytes_; }
+
+  TESSERA_FUNCTION Sum alpha() const { return alpha_; }
+  /// P, where it has the type of the sums.
+  TESSERA_FUNCTION Sum* sums() const { return reinterpret_cast<Sum*>(p_); }
 
   /// Whether P := alpha sum, in the type of the sums and in CSR order: a case of its own, since for short K the end is
   /// a good part of all instructions.
