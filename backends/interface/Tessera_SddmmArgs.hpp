@@ -65,6 +65,7 @@ struct SddmmRowsArgs {
   std::int64_t rows = 0;  ///< that have entries
   std::int64_t nnz = 0;
   const std::int32_t* columns = nullptr;
+  bool plain = false;                       ///< SddmmDense::plain: set by the backend
   bool aligned = false;                     ///< columns begin at a multiple of sixteen bytes: set by the backend
   const SddmmGroup* groups = nullptr;       ///< one for every 32 entries, the last one for fewer
   const std::int32_t* row_of = nullptr;     ///< rows that have entries; null: all rows have
