@@ -93,8 +93,8 @@ struct CompactCopy {
   }
   TESSERA_FUNCTION std::int64_t place(std::int64_t g) const {
     if (across <= 1) return g;
-    const std::int64_t turn = 4 * across;
-    return g / turn * turn + g % 4 * across + g % turn / 4;
+    const std::int64_t in_turn = g & (4 * across - 1);  // `across` is 2 or 4
+    return g - in_turn + (in_turn & 3) * across + (in_turn >> 2);
   }
 
   /// Writes group `g` of row `row` of matrix `h`: what one thread does.

@@ -19,8 +19,7 @@ namespace Launch {
 template <class Device, class Kernel>
 struct SddmmRowsBody {
   using Wave = typename Device::Wave;
-  static constexpr int waves = 4, threads = waves * Wave::lanes, shared = 0;
-  static constexpr int bound = for_family<Device>(Kernel::batch == 8 ? 4 : 5, 0);  // of 128 registers, or 96
+  static constexpr int waves = 4, threads = waves * Wave::lanes, bound = for_family<Device>(5, 0), shared = 0;
   static constexpr bool overlapping = true;
 
   template <class ThreadBlock>

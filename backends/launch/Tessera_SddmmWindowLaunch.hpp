@@ -39,11 +39,15 @@ struct SddmmWindowBody {
   }
 };
 
-/// Few blocks per wave, fewer where a device would not be filled.
-template <class Device>
+/// Few blocks per wave, so that what a device has under way uses the same rows of Y: four; two where rows of X do not
+/// stay in registers; eight of long windows, which use none twice (perf_test/notes/sddmm.md). Fewer where a device
+/// would not be filled.
+template <class Device, class Kernel>
 std::int64_t sddmm_blocks_per_wave(const SddmmWindowArgs& args) {
   if (Device::emulated) return 3;
-  return std::clamp<std::int64_t>(args.blocks / (std::int64_t{32} * Device::multiprocessors()), 1, 4);
+  const bool lengthy = args.blocks * args.window_rows >= 16 * args.rows;
+  const std::int64_t most = lengthy ? 8 : Kernel::whole ? 4 : 2;
+  return std::clamp<std::int64_t>(args.blocks / (std::int64_t{32} * Device::multiprocessors()), 1, most);
 }
 
 /// Enqueues the copy of Y for a kernel, and names it in the arguments.
@@ -74,7 +78,7 @@ typename Device::Error launch_sddmm_windows(SddmmWindowArgs args, Stream stream)
     const auto error = compact_y<Device>(args, Kernel::across, stream);
     if (error != Device::success) return error;
   }
-  args.blocks_per_wave = sddmm_blocks_per_wave<Device>(args);
+  args.blocks_per_wave = sddmm_blocks_per_wave<Device, Kernel>(args);
   args.plain = args.entry_at == nullptr && args.dense.plain(sizeof(typename Atom::Operand) > 2);
   const std::int64_t waves = ceil_div(args.blocks, args.blocks_per_wave);
   return launch_tiles<Device, Body>({ceil_div(waves, Body::waves), args.dense.heads}, stream, args);

@@ -78,7 +78,9 @@ class SddmmPanelEngine {
   bool copies(std::int64_t inner, std::int64_t heads) const {
     if (format_.precision != Precision::TF32 || tf32_copy_ == Tf32Copy::Never) return false;
     if (inner == 0 || !CompactCopy::fits(heads * format_.cols, inner)) return false;
-    return tf32_copy_ == Tf32Copy::Always || sddmm_copies_y(inner, format_.column_vectors, format_.cols);
+    return tf32_copy_ == Tf32Copy::Always ||
+           sddmm_copies_y(inner, static_cast<double>(format_.nnz), static_cast<double>(format_.column_vectors),
+                          static_cast<double>(format_.cols));
   }
 
   Csr csr_;

@@ -4,6 +4,7 @@
 #define TESSERA_KERNELS_SDDMM_SDDMM_ROWS_KERNEL_HPP
 
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/kernels/sddmm/Tessera_SddmmStore.hpp"
 #include "backends/units/Tessera_RegisterWords.hpp"
@@ -44,12 +45,12 @@ class SddmmRowsKernel {
                                    std::int64_t head_index) {
     const Head head(args.dense, head_index);
     Varying<std::int64_t> begin;
-    Varying<Request> next;
+    Varying<Next> next;
     Varying<Kept> kept;
     Varying<Target> target;
     wave.each([&](int lane) {
       begin(lane) = first + (lane >> Shift) * batch * passes;
-      next(lane) = request(args, begin(lane));
+      next(lane) = ask(args, begin(lane));
       kept(lane).row = -1;
       target(lane) = {held(head.sums()), held(head.alpha())};
     });
@@ -57,11 +58,11 @@ class SddmmRowsKernel {
       Varying<Place> place;
       Varying<bool> mixed;
       wave.each([&](int lane) {
-        place(lane) = place_of(args, begin(lane), next(lane));
+        place(lane) = answer(args, begin(lane), next(lane));
         mixed(lane) = place(lane).starts != 0;
       });
       if (pass + 1 < passes) {  // columns of the next entries are under way while rows of Y are
-        wave.each([&](int lane) { next(lane) = request(args, begin(lane) + batch); });
+        wave.each([&](int lane) { next(lane) = ask(args, begin(lane) + batch); });
       }
       Varying<Sums> sums;
       if (wave.ballot(mixed) == 0) {
@@ -104,8 +105,9 @@ class SddmmRowsKernel {
     Sum* p;
     Sum alpha;
   };
-  /// What is read of a team's entries, those beyond the last one being the last one again: asked for a pass ahead, and
-  /// not looked at before it is needed, so that no row of Y waits for it.
+  /// What is read of a team's entries, those beyond the last one being the last one again: asked for a pass ahead. Of
+  /// long rows, so few at once, it is not looked at before it is needed, so that no row of Y waits for it; of short ones
+  /// instructions are what there is too little of.
   struct Request {
     std::int32_t column[batch];
     SddmmGroup group;
@@ -152,6 +154,22 @@ class SddmmRowsKernel {
     place.row = group.row + count_bits(group.starts & ((std::uint32_t{2} << at) - 1));
     place.starts = group.starts >> at & ((std::uint32_t{2} << left) - 2);
     return place;
+  }
+  static constexpr bool looks_later = batch < 4;
+  using Next = std::conditional_t<looks_later, Request, Place>;
+  TESSERA_FUNCTION static Next ask(const SddmmRowsArgs& args, std::int64_t begin) {
+    if constexpr (looks_later) {
+      return request(args, begin);
+    } else {
+      return place_of(args, begin, request(args, begin));
+    }
+  }
+  TESSERA_FUNCTION static Place answer(const SddmmRowsArgs& args, std::int64_t begin, const Next& next) {
+    if constexpr (looks_later) {
+      return place_of(args, begin, next);
+    } else {
+      return next;
+    }
   }
   TESSERA_FUNCTION static std::int32_t row_of(const SddmmRowsArgs& args, const Place& place, int b) {
     const std::int32_t row = place.row + count_bits(place.starts & ((std::uint32_t{2} << b) - 1));
