@@ -10,8 +10,8 @@
 
 /// \file
 /// B (of SDDMM: Y) in TF32 at 20 bits per element. Where rows of B are fetched many times, fetching them is what a
-/// product waits for, and a request for TF32 allows elements of 19 bits: sign, 8 of the exponent, 10 of the mantissa. So
-/// one pass over B rounds it to nearest into a copy of 5/8 of its size, which all fetches read.
+/// product waits for, and a request for TF32 allows elements of 19 bits: sign, 8 of the exponent, 10 of the mantissa.
+/// So one pass over B rounds it to nearest into a copy of 5/8 of its size, which all fetches read.
 ///
 /// First the upper halves of all elements, row by row, then the next four bits of each, two elements per byte, the
 /// first one's in the byte's high half; rows of both are padded with zeros to whole groups. (Side by side, a row would
@@ -71,7 +71,8 @@ struct CompactB {
 /// lie side by side, so that they are one load.
 struct CompactCopy {
   const float* from = nullptr;
-  std::int64_t ld = 0, head = 0;  ///< elements from row to row, and from matrix to matrix; rows at multiples of 16 bytes
+  std::int64_t ld = 0,
+               head = 0;  ///< elements from row to row, and from matrix to matrix; rows at multiples of 16 bytes
   std::int64_t rows = 0, columns = 0, heads = 1;
   void* to = nullptr;
   int across = 0;
@@ -82,7 +83,9 @@ struct CompactCopy {
   TESSERA_FUNCTION std::int64_t groups() const { return groups(columns, across); }
   TESSERA_FUNCTION std::int64_t lower() const { return heads * rows * groups() * 16; }
   /// Of rows of whole multiples of 32 columns; kernels count their groups in 32 bits.
-  static constexpr std::int64_t bytes(std::int64_t rows, std::int64_t columns) { return rows * groups(columns, 1) * 20; }
+  static constexpr std::int64_t bytes(std::int64_t rows, std::int64_t columns) {
+    return rows * groups(columns, 1) * 20;
+  }
   static constexpr bool fits(std::int64_t rows, std::int64_t columns) {
     return rows * groups(columns, 1) < std::int64_t{1} << 31;
   }
@@ -123,8 +126,8 @@ struct CompactCopy {
     };
     char* const copy = static_cast<char*>(to);
     const std::int64_t begin = (h * rows + row) * groups();
-    *reinterpret_cast<Upper*>(copy + (begin + g) * 16) = {
-        {group.upper[0], group.upper[1], group.upper[2], group.upper[3]}};
+    *reinterpret_cast<Upper*>(copy +
+                              (begin + g) * 16) = {{group.upper[0], group.upper[1], group.upper[2], group.upper[3]}};
     *reinterpret_cast<std::uint32_t*>(copy + lower() + (begin + place(g)) * 4) = group.lower;
   }
 };

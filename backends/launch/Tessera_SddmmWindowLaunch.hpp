@@ -34,7 +34,8 @@ struct SddmmWindowBody {
       const std::int64_t first = std::int64_t{thread_block.index()} * waves * args.blocks_per_wave + in_thread_block;
       if (first >= args.blocks) return;
       const Wave wave;
-      Kernel::run(wave, args, static_cast<std::uint32_t>(first), waves, static_cast<int>(args.blocks_per_wave), first_head + thread_block.tile());
+      Kernel::run(wave, args, static_cast<std::uint32_t>(first), waves, static_cast<int>(args.blocks_per_wave),
+                  first_head + thread_block.tile());
     });
   }
 };

@@ -161,8 +161,8 @@ inline std::size_t sddmm_operand_bytes(Precision precision, std::int64_t rows, s
          ScratchLayout::rounded(static_cast<std::size_t>(nnz * sum_bytes_of(precision)));
 }
 
-/// Enqueues the copies and launch(dense, stream), which enqueues the kernel. copy_y: the kernel gets room for a copy of Y
-/// in TF32, unless a caller's workspace has none. @throw WorkspaceTooSmall, DeviceError
+/// Enqueues the copies and launch(dense, stream), which enqueues the kernel. copy_y: the kernel gets room for a copy of
+/// Y in TF32, unless a caller's workspace has none. @throw WorkspaceTooSmall, DeviceError
 template <class Exec, class Memory, class T, class PT, class Launch>
 void launch_sddmm(const Exec& space, const PlanScratch<Exec, Memory>& scratch, const KernelName& name, double alpha,
                   const SddmmInput<T>& in, double beta, const SddmmOutput<PT>& out, const Launch& launch,

@@ -106,8 +106,8 @@ class SddmmRowsKernel {
     Sum alpha;
   };
   /// What is read of a team's entries, those beyond the last one being the last one again: asked for a pass ahead. Of
-  /// long rows, so few at once, it is not looked at before it is needed, so that no row of Y waits for it; of short ones
-  /// instructions are what there is too little of.
+  /// long rows, so few at once, it is not looked at before it is needed, so that no row of Y waits for it; of short
+  /// ones instructions are what there is too little of.
   struct Request {
     std::int32_t column[batch];
     SddmmGroup group;
@@ -134,7 +134,8 @@ class SddmmRowsKernel {
       }
     } else {
       TESSERA_UNROLL
-      for (int b = 0; b < batch; ++b) request.column[b] = args.columns[begin + static_cast<unsigned>(b < left ? b : left)];
+      for (int b = 0; b < batch; ++b)
+        request.column[b] = args.columns[begin + static_cast<unsigned>(b < left ? b : left)];
     }
     return request;
   }

@@ -11,8 +11,8 @@
 #include "backends/units/Tessera_Wave.hpp"
 
 /// \file
-/// Rows of Y as the window kernel reads them: chunk after chunk, of which each lane has a word of sixteen bytes. Of each
-/// row a lane makes one address, and all loads lie at fixed distances from it.
+/// Rows of Y as the window kernel reads them: chunk after chunk, of which each lane has a word of sixteen bytes. Of
+/// each row a lane makes one address, and all loads lie at fixed distances from it.
 
 namespace Tessera {
 

@@ -42,8 +42,8 @@ struct SddmmChunks {
   static constexpr bool compact = Compact;  ///< Y is a copy in TF32
 };
 
-/// The unit that a kernel multiplies with. TF32 on NVIDIA's: operands are rounded by the kernel, those of X once and not
-/// for each block, and those of a copy are already.
+/// The unit that a kernel multiplies with. TF32 on NVIDIA's: operands are rounded by the kernel, those of X once and
+/// not for each block, and those of a copy are already.
 template <class Unit>
 struct SddmmUnit {
   using type = Unit;
@@ -81,7 +81,7 @@ class SddmmWindowKernel {
 
  public:
   static constexpr int at_once = at_once_of(chunks);
-  static constexpr int registers = registers_of(at_once);   ///< of these words
+  static constexpr int registers = registers_of(at_once);  ///< of these words
   /// Of eight waves that an NVIDIA multiprocessor is to hold at once: of 64, 80 or 128 registers per lane.
   static constexpr int thread_blocks = whole && registers <= 20 ? 4 : registers <= 48 ? 3 : 2;
   static constexpr int across = compact ? at_once / 2 : 0;  ///< of the copy (CompactCopy)
@@ -121,7 +121,8 @@ class SddmmWindowKernel {
   static_assert(Shape::consistent() && quads * Shape::rows == Atom::lanes, "both operands have the same order of K");
   static_assert(chunks % at_once == 0, "all of a row's chunks come");
   static_assert(own_rows == 1 || Atom::c_coord(1, 1).col == Atom::c_coord(1, 0).col + 1, "own rows are neighbours");
-  static_assert(!pairs || (Shape::a_slot(0) % 2 == 0 && Shape::a_slot(1) == Shape::a_slot(0) + 1), "as words have them");
+  static_assert(!pairs || (Shape::a_slot(0) % 2 == 0 && Shape::a_slot(1) == Shape::a_slot(0) + 1),
+                "as words have them");
 
   template <class T>
   using Varying = typename Wave::template Varying<T>;
@@ -249,7 +250,8 @@ class SddmmWindowKernel {
       });
     }
     /// index: of this block; left: blocks from it on.
-    TESSERA_FUNCTION void step(const Wave& wave, const SddmmWindowArgs& args, std::uint32_t index, int stride, int left) {
+    TESSERA_FUNCTION void step(const Wave& wave, const SddmmWindowArgs& args, std::uint32_t index, int stride,
+                               int left) {
       wave.each([&](int lane) {
         if (left > 1) next(lane) = place_of(args, coming(lane), lane);
         if (left > 2) coming(lane) = args.block[index + static_cast<std::uint32_t>(2 * stride)];
@@ -329,9 +331,8 @@ class SddmmWindowKernel {
       for (int j = 0; j < together; ++j) {
         if (j >= blocks) continue;
         Varying<Entries> entries;
-        wave.each([&](int lane) {
-          entries(lane) = entries_of(own(lane), first + static_cast<std::uint32_t>(j * stride));
-        });
+        wave.each(
+            [&](int lane) { entries(lane) = entries_of(own(lane), first + static_cast<std::uint32_t>(j * stride)); });
         store_all(wave, args, head, own, entries, sums[j]);
       }
       first += static_cast<std::uint32_t>(blocks * stride);
