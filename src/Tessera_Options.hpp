@@ -102,14 +102,15 @@ struct PanelOptions {
   int max_blocks = 0;  ///< blocks a wave takes; heavier windows are split; 0: by size
 };
 
-/// Whether products by rows in TF32 first copy B, rounded to TF32, at 20 bits per element. Rows of B that many entries
-/// fetch are 5/8 of their size then; the copy takes a pass over B and a launch each apply. Without it B stays as it is
-/// and products are those of FP32. Backends with a kernel of their own for rows; no effect in other precisions.
+/// Whether SpMM by rows in TF32 first copies B, and SDDMM on matrix units Y, rounded to TF32, at 20 bits per element
+/// (TF32 has 19). Rows that are fetched many times are 5/8 of their size then; the copy takes a pass over B or Y and a
+/// launch each apply. Without it B stays as it is and SpMM's products by rows are those of FP32; those of units round
+/// in any case, so that results are the same. Backends with kernels of their own; no effect in other precisions.
 enum class Tf32Copy {
-  Auto,   ///< where the matrix and num_columns_hint say that it saves time
-  Never,  ///< products of FP32
-  Always  ///< but for more than 2^34 elements of B, operands that no backend takes, and a caller's workspace without
-          ///< room
+  Auto,   ///< where the matrix and num_columns_hint or inner_hint say that it saves time
+  Never,  ///< SpMM: products of FP32
+  Always  ///< but for more than 2^34 elements of B or Y, operands that no backend takes, and a caller's workspace
+          ///< without room
 };
 
 /// Parameters of products straight from compressed rows.

@@ -3,7 +3,9 @@
 #ifndef TESSERA_CUDA_CUDA_WAVE_HPP
 #define TESSERA_CUDA_CUDA_WAVE_HPP
 
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/units/Tessera_Wave.hpp"
 
@@ -93,6 +95,24 @@ class CudaWave {
                  : "=r"(v.w[0]), "=r"(v.w[1]), "=r"(v.w[2]), "=r"(v.w[3])
                  : "l"(p)
                  : "memory");
+    return v;
+  }
+
+  // What made the value is hidden from the compiler. Pointers are into global memory.
+  template <class T>
+  __device__ __forceinline__ static T keep(T v) {
+    if constexpr (std::is_pointer_v<T>) {
+      std::size_t at = __cvta_generic_to_global(v);
+      asm volatile("" : "+l"(at));
+      v = static_cast<T>(__cvta_global_to_generic(at));
+    } else if constexpr (std::is_same_v<T, double>) {
+      asm volatile("" : "+d"(v));
+    } else if constexpr (std::is_same_v<T, float>) {
+      asm volatile("" : "+f"(v));
+    } else {
+      static_assert(std::is_integral_v<T> && sizeof(T) == 4, "of one register, or an address");
+      asm volatile("" : "+r"(v));
+    }
     return v;
   }
 

@@ -92,6 +92,10 @@ class HipWave {
 
   __device__ __forceinline__ static void prefetch(const void*) {}
   __device__ __forceinline__ static Word load_written(const Word* p) { return *p; }
+  template <class T>
+  __device__ __forceinline__ static T keep(T v) {
+    return v;
+  }
   template <bool Streaming, int Bytes>
   __device__ __forceinline__ static void load_if(const void* p, bool on, std::uint32_t fill, std::uint32_t* w) {
     constexpr int words = (Bytes + 3) / 4;

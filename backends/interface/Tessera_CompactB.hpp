@@ -9,18 +9,18 @@
 #include "backends/interface/Tessera_SpmmArgs.hpp"
 
 /// \file
-/// B in TF32 at 20 bits per element, for products by rows. Where rows of B are fetched many times, fetching them is
-/// what such a product waits for, and a request for TF32 allows elements of 19 bits: sign, 8 of the exponent, 10 of the
-/// mantissa. So one pass over B rounds it to nearest into a copy of 5/8 of its size, which all fetches read.
+/// B (of SDDMM: Y) in TF32 at 20 bits per element. Where rows of B are fetched many times, fetching them is what a
+/// product waits for, and a request for TF32 allows elements of 19 bits: sign, 8 of the exponent, 10 of the mantissa.
+/// So one pass over B rounds it to nearest into a copy of 5/8 of its size, which all fetches read.
 ///
-/// First the upper halves of all elements, row by row, then the next four bits of each, two elements per byte, an even
-/// column's in the byte's high half; rows of both are padded with zeros to a multiple of 8 columns. (Side by side, a
-/// row would begin at any multiple of 16 bytes and touch more cache lines.)
+/// First the upper halves of all elements, row by row, then the next four bits of each, two elements per byte, the
+/// first one's in the byte's high half; rows of both are padded with zeros to whole groups. (Side by side, a row would
+/// begin at any multiple of 16 bytes and touch more cache lines.)
 
 namespace Tessera {
 
 struct CompactB {
-  static constexpr int group = 8;  ///< columns: 16 bytes of upper halves, 4 of lower bits
+  static constexpr int group = 8;  ///< elements: 16 bytes of upper halves, 4 of lower bits
   struct Group {
     std::uint32_t upper[4], lower;
   };
@@ -48,7 +48,9 @@ struct CompactB {
     g.upper[i / 2] |= bits >> 16 << (i & 1) * 16;
     g.lower |= (bits >> 12 & 0xfu) << (i / 2 * 8 + (i & 1 ? 0 : 4));
   }
-  /// Element i, as a permutation of bytes and a mask: three bytes of it are whole, the lowest one is not used.
+  /// Element i, as a permutation of bytes and a mask: three bytes of it are whole, the lowest one is not used. Not
+  /// Exact: without the mask, for units that look at TF32's bits alone.
+  template <bool Exact = true>
   TESSERA_FUNCTION static float get(const Group& g, int i) {
     const std::uint32_t lower = i & 1 ? g.lower << 4 : g.lower;
 #if defined(__CUDA_ARCH__)
@@ -56,40 +58,79 @@ struct CompactB {
 #else
     const std::uint32_t bytes = (g.upper[i / 2] >> (i & 1) * 16) << 16 | (lower >> i / 2 * 8 & 0xffu) << 8;
 #endif
-    return Impl::float_from_bits(bytes & 0xfffff000u);
+    return Impl::float_from_bits(Exact ? bytes & 0xfffff000u : bytes);
   }
 };
 
-/// Writes group `g` of row `row` of B to its compact copy (`to`, as CompactB::dense gives it): what one thread does.
-TESSERA_FUNCTION void compact_b_group(const SpmmDense& dense, const SpmmDense& to, std::int64_t row, std::int64_t g) {
-  const std::int64_t column = g * CompactB::group;
-  const float* from = static_cast<const float*>(dense.b) + (row * dense.ldb + column);
-  CompactB::Group group{};
-  const std::int64_t left = dense.columns - column;
-  if (left >= CompactB::group) {
+/// A copy to be made of rows x columns numbers, of several matrices side by side: their rows follow each other in the
+/// copy.
+///
+/// A group has consecutive columns (across == 0), as products by rows read them; or, for matrix units, of 32 columns
+/// those that lane q of four reads as two words of four numbers in a matrix that is no copy: 4 q + i and 16 + 4 q + i.
+/// Rows are then whole multiples of 32 columns; of `across` such multiples that follow each other a lane's lower bits
+/// lie side by side, so that they are one load.
+struct CompactCopy {
+  const float* from = nullptr;
+  std::int64_t ld = 0,
+               head = 0;  ///< elements from row to row, and from matrix to matrix; rows at multiples of 16 bytes
+  std::int64_t rows = 0, columns = 0, heads = 1;
+  void* to = nullptr;
+  int across = 0;
+
+  TESSERA_FUNCTION static constexpr std::int64_t groups(std::int64_t columns, int across) {
+    return across == 0 ? CompactB::groups(columns) : (columns + 31) / 32 * 4;
+  }
+  TESSERA_FUNCTION std::int64_t groups() const { return groups(columns, across); }
+  TESSERA_FUNCTION std::int64_t lower() const { return heads * rows * groups() * 16; }
+  /// Of rows of whole multiples of 32 columns; kernels count their groups in 32 bits.
+  static constexpr std::int64_t bytes(std::int64_t rows, std::int64_t columns) {
+    return rows * groups(columns, 1) * 20;
+  }
+  static constexpr bool fits(std::int64_t rows, std::int64_t columns) {
+    return rows * groups(columns, 1) < std::int64_t{1} << 31;
+  }
+
+  /// Where half h of group g begins, and its lower bits' place in the row.
+  TESSERA_FUNCTION std::int64_t column(std::int64_t g, int h) const {
+    return across == 0 ? g * CompactB::group + 4 * h : g / 4 * 32 + 16 * h + g % 4 * 4;
+  }
+  TESSERA_FUNCTION std::int64_t place(std::int64_t g) const {
+    if (across <= 1) return g;
+    const std::int64_t in_turn = g & (4 * across - 1);  // `across` is 2 or 4
+    return g - in_turn + (in_turn & 3) * across + (in_turn >> 2);
+  }
+
+  /// Writes group `g` of row `row` of matrix `h`: what one thread does.
+  TESSERA_FUNCTION void write(std::int64_t h, std::int64_t row, std::int64_t g) const {
     struct alignas(16) Four {
       float v[4];
     };
+    CompactB::Group group{};
     TESSERA_UNROLL
-    for (int i = 0; i < CompactB::group; i += 4) {
-      const Four four = *reinterpret_cast<const Four*>(from + i);
-      TESSERA_UNROLL
-      for (int j = 0; j < 4; ++j) CompactB::add(group, i + j, four.v[j]);
+    for (int half = 0; half < 2; ++half) {
+      const std::int64_t first = column(g, half), left = columns - first;
+      const float* const at = from + (h * head + row * ld + first);
+      if (left >= 4) {
+        const Four four = *reinterpret_cast<const Four*>(at);
+        TESSERA_UNROLL
+        for (int j = 0; j < 4; ++j) CompactB::add(group, 4 * half + j, four.v[j]);
+      } else {
+        TESSERA_UNROLL
+        for (int j = 0; j < 4; ++j) {
+          if (j < left) CompactB::add(group, 4 * half + j, at[j]);
+        }
+      }
     }
-  } else {
-    TESSERA_UNROLL
-    for (int i = 0; i < CompactB::group; ++i) {
-      if (i < left) CompactB::add(group, i, from[i]);
-    }
+    struct alignas(16) Upper {
+      std::uint32_t w[4];
+    };
+    char* const copy = static_cast<char*>(to);
+    const std::int64_t begin = (h * rows + row) * groups();
+    *reinterpret_cast<Upper*>(copy +
+                              (begin + g) * 16) = {{group.upper[0], group.upper[1], group.upper[2], group.upper[3]}};
+    *reinterpret_cast<std::uint32_t*>(copy + lower() + (begin + place(g)) * 4) = group.lower;
   }
-  struct alignas(16) Upper {
-    std::uint32_t w[4];
-  };
-  char* const copy = static_cast<char*>(const_cast<void*>(to.b));
-  const std::int64_t n = row * to.ldb + g;
-  *reinterpret_cast<Upper*>(copy + n * 16) = {{group.upper[0], group.upper[1], group.upper[2], group.upper[3]}};
-  *reinterpret_cast<std::uint32_t*>(copy + to.lower + n * 4) = group.lower;
-}
+};
 
 }  // namespace Tessera
 

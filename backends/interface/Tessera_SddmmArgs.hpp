@@ -42,6 +42,14 @@ struct SddmmDense {
   ElementType p_type = ElementType::Double;         ///< the operands', or float beside 16-bit ones
   ElementType scale_type = ElementType::Double;
   double alpha = 1, beta = 0;
+  void* compact = nullptr;  ///< room for a copy of Y in TF32, of all heads; null: no copy. Windows use it
+  std::int64_t lower = 0;   ///< of such a copy (CompactCopy), whose ldy and y_head count groups; set by the backend
+
+  /// Whether P := alpha sums, in their type and in CSR order: a case of its own, since for short K the end is a good
+  /// part of all instructions.
+  bool plain(bool wide_operands) const {
+    return scale == nullptr && slots.of == nullptr && beta == 0 && (wide_operands || p_type == ElementType::Float);
+  }
 };
 
 /// Thirty-two consecutive entries and the rows that they belong to.
@@ -57,6 +65,7 @@ struct SddmmRowsArgs {
   std::int64_t rows = 0;  ///< that have entries
   std::int64_t nnz = 0;
   const std::int32_t* columns = nullptr;
+  bool plain = false;                       ///< SddmmDense::plain: set by the backend
   bool aligned = false;                     ///< columns begin at a multiple of sixteen bytes: set by the backend
   const SddmmGroup* groups = nullptr;       ///< one for every 32 entries, the last one for fewer
   const std::int32_t* row_of = nullptr;     ///< rows that have entries; null: all rows have
@@ -97,6 +106,8 @@ struct SddmmWindowArgs {
   const std::int32_t* row_order = nullptr;    ///< row of X at each place in the windows; null: the same
   const std::uint32_t* entry_at = nullptr;    ///< place in CSR of each entry as the blocks count them; null: the same
   std::int64_t blocks_per_wave = 1;           ///< set by the backend
+  std::int64_t cols = 0;                      ///< rows of Y
+  bool plain = false;                         ///< SddmmDense::plain, and no entry_at: set by the backend
   bool with_next = false;                     ///< the launch after this one may begin: other entries of the same P
   SddmmDense dense;
 };

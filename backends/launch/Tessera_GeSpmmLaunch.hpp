@@ -4,6 +4,7 @@
 #define TESSERA_LAUNCH_GESPMM_LAUNCH_HPP
 
 #include "backends/kernels/spmm/Tessera_GeSpmmKernel.hpp"
+#include "backends/launch/Tessera_CompactLaunch.hpp"
 #include "backends/launch/Tessera_Launch.hpp"
 #include "backends/launch/Tessera_PartialsLaunch.hpp"
 #include "backends/launch/Tessera_SpmmLaunchers.hpp"
@@ -38,26 +39,6 @@ struct GeSpmmBody {
       const std::int64_t wave_index = first + in_thread_block;
       const Wave wave;
       Kernel::run(wave, args, wave_index * items, static_cast<std::int32_t>(thread_block.tile()) * tile_columns, ahead);
-    });
-  }
-};
-
-struct CompactArgs {
-  SpmmDense dense, copy;
-  std::int64_t rows;
-};
-struct CompactBody {
-  static constexpr int threads = 256, bound = 0, shared = 0;
-  static constexpr bool overlapping = true;
-
-  template <class ThreadBlock>
-  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const CompactArgs& args) {
-    thread_block.template wait_for_previous_launch<false>();
-    const std::uint32_t first = thread_block.index() * threads, groups = static_cast<std::uint32_t>(args.copy.ldb);
-    thread_block.each_thread([&](unsigned thread) {
-      const std::uint32_t n = first + thread;
-      // 32 bits: CompactB::fits
-      if (n < args.rows * args.copy.ldb) compact_b_group(args.dense, args.copy, n / groups, n % groups);
     });
   }
 };
@@ -97,11 +78,15 @@ typename Device::Error launch_gespmm(const GeSpmmArgs& args, Stream stream) {
 template <class Device>
 typename Device::Error launch_tf32_rows(GeSpmmArgs args, Stream stream) {
   if (args.compact == nullptr) return launch_gespmm<Device, GeSpmmTypes<float, float>>(args, stream);
-  const SpmmDense copy = CompactB::dense(args.dense, args.cols, args.compact);
-  const Grid grid{ceil_div(args.cols * copy.ldb, CompactBody::threads)};
-  const auto error = launch<Device, CompactBody>(grid, stream, CompactArgs{args.dense, copy, args.cols});
+  CompactCopy copy;
+  copy.from = static_cast<const float*>(args.dense.b);
+  copy.ld = args.dense.ldb;
+  copy.rows = args.cols;
+  copy.columns = args.dense.columns;
+  copy.to = args.compact;
+  const auto error = launch_compact<Device>(copy, stream);
   if (error != Device::success) return error;
-  args.dense = copy;
+  args.dense = CompactB::dense(args.dense, args.cols, args.compact);
   return launch_gespmm<Device, GeSpmmTypes<float, float, RowsOfCompactB>>(args, stream);
 }
 

@@ -4,8 +4,10 @@
 #define TESSERA_LAUNCH_SDDMM_WINDOW_LAUNCH_HPP
 
 #include <algorithm>
+#include <type_traits>
 
 #include "backends/kernels/sddmm/Tessera_SddmmDispatch.hpp"
+#include "backends/launch/Tessera_CompactLaunch.hpp"
 #include "backends/launch/Tessera_Launch.hpp"
 #include "backends/launch/Tessera_SddmmLaunchers.hpp"
 
@@ -20,7 +22,7 @@ template <class Device, class Kernel>
 struct SddmmWindowBody {
   using Wave = typename Device::Wave;
   static constexpr int waves = SddmmBlock::side_by_side, threads = waves * Wave::lanes;
-  static constexpr int bound = for_family<Device>(Kernel::registers <= 48 ? 3 : 2, 1), shared = 0;
+  static constexpr int bound = for_family<Device>(Kernel::thread_blocks, 1), shared = 0;
   static constexpr bool overlapping = true;
 
   template <class ThreadBlock>
@@ -32,23 +34,53 @@ struct SddmmWindowBody {
       const std::int64_t first = std::int64_t{thread_block.index()} * waves * args.blocks_per_wave + in_thread_block;
       if (first >= args.blocks) return;
       const Wave wave;
-      Kernel::run(wave, args, first, waves, static_cast<int>(args.blocks_per_wave), first_head + thread_block.tile());
+      Kernel::run(wave, args, static_cast<std::uint32_t>(first), waves, static_cast<int>(args.blocks_per_wave),
+                  first_head + thread_block.tile());
     });
   }
 };
 
-/// Few blocks per wave, fewer where a device would not be filled.
-template <class Device>
+/// Few blocks per wave, so that what a device has under way uses the same rows of Y: four; two where rows of X do not
+/// stay in registers; eight of long windows, which use none twice (perf_test/notes/sddmm.md). Fewer where a device
+/// would not be filled.
+template <class Device, class Kernel>
 std::int64_t sddmm_blocks_per_wave(const SddmmWindowArgs& args) {
   if (Device::emulated) return 3;
-  return std::clamp<std::int64_t>(args.blocks / (std::int64_t{32} * Device::multiprocessors()), 1, 4);
+  const bool lengthy = args.blocks * args.window_rows >= 16 * args.rows;
+  const std::int64_t most = lengthy ? 8 : Kernel::whole ? 4 : 2;
+  return std::clamp<std::int64_t>(args.blocks / (std::int64_t{32} * Device::multiprocessors()), 1, most);
+}
+
+/// Enqueues the copy of Y for a kernel, and names it in the arguments.
+template <class Device>
+typename Device::Error compact_y(SddmmWindowArgs& args, int across, Stream stream) {
+  CompactCopy copy;
+  copy.from = static_cast<const float*>(args.dense.y);
+  copy.ld = args.dense.ldy;
+  copy.head = args.dense.y_head;
+  copy.rows = args.cols;
+  copy.columns = args.dense.words * 4;
+  copy.heads = args.dense.heads;
+  copy.to = args.dense.compact;
+  copy.across = across;
+  args.dense.y = args.dense.compact;
+  args.dense.ldy = copy.groups();
+  args.dense.y_head = args.cols * copy.groups();
+  args.dense.lower = copy.lower();
+  return launch_compact<Device>(copy, stream);
 }
 
 template <class Device, class Atom, class Chunks>
 typename Device::Error launch_sddmm_windows(SddmmWindowArgs args, Stream stream) {
   using Unit = typename UnitOf<Device::template Unit, Atom>::type;
-  using Body = SddmmWindowBody<Device, SddmmWindowKernel<Unit, typename Device::Wave, Chunks>>;
-  args.blocks_per_wave = sddmm_blocks_per_wave<Device>(args);
+  using Kernel = SddmmWindowKernel<Unit, typename Device::Wave, Chunks>;
+  using Body = SddmmWindowBody<Device, Kernel>;
+  if constexpr (Chunks::compact) {
+    const auto error = compact_y<Device>(args, Kernel::across, stream);
+    if (error != Device::success) return error;
+  }
+  args.blocks_per_wave = sddmm_blocks_per_wave<Device, Kernel>(args);
+  args.plain = args.entry_at == nullptr && args.dense.plain(sizeof(typename Atom::Operand) > 2);
   const std::int64_t waves = ceil_div(args.blocks, args.blocks_per_wave);
   return launch_tiles<Device, Body>({ceil_div(waves, Body::waves), args.dense.heads}, stream, args);
 }
@@ -71,6 +103,22 @@ typename Device::Error launch_sddmm_height(const SddmmWindowArgs& args, Stream s
   return launch_sddmm_windows<Device, Atom, SddmmChunks<Height, 2, false, false>>(args, stream);
 }
 
+/// The same with a copy of Y in TF32.
+template <class Device, class Atom, int Height>
+typename Device::Error launch_sddmm_compact(const SddmmWindowArgs& args, Stream stream) {
+  const std::int64_t words = args.dense.words;
+  if (words == 8) return launch_sddmm_windows<Device, Atom, SddmmChunks<Height, 2, true, true, true>>(args, stream);
+  if (words == 16) return launch_sddmm_windows<Device, Atom, SddmmChunks<Height, 4, true, true, true>>(args, stream);
+  if constexpr (Height == 1) {
+    if (words == 32) return launch_sddmm_windows<Device, Atom, SddmmChunks<1, 8, true, true, true>>(args, stream);
+    if (words % 32 == 0) return launch_sddmm_windows<Device, Atom, SddmmChunks<1, 8, false, true, true>>(args, stream);
+  }
+  if (words % 16 == 0) {
+    return launch_sddmm_windows<Device, Atom, SddmmChunks<Height, 4, false, true, true>>(args, stream);
+  }
+  return launch_sddmm_windows<Device, Atom, SddmmChunks<Height, 2, false, false, true>>(args, stream);
+}
+
 template <class Device>
 SddmmShape sddmm_shape(Precision precision) noexcept {
   return sddmm_shape_of<ForFamily<Device, SddmmNvidia, SddmmAmd>>(precision);
@@ -86,6 +134,12 @@ Status sddmm_windows(const SddmmWindowArgs& args, Stream stream) noexcept {
   if (args.blocks == 0 || args.dense.heads == 0) return {};
   const auto error = sddmm_with_atom<Vendor>(args.precision, [&](auto atom) {
     using Atom = typename decltype(atom)::type;
+    if constexpr (std::is_same_v<Atom, typename Vendor::TF32>) {
+      if (args.dense.compact != nullptr && args.precision == Precision::TF32) {
+        if (args.window_rows == rows) return launch_sddmm_compact<Device, Atom, 1>(args, stream);
+        return launch_sddmm_compact<Device, Atom, 2>(args, stream);
+      }
+    }
     if (args.window_rows == rows) return launch_sddmm_height<Device, Atom, 1>(args, stream);
     return launch_sddmm_height<Device, Atom, 2>(args, stream);
   });

@@ -22,10 +22,12 @@
 ///   any_bit(v)                         the masks of all lanes in one
 ///   sum(v)                             sum over the lanes of v by xor-shuffles, the same in every lane, order fixed
 ///   first(v)                           v of the first lane, for values that are the same in all
-///   load<Streaming>(p)                    *p; Streaming: data used once, kept out of the first-level cache where
-///   possible prefetch(p)                        asks for the line at p in the second-level cache, where that can be
-///   asked load_written(p)                    the Word at p, which the launch before wrote; such loads stay in their
-///   order load_if<Streaming, Bytes>(p, on, fill, w)
+///   load<Streaming>(p)                 *p; Streaming: data used once, kept out of the first-level cache where possible
+///   prefetch(p)                        asks for the line at p in the second-level cache, where that can be asked
+///   load_written(p)                    the Word at p, which the launch before wrote; such loads stay in their order
+///   keep(v)                            v, which compilers then hold in registers rather than make it again: loads at
+///                                      fixed distances from an address need no arithmetic
+///   load_if<Streaming, Bytes>(p, on, fill, w)
 ///                                      w = the 1, 2, 4, 8 or 16 bytes at p if on, else words of `fill`; no branch
 ///   gather_if(p, on)                   *p if on, else zero; no branch; through the first-level cache
 ///   Memory, memory(pointer)            an address in memory of the wave alone, shared memory on devices
@@ -124,6 +126,10 @@ class HostWave {
     Word w;
     std::memcpy(&w, p, sizeof(w));
     return w;
+  }
+  template <class T>
+  static T keep(T v) {
+    return v;
   }
   template <bool Streaming, int Bytes>
   static void load_if(const void* p, bool on, std::uint32_t fill, std::uint32_t* w) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <type_traits>
 
+#include "backends/interface/Tessera_CompactB.hpp"
 #include "backends/interface/Tessera_KernelTable.hpp"
 #include "core/Tessera_DenseOperand.hpp"
 #include "core/Tessera_PlanScratch.hpp"
@@ -160,23 +161,29 @@ inline std::size_t sddmm_operand_bytes(Precision precision, std::int64_t rows, s
          ScratchLayout::rounded(static_cast<std::size_t>(nnz * sum_bytes_of(precision)));
 }
 
-/// Enqueues the copies and launch(dense, stream), which enqueues the kernel. @throw WorkspaceTooSmall, DeviceError
+/// Enqueues the copies and launch(dense, stream), which enqueues the kernel. copy_y: the kernel gets room for a copy of
+/// Y in TF32, unless a caller's workspace has none. @throw WorkspaceTooSmall, DeviceError
 template <class Exec, class Memory, class T, class PT, class Launch>
 void launch_sddmm(const Exec& space, const PlanScratch<Exec, Memory>& scratch, const KernelName& name, double alpha,
-                  const SddmmInput<T>& in, double beta, const SddmmOutput<PT>& out, const Launch& launch) {
+                  const SddmmInput<T>& in, double beta, const SddmmOutput<PT>& out, const Launch& launch,
+                  bool copy_y = false) {
   using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
   const bool pack_x = !sddmm_in_place(in.x), pack_y = !sddmm_in_place(in.y), through_sums = out.stride != 1;
   const std::int64_t ld = Dense<T>::padded(in.x.matrix.columns);
   T *x = nullptr, *y = nullptr;
   Dense<Sum> sums{nullptr, out.heads, out.nnz, out.nnz, 1};
-  const auto lay_out = [&](ScratchLayout layout) {
+  const auto lay_out = [&](ScratchLayout&& layout) {
     x = layout.take<T>(pack_x ? in.heads * in.x.matrix.rows * ld : 0);
     y = layout.take<T>(pack_y ? in.heads * in.y.matrix.rows * ld : 0);
     sums.data = layout.take<Sum>(through_sums ? out.heads * out.nnz : 0);
-    return layout.bytes();
+    return layout;
   };
-  const std::size_t bytes = lay_out(ScratchLayout());
-  lay_out(ScratchLayout(scratch.reserve(space, bytes)));
+  const std::size_t bytes = lay_out(ScratchLayout()).bytes();
+  std::int64_t copied = copy_y ? CompactCopy::bytes(in.heads * in.y.matrix.rows, in.y.matrix.columns) : 0;
+  const std::size_t more = ScratchLayout::rounded(static_cast<std::size_t>(copied));
+  if (!scratch.offers(bytes + more)) copied = 0;
+  ScratchLayout layout = lay_out(ScratchLayout(scratch.reserve(space, bytes + (copied > 0 ? more : 0))));
+  void* const compact = layout.take<char>(copied);
 
   SddmmDense dense;
   const auto place = [&](const SddmmFactor<T>& f, bool pack, T* to, const char* label, const void*& data,
@@ -197,6 +204,7 @@ void launch_sddmm(const Exec& space, const PlanScratch<Exec, Memory>& scratch, c
   dense.words = sddmm_words<T>(in.x.matrix.columns);
   dense.heads = in.heads;
   dense.slots = out.slots;
+  dense.compact = compact;
   dense.p = through_sums ? static_cast<void*>(sums.data) : static_cast<void*>(out.data);
   dense.p_head = through_sums ? out.nnz : out.head_stride;
   dense.p_type = through_sums ? ScalarTraits<Sum>::element : ScalarTraits<PT>::element;

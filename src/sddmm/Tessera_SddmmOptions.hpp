@@ -33,6 +33,7 @@ struct SddmmOptions {
   bool scale_by_values = false;                     ///< multiply by S, the numbers of the matrix
   int inner_hint = 64;                              ///< K that applies will mostly have
   int window_height = 0;                            ///< in instructions: 1 or 2; 0: by algorithm and pattern
+  Tf32Copy tf32_copy = Tf32Copy::Auto;              ///< of Y, for TF32 by Panels and FlashSparse
   bool updatable = true;                            ///< update_values may be called
   bool fallback = true;                             ///< false: NotSupported instead of another algorithm
   Workspace workspace{};                            ///< instead of scratch of the plan's own

@@ -28,13 +28,13 @@ inline double least_sddmm_density(std::int64_t inner, Precision precision) {
   switch (precision) {
     case Precision::FP16:
     case Precision::BF16:
-      return bytes <= 64 ? 1.85 : bytes <= 128 ? 1.3 : bytes <= 256 ? 1.15 : 1.25;
+      return bytes <= 64 ? 1.4 : bytes <= 128 ? 1.1 : bytes <= 256 ? 1.07 : 1.2;
     case Precision::TF32:
-      return bytes <= 128 ? 1.7 : bytes <= 256 ? 1.25 : bytes <= 512 ? 1.4 : 1.65;
+      return bytes <= 256 ? 1.2 : bytes <= 512 ? 1.4 : 1.65;
     case Precision::FP32:
-      return bytes <= 128 ? 2.2 : bytes <= 256 ? 1.7 : 1.65;
+      return bytes <= 256 ? 1.6 : 1.65;
     default:
-      return bytes <= 256 ? 1.6 : bytes <= 512 ? 1.85 : 1.65;
+      return bytes <= 256 ? 1.45 : bytes <= 512 ? 1.8 : 1.65;
   }
 }
 
@@ -43,8 +43,8 @@ inline double least_sddmm_density(std::int64_t inner, Precision precision) {
 /// registers they never were.
 inline double least_gain_of_height(std::int64_t inner, Precision precision) {
   const std::int64_t bytes = inner * bytes_of(precision);
-  if (precision == Precision::TF32 && (bytes <= 128 || bytes > 512)) return bytes <= 128 ? 1.1 : 1.5;
-  if (precision == Precision::FP32 && bytes <= 128) return 1.25;
+  if (precision == Precision::TF32 && bytes > 512) return 1.5;
+  if (precision == Precision::FP32 && bytes <= 128) return 1.4;
   if (precision == Precision::FP64 && bytes >= 1024) {
     return bytes == 1024 ? 1.7 : std::numeric_limits<double>::infinity();
   }
@@ -63,6 +63,40 @@ inline SddmmWindows sddmm_windows(std::int64_t inner, Precision precision, doubl
   return {2, two / std::min(gain, 1.3)};
 }
 
+/// What a copy of Y in TF32 (CompactCopy) saves of Panels' time, and what it takes, in fetched rows of Y per row: a row
+/// that is fetched has 3/8 fewer bytes, and the copy moves 13/8 of a row at the rate of memory, which is about half of
+/// that of the second-level cache. Windows that share columns find many of them in the first level, where bytes are not
+/// what is missing; a Y that no cache holds gains most (perf_test/notes/sddmm.md).
+struct SddmmCopy {
+  double saved, taken;
+};
+/// served: entries per fetched row of Y.
+inline SddmmCopy sddmm_copy(std::int64_t inner, double served, double rows_of_y) {
+  if (served > 1.5) return {inner < 256 ? 0.15 : 0.24, 4.4};
+  const bool far = 4 * static_cast<double>(inner) * rows_of_y > 48e6;
+  return {far ? 0.35 : inner < 128 ? 0.2 : 0.3, far ? 2.5 : 4.4};
+}
+/// Whether it is made, of so many rows of Y that are fetched.
+inline bool sddmm_copies_y(std::int64_t inner, double nnz, double fetched, double rows_of_y) {
+  if (inner < 64 || fetched == 0) return false;
+  const SddmmCopy copy = sddmm_copy(inner, nnz / fetched, rows_of_y);
+  return copy.saved * fetched > copy.taken * rows_of_y;
+}
+
+/// Time of Panels, in that of Rows per entry. served: in windows of its height; worth: as SddmmWindows has it.
+inline double panels_cost(const SpmmFeatures& f, Precision precision, const SddmmOptions& options, double served,
+                          double worth) {
+  const double nnz = static_cast<double>(f.nnz), fetched = nnz / std::max(served, 1.0);
+  const double least = least_sddmm_density(options.inner_hint, precision), plain = least * nnz / std::max(worth, 1.0);
+  const bool possible = precision == Precision::TF32 && options.tf32_copy != Tf32Copy::Never;
+  const auto rows_of_y = static_cast<double>(f.cols);
+  if (!possible || !sddmm_copies_y(options.inner_hint, nnz, fetched, rows_of_y)) return plain;
+  const SddmmCopy copy = sddmm_copy(options.inner_hint, served, rows_of_y);
+  // Windows that share little take 1.2 of the time of Rows per fetched row.
+  const double each = served > 1.5 ? plain / fetched : std::min(plain / fetched, 1.2);
+  return each * (fetched * (1 - copy.saved) + copy.taken * rows_of_y);
+}
+
 /// Entries of a column in a window of `height` instructions from which SddmmAlgorithm::Bsmr calls it dense.
 inline int sddmm_dense_from(std::int64_t inner, Precision precision, int height) {
   return static_cast<int>(std::ceil(least_sddmm_density(inner, precision) * (height == 2 ? 1.2 : 1)));
@@ -75,7 +109,8 @@ inline void predict_sddmm(SddmmChoice& c, const SpmmFeatures& f, const SddmmOpti
   c.candidates.clear();
   // Blocks count entries in 32 bits.
   if (f.nnz < std::numeric_limits<std::uint32_t>::max() && f.rows < 8 * SddmmBlock::most_windows) {
-    c.candidates.push_back({SddmmAlgorithm::Panels, least * nnz / (windows.served > 0 ? windows.served : 1)});
+    const double served = windows.height == 2 ? f.g16 : f.g8;
+    c.candidates.push_back({SddmmAlgorithm::Panels, panels_cost(f, c.precision, options, served, windows.served)});
   }
   c.candidates.push_back({SddmmAlgorithm::Rows, nnz});
   std::stable_sort(c.candidates.begin(), c.candidates.end(),

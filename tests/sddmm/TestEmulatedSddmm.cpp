@@ -19,6 +19,7 @@ struct SddmmCase {
   SddmmAlgorithm algorithm;
   int window_height = 1;
   ComputeType compute = ComputeType::Auto;
+  Tf32Copy copy = Tf32Copy::Auto;
 };
 Pattern mixed() { return generate("every_length:longest=70:cols=90"); }
 /// Columns that repeat and descend.
@@ -41,6 +42,9 @@ class EmulatedSddmm : public ::testing::Test {
       for (const SddmmCase& c : {SddmmCase{nvidia, panels, 1, ComputeType::TF32},
                                  {nvidia, bsmr, 2, ComputeType::TF32},
                                  {amd, panels, 2, ComputeType::TF32},
+                                 {nvidia, panels, 1, ComputeType::TF32, Tf32Copy::Always},
+                                 {nvidia, panels, 2, ComputeType::TF32, Tf32Copy::Always},
+                                 {amd, panels, 1, ComputeType::TF32, Tf32Copy::Always},
                                  {nvidia, rows, 1, ComputeType::TF32}}) {
         all.push_back(c);
       }
@@ -50,9 +54,11 @@ class EmulatedSddmm : public ::testing::Test {
   static void each(void (*f)(Suite&)) {
     for (const SddmmCase& c : cases()) {
       SCOPED_TRACE(std::string(to_string(c.algorithm)) + " on " + to_string(c.backend) + ", windows of " +
-                   std::to_string(c.window_height) + ", compute " + std::to_string(static_cast<int>(c.compute)));
+                   std::to_string(c.window_height) + ", compute " + std::to_string(static_cast<int>(c.compute)) +
+                   ", copy " + std::to_string(static_cast<int>(c.copy)));
       Suite suite{c.backend, c.algorithm, c.compute};
       suite.options.window_height = c.window_height;
+      suite.options.tf32_copy = c.copy;
       suite.options.bsmr = {RowReordering::Clusters, c.window_height + 1};
       f(suite);
     }

@@ -72,7 +72,13 @@ TEST(CompactB, AMatrixWithAnUnevenNumberOfColumns) {
   auto* const first = reinterpret_cast<char*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 15) / 16 * 16);
   const SpmmDense copy = CompactB::dense(dense, rows, first);
   EXPECT_EQ(copy.ldb, 3);
-  for (std::int64_t n = 0; n < rows * copy.ldb; ++n) compact_b_group(dense, copy, n / copy.ldb, n % copy.ldb);
+  CompactCopy writer;
+  writer.from = b;
+  writer.ld = ldb;
+  writer.rows = rows;
+  writer.columns = columns;
+  writer.to = first;
+  for (std::int64_t n = 0; n < rows * copy.ldb; ++n) writer.write(0, n / copy.ldb, n % copy.ldb);
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < 24; ++j) {
       CompactB::Group g;

@@ -57,6 +57,7 @@ struct WindowBlocks {
     a.precision = precision;
     a.window_rows = window_rows();
     a.rows = rows;
+    a.cols = cols;
     a.blocks = blocks;
     a.block = block.data();
     a.block_rows = block_rows.data();
