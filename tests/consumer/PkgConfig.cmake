@@ -23,6 +23,7 @@ execute_process(COMMAND "${COMPILER}" ${compile} "${SOURCE}" -o "${BINARY}" ${li
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "the compiler ended with ${status}")
 endif()
+set(ENV{LD_LIBRARY_PATH} "${directory}/..:$ENV{LD_LIBRARY_PATH}")  # of shared libraries
 execute_process(COMMAND "${BINARY}" RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "the program ended with ${status}")

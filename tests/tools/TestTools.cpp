@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -158,6 +159,22 @@ TEST_F(Tool, AttentionForwardAndBackward) {
   EXPECT_EQ(kernels("Tessera::attention[forward,fp16]"), 1);
   EXPECT_EQ(kernels("Tessera::attention[backward by rows,fp16]"), 1);
   EXPECT_EQ(kernels("Tessera::attention[backward by columns,fp16]"), 1);
+}
+TEST_F(Tool, StagesOfSpgemm) {
+  const DeviceMatrix<Exec, double> A(make_matrix<double>(mesh, Data::Integers, 1));
+  SpgemmOptions options;
+  options.algorithm = SpgemmAlgorithm::Binned;
+  options.backend = own;
+  SpgemmPlan plan(Exec(), A.view(), A.view(), options);
+  const DeviceVector<Exec, std::size_t> row_map("row_map", A.view().rows() + 1);
+  const std::int64_t nnz = plan.symbolic(Exec(), row_map);
+  const DeviceVector<Exec, int> entries("entries", nnz);
+  const DeviceVector<Exec, double> values("values", nnz);
+  plan.numeric(Exec(), row_map, entries, values);
+  Exec().fence();
+  for (const char* const stage : {"look", "columns", "offsets", "numbers"}) {
+    EXPECT_GE(kernels(std::string("Tessera::spgemm[") + stage + ",fp64]"), 1) << stage;
+  }
 }
 
 TEST_F(Tool, ReferencesOnHosts) {
