@@ -40,8 +40,8 @@ namespace Tessera {
 /// Set-up: Rows 8 bytes per 32 entries, O(rows + nnz) work, one wait. Panels O(nnz) work, some waits for sizes. Csr
 /// nothing. Deterministic: bitwise the same result for the same plan options, device, layouts and inputs.
 ///
-/// Scratch (copies of X and Y whose rows are not contiguous words of sixteen bytes) grows at the first apply that needs
-/// more, and is kept; thread safety as SpmmPlan.
+/// Scratch (copies of X and Y whose rows are not contiguous words of sixteen bytes, and of Y in TF32) grows at the
+/// first apply that needs more, and is kept; thread safety as SpmmPlan.
 ///
 /// Panels, FlashSparse: Shi et al., "FlashSparse", PPoPP'25, section 4 (swap and transpose), with other loads
 /// (backends/kernels/sddmm/Tessera_SddmmWindowKernel.hpp says which). Bsmr: BSMR-SDDMM, with clusters by signatures and
@@ -86,10 +86,10 @@ class SddmmPlan {
   /// launch; each of any layout (sub-views). With op_y = Op::Trans, Y is (K, n), of heads (h, K, n), as the second
   /// factor of a product X Y has it. P overlaps neither X nor Y. alpha and beta are host scalars; beta == 0 overwrites
   /// P, NaN included; alpha == 0 reads neither X nor Y. Asynchronous on `space`: one kernel launch (Bsmr: two), one
-  /// more for X and for Y (for each of their heads) if their rows are not contiguous words of sixteen bytes, and for P
-  /// if it is not contiguous; on the Kokkos backend one launch per head. An infinite or undefined number in a row of X
-  /// or Y reaches only the entries that use this row. No allocation and no wait once an apply of the same shapes and
-  /// layouts was made; can be captured in a graph then.
+  /// more for X and for Y (for each of their heads) if their rows are not contiguous words of sixteen bytes, for Y if
+  /// it is copied in TF32 (SddmmOptions::tf32_copy), and for P if it is not contiguous; on the Kokkos backend one
+  /// launch per head. An infinite or undefined number in a row of X or Y reaches only the entries that use this row. No
+  /// allocation and no wait once an apply of the same shapes and layouts was made; can be captured in a graph then.
   /// @throw DimensionMismatch, NotSupported (types), InvalidArgument (overlap), WorkspaceTooSmall, DeviceError
   template <class X, class Y, class P>
   void apply(const execution_space& space, Op op_y, double alpha, const X& x, const Y& y, double beta,

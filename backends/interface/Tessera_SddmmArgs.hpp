@@ -45,8 +45,7 @@ struct SddmmDense {
   void* compact = nullptr;  ///< room for a copy of Y in TF32, of all heads; null: no copy. Windows use it
   std::int64_t lower = 0;   ///< of such a copy (CompactCopy), whose ldy and y_head count groups; set by the backend
 
-  /// Whether P := alpha sums, in their type and in CSR order: a case of its own, since for short K the end is a good
-  /// part of all instructions.
+  /// Whether P := alpha sums, in their type and in CSR order.
   bool plain(bool wide_operands) const {
     return scale == nullptr && slots.of == nullptr && beta == 0 && (wide_operands || p_type == ElementType::Float);
   }
@@ -65,7 +64,6 @@ struct SddmmRowsArgs {
   std::int64_t rows = 0;  ///< that have entries
   std::int64_t nnz = 0;
   const std::int32_t* columns = nullptr;
-  bool plain = false;                       ///< SddmmDense::plain: set by the backend
   bool aligned = false;                     ///< columns begin at a multiple of sixteen bytes: set by the backend
   const SddmmGroup* groups = nullptr;       ///< one for every 32 entries, the last one for fewer
   const std::int32_t* row_of = nullptr;     ///< rows that have entries; null: all rows have

@@ -28,8 +28,10 @@ struct SddmmRowsBody {
     if (!args.beside) thread_block.template wait_for_previous_launch<false>();
     thread_block.each_wave([&](unsigned in_thread_block) {
       const std::int64_t index = std::int64_t{thread_block.index()} * waves + in_thread_block;
-      const Wave wave;  // some of the last thread block have nothing to do, and find that no entry is theirs
-      Kernel::run(wave, args, index * passes * Kernel::entries, passes, first_head + thread_block.tile());
+      const std::int64_t first = index * passes * Kernel::entries;
+      if (first >= args.nnz) return;
+      const Wave wave;
+      Kernel::run(wave, args, first, passes, first_head + thread_block.tile());
     });
     // The launch after this one waits for this one alone, so one thread block waits for the one before.
     if (args.beside && thread_block.index() + 1 == thread_block.thread_blocks()) {
@@ -55,7 +57,6 @@ int sddmm_passes(const SddmmRowsArgs& args) {
 
 template <class Device, class Value, class Sum>
 typename Device::Error launch_sddmm_rows(SddmmRowsArgs args, Stream stream) {
-  args.plain = args.dense.plain(sizeof(Value) > 2);
   args.aligned = reinterpret_cast<std::uintptr_t>(args.columns) % 16 == 0;
   using Head = SddmmHead<Value, Sum>;
   return sddmm_rows_dispatch<Head, typename Device::Wave>(args.dense.words, [&](auto kernel) {

@@ -40,14 +40,15 @@ struct SddmmWindowBody {
   }
 };
 
-/// Few blocks per wave, so that what a device has under way uses the same rows of Y: four; two where rows of X do not
-/// stay in registers; eight of long windows, which use none twice (perf_test/notes/sddmm.md). Fewer where a device
-/// would not be filled.
+/// Four blocks per wave, so that what a device has under way uses the same rows of Y; two where blocks share words of X
+/// each time these are read; more of long windows, which use rows of Y once (perf_test/notes/sddmm.md). Fewer where a
+/// device would not be filled.
 template <class Device, class Kernel>
 std::int64_t sddmm_blocks_per_wave(const SddmmWindowArgs& args) {
   if (Device::emulated) return 3;
-  const bool lengthy = args.blocks * args.window_rows >= 16 * args.rows;
-  const std::int64_t most = lengthy ? 8 : Kernel::whole ? 4 : 2;
+  const std::int64_t per_window = args.blocks * args.window_rows / std::max<std::int64_t>(args.rows, 1);
+  std::int64_t most = Kernel::together == 2 ? 2 : 4;
+  if (Kernel::whole && per_window >= 10) most = per_window >= 64 ? 16 : 8;
   return std::clamp<std::int64_t>(args.blocks / (std::int64_t{32} * Device::multiprocessors()), 1, most);
 }
 

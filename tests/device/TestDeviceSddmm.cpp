@@ -14,13 +14,14 @@ namespace Tessera {
 namespace Testing {
 
 template <class Scalar_, SddmmAlgorithm algorithm_, ComputeType compute_ = ComputeType::Auto, class P_ = Scalar_,
-          int window_height_ = 1>
+          int window_height_ = 1, Tf32Copy copy_ = Tf32Copy::Auto>
 struct SddmmOnDevice {
   using Scalar = Scalar_;
   using P = P_;
   static constexpr int window_height = window_height_;
   static constexpr SddmmAlgorithm algorithm = algorithm_;
   static constexpr ComputeType compute = compute_;
+  static constexpr Tf32Copy copy = copy_;
 };
 
 template <class U>
@@ -31,6 +32,7 @@ class DeviceSddmm : public ::testing::Test {
     const std::string reason = why_no_matrix_unit();
     if (!reason.empty()) GTEST_SKIP() << reason;
     suite.options.window_height = U::window_height;
+    suite.options.tf32_copy = U::copy;
     suite.options.bsmr = {RowReordering::Clusters, 2};
   }
   Suite suite{Backend::Auto, U::algorithm, U::compute};
@@ -48,8 +50,9 @@ using SddmmCases =
                      SddmmOnDevice<half_t, panels, natural, half_t, 2>, SddmmOnDevice<double, bsmr>,
                      SddmmOnDevice<float, bsmr, tf32, float, 2>, SddmmOnDevice<half_t, bsmr, natural, float, 2>,
                      SddmmOnDevice<double, rows>, SddmmOnDevice<float, rows>, SddmmOnDevice<half_t, rows>,
-                     SddmmOnDevice<float, rows, tf32>, SddmmOnDevice<bhalf_t, rows>, SddmmOnDevice<half_t, automatic>,
-                     SddmmOnDevice<float, automatic>>;
+                     SddmmOnDevice<float, panels, tf32, float, 1, Tf32Copy::Always>,
+                     SddmmOnDevice<float, panels, tf32, float, 2, Tf32Copy::Always>, SddmmOnDevice<float, rows, tf32>,
+                     SddmmOnDevice<bhalf_t, rows>, SddmmOnDevice<half_t, automatic>, SddmmOnDevice<float, automatic>>;
 TYPED_TEST_SUITE(DeviceSddmm, SddmmCases);
 
 TYPED_TEST(DeviceSddmm, EveryShape) { this->suite.every_shape({5, 32, 128}); }

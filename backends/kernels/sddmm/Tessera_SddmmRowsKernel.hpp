@@ -4,7 +4,6 @@
 #define TESSERA_KERNELS_SDDMM_SDDMM_ROWS_KERNEL_HPP
 
 #include <cstdint>
-#include <type_traits>
 
 #include "backends/kernels/sddmm/Tessera_SddmmStore.hpp"
 #include "backends/units/Tessera_RegisterWords.hpp"
@@ -45,25 +44,20 @@ class SddmmRowsKernel {
                                    std::int64_t head_index) {
     const Head head(args.dense, head_index);
     Varying<std::int64_t> begin;
-    Varying<Next> next;
+    Varying<Place> next;
     Varying<Kept> kept;
-    Varying<Target> target;
     wave.each([&](int lane) {
       begin(lane) = first + (lane >> Shift) * batch * passes;
-      next(lane) = ask(args, begin(lane));
+      next(lane) = place_of(args, begin(lane));
       kept(lane).row = -1;
-      target(lane) = {held(head.sums()), held(head.alpha())};
     });
     for (int pass = 0; pass < passes; ++pass) {
-      Varying<Place> place;
-      Varying<bool> mixed;
-      wave.each([&](int lane) {
-        place(lane) = answer(args, begin(lane), next(lane));
-        mixed(lane) = place(lane).starts != 0;
-      });
+      const Varying<Place> place = next;
       if (pass + 1 < passes) {  // columns of the next entries are under way while rows of Y are
-        wave.each([&](int lane) { next(lane) = ask(args, begin(lane) + batch); });
+        wave.each([&](int lane) { next(lane) = place_of(args, begin(lane) + batch); });
       }
+      Varying<bool> mixed;
+      wave.each([&](int lane) { mixed(lane) = place(lane).starts != 0; });
       Varying<Sums> sums;
       if (wave.ballot(mixed) == 0) {
         wave.each([&](int lane) { sums(lane) = products<false>(args, head, place(lane), kept(lane), lane); });
@@ -72,7 +66,7 @@ class SddmmRowsKernel {
       }
       gather<batch, lanes / 2>(wave, sums);
       wave.each([&](int lane) {
-        store(args, head, target(lane), begin(lane), sums(lane), lane);
+        store(args, head, begin(lane), sums(lane), lane);
         begin(lane) += batch;
       });
     }
@@ -95,82 +89,32 @@ class SddmmRowsKernel {
     std::int32_t row;
   };
 
-  /// Eight entries at once leave no registers for it.
-  template <class V>
-  TESSERA_FUNCTION static V held(V value) {
-    return batch < 8 ? Wave::keep(value) : value;
-  }
-  /// Where results go that are plain.
-  struct Target {
-    Sum* p;
-    Sum alpha;
+  /// A team's entries. Those beyond the last one are the last one again.
+  struct Place {
+    std::int32_t row, column[batch];
+    std::uint32_t starts;  ///< bit b: entry b begins a row, and is not the first of the batch
   };
-  /// What is read of a team's entries, those beyond the last one being the last one again: asked for a pass ahead. Of
-  /// long rows, so few at once, it is not looked at before it is needed, so that no row of Y waits for it; of short
-  /// ones instructions are what there is too little of.
-  struct Request {
-    std::int32_t column[batch];
-    SddmmGroup group;
-  };
-  TESSERA_FUNCTION static std::uint64_t clamped(const SddmmRowsArgs& args, std::int64_t begin) {
-    return static_cast<std::uint64_t>(begin < args.nnz - 1 ? begin : args.nnz - 1);
-  }
-  /// Entries after the first one of a batch.
-  TESSERA_FUNCTION static int others(const SddmmRowsArgs& args, std::uint64_t begin) {
-    const std::uint64_t left = static_cast<std::uint64_t>(args.nnz) - 1 - begin;
-    return left < batch - 1 ? static_cast<int>(left) : batch - 1;
-  }
-  TESSERA_FUNCTION static Request request(const SddmmRowsArgs& args, std::int64_t unclamped) {
-    const std::uint64_t begin = clamped(args, unclamped);
-    const int left = others(args, begin);
-    Request request;
-    request.group = args.groups[begin / SddmmGroup::entries];
+  TESSERA_FUNCTION static Place place_of(const SddmmRowsArgs& args, std::int64_t begin) {
+    Place place;
+    const std::int64_t last = args.nnz - 1;
+    if (begin > last) begin = last;
+    const SddmmGroup group = args.groups[begin / SddmmGroup::entries];
+    const int at = static_cast<int>(begin % SddmmGroup::entries);
+    const int left = last - begin < batch - 1 ? static_cast<int>(last - begin) : batch - 1;
     if (left == batch - 1 && args.aligned) {
       TESSERA_UNROLL
       for (int b = 0; b < batch; b += vector) {
         const auto columns = Wave::template load<false>(reinterpret_cast<const ColumnWord*>(args.columns + begin + b));
         TESSERA_UNROLL
-        for (int i = 0; i < vector; ++i) request.column[b + i] = columns.v[i];
+        for (int i = 0; i < vector; ++i) place.column[b + i] = columns.v[i];
       }
     } else {
       TESSERA_UNROLL
-      for (int b = 0; b < batch; ++b)
-        request.column[b] = args.columns[begin + static_cast<unsigned>(b < left ? b : left)];
+      for (int b = 0; b < batch; ++b) place.column[b] = args.columns[begin + (b < left ? b : left)];
     }
-    return request;
-  }
-
-  /// A team's entries.
-  struct Place {
-    std::int32_t row, column[batch];
-    std::uint32_t starts;  ///< bit b: entry b begins a row, and is not the first of the batch
-  };
-  TESSERA_FUNCTION static Place place_of(const SddmmRowsArgs& args, std::int64_t unclamped, const Request& request) {
-    const std::uint64_t begin = clamped(args, unclamped);
-    const int at = static_cast<int>(begin % SddmmGroup::entries), left = others(args, begin);
-    const SddmmGroup group = request.group;
-    Place place;
-    TESSERA_UNROLL
-    for (int b = 0; b < batch; ++b) place.column[b] = request.column[b];
     place.row = group.row + count_bits(group.starts & ((std::uint32_t{2} << at) - 1));
     place.starts = group.starts >> at & ((std::uint32_t{2} << left) - 2);
     return place;
-  }
-  static constexpr bool looks_later = batch < 4;
-  using Next = std::conditional_t<looks_later, Request, Place>;
-  TESSERA_FUNCTION static Next ask(const SddmmRowsArgs& args, std::int64_t begin) {
-    if constexpr (looks_later) {
-      return request(args, begin);
-    } else {
-      return place_of(args, begin, request(args, begin));
-    }
-  }
-  TESSERA_FUNCTION static Place answer(const SddmmRowsArgs& args, std::int64_t begin, const Next& next) {
-    if constexpr (looks_later) {
-      return place_of(args, begin, next);
-    } else {
-      return next;
-    }
   }
   TESSERA_FUNCTION static std::int32_t row_of(const SddmmRowsArgs& args, const Place& place, int b) {
     const std::int32_t row = place.row + count_bits(place.starts & ((std::uint32_t{2} << b) - 1));
@@ -235,8 +179,8 @@ class SddmmRowsKernel {
   }
 
   /// The entries whose sums a lane has in the end: with more lanes than entries the first lane of several.
-  TESSERA_FUNCTION static void store(const SddmmRowsArgs& args, const Head& head, const Target& target,
-                                     std::int64_t begin, const Sums& sums, int lane) {
+  TESSERA_FUNCTION static void store(const SddmmRowsArgs& args, const Head& head, std::int64_t begin, const Sums& sums,
+                                     int lane) {
     constexpr int kept = batch > lanes ? batch / lanes : 1, sharing = lanes > batch ? lanes / batch : 1;
     const int own = lane & (lanes - 1);
     if (own % sharing != 0) return;
@@ -250,8 +194,8 @@ class SddmmRowsKernel {
     TESSERA_UNROLL
     for (int i = 0; i < kept; ++i) {
       if (entry + i >= args.nnz) continue;
-      if (args.plain) {
-        target.p[at[i]] = target.alpha * sums.s[i];
+      if (head.plain()) {
+        head.store_plain(at[i], sums.s[i]);
       } else {
         head.store(at[i], sums.s[i]);
       }
