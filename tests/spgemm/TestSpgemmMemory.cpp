@@ -96,6 +96,7 @@ TEST_F(StockOfArrays, RoundsALittle) {
   }
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 // Before it fails, what is kept is given back.
 TEST_F(StockOfArrays, NoMemory) {
   Turn(plenty).take<Array>("a", 1000);
@@ -109,6 +110,7 @@ TEST_F(StockOfArrays, NoMemory) {
   }
   EXPECT_EQ(Stock::all().unused_bytes(), 0u);
 }
+#endif
 
 // Of several threads no two have one array at a time.
 TEST_F(StockOfArrays, Threads) {
