@@ -166,10 +166,9 @@ void add_problem(CLI::App& app, BenchOptions& o, Texts& t) {
       ->check(CLI::IsMember(Names{"float", "same"}));
   app.add_option("--offset-bits", o.offset_bits, "Width of CSR offsets: 32, 64 (FP64, FP32), or 0: by the entries")
       ->check(CLI::IsMember(std::vector<int>{0, 32, 64}));
-  app.add_option(
-         "--columns,--inner,--k", t.columns,
-         "Columns of B and C (spmm), of X and Y (sddmm: K), of Q, K, V and O (attention: d); several with commas, "
-         "each is measured")
+  app.add_option("--columns,--inner,--k", t.columns,
+                 "Columns of B and C (spmm), of X and Y (sddmm: K), of Q, K, V and O (attention: d); several with "
+                 "commas, each is measured")
       ->delimiter(',')
       ->default_str("32,64,128,256 (sddmm: 32,128; attention: 64), or those of --x");
   app.add_option("--heads", o.heads, "Heads of Q, K, V and O in one apply (attention)")->check(CLI::Range(1, 65535));

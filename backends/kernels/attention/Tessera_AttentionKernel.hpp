@@ -94,7 +94,7 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
       bool ready = false;  // rows of Q of the next window are
       for (; block < part.end_block; ++block) {
         ready = block + 1 == part.end_block && index < last;
-        add_block(wave, args, head, block, block + 1 < end, ready ? &next : nullptr, now, state);
+        add_block(wave, args, head, block, block + 1 < end, ready, next.window, now, state);
       }
       finish(wave, state);
       if (store_unless_odd(wave, args, head, part, state)) odd |= std::uint32_t{1} << index;
@@ -138,10 +138,11 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
       }
     }
   }
-  /// more: a block comes after this one. turn: the part that it belongs to, if that is another one.
+  /// more: a block comes after this one. turn: of another part, whose window is next_window. (Numbers: of what is
+  /// pointed at AMD's compiler keeps a copy in memory.)
   TESSERA_FUNCTION static void add_block(const Wave& wave, const AttentionArgs& args, const Head& head,
-                                         std::uint32_t block, bool more, const AttentionPart* turn, Ahead& next,
-                                         Varying<State>& state) {
+                                         std::uint32_t block, bool more, bool turn, std::int64_t next_window,
+                                         Ahead& next, Varying<State>& state) {
     Varying<Place> place;
     Varying<OwnBits> own;
     Varying<Pieces> v;
@@ -155,7 +156,7 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
     Tiles::multiply(wave, head.k(), place, next.q, next.k, scores);
     wave.each([&](int lane) {
       if (ahead && more) Tiles::load_gathered(head.k(), next.place(lane), 0, lane, next.k(lane));
-      if (turn != nullptr) Tiles::load_own(args, head.q(), turn->window, lane, next.q(lane));
+      if (turn) Tiles::load_own(args, head.q(), next_window, lane, next.q(lane));
     });
     Varying<BFragment<Atom>> weights[height];
     weigh(wave, args, head, block, own, scores, state, weights);
@@ -176,11 +177,12 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
     }
   }
 
-  /// Weights of a block from its products of Q and K; totals grow. used: [height], not null where it is wanted.
+  /// Weights of a block from its products of Q and K; totals grow. used: of instruction used_of of the window, not null
+  /// where it is wanted.
   TESSERA_FUNCTION static void weigh(const Wave& wave, const AttentionArgs& args, const Head& head, std::uint32_t block,
                                      const Varying<OwnBits>& own, Varying<Scores> (&scores)[height],
                                      Varying<State>& state, Varying<BFragment<Atom>> (&weights)[height],
-                                     UsedSlots* used = nullptr) {
+                                     UsedSlots* used = nullptr, int used_of = 0) {
     const float unit = head.valued() ? 1.0f : head.scale();
     if (head.valued()) {
       wave.each([&](int lane) {
@@ -204,7 +206,7 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
     if (wave.ballot(above) != 0) raise(wave, own, unit, scores, state);
     TESSERA_UNROLL
     for (int s = 0; s < height; ++s) {
-      if (used != nullptr) mark_used(wave, own, s, unit, scores[s], used[s]);
+      if (used != nullptr && s == used_of) mark_used(wave, own, s, unit, scores[s], *used);
       wave.each([&](int lane) {
         TESSERA_UNROLL
         for (int i = 0; i < Atom::c_registers; ++i) {
@@ -305,18 +307,18 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
         Varying<Pieces> v;
         Varying<Scores> scores[height];
         Varying<BFragment<Atom>> weights[height];
-        UsedSlots used[height];
+        UsedSlots used{};
         wave.each([&](int lane) {
           Tiles::load_place(args, block, lane, place(lane));
           Tiles::load_bits(args, block, lane, own(lane));
           if (ahead) Tiles::load_gathered(head.k(), place(lane), 0, lane, k(lane));
         });
         Tiles::multiply(wave, head.k(), place, q, k, scores);
-        weigh(wave, args, head, block, own, scores, state, weights, used);
+        weigh(wave, args, head, block, own, scores, state, weights, &used, row / rows);
         for (int chunk = 0; chunk < chunks; ++chunk) {
           wave.each([&](int lane) {
             Tiles::load_pieces(head.v(), place(lane), chunk, lane, v(lane));
-            Tiles::clear_unused(used[row / rows], row % rows, lane, v(lane));
+            Tiles::clear_unused(used, row % rows, lane, v(lane));
           });
           Tiles::add_pieces(wave, v, weights, chunk, state, SumsOf{});
         }
