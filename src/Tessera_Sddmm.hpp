@@ -31,8 +31,9 @@ namespace Tessera {
 ///     FP16_FP32   X, Y half_t    sums float    P float or half_t
 ///     BF16_FP32   as FP16 with bhalf_t
 ///
-/// FP32 panels on NVIDIA's units multiply in two parts of TF32, three products: as SpmmPlan. A 16-bit P is rounded
-/// once, at the store.
+/// FP32 panels on NVIDIA's units multiply in two parts of TF32, three products, from K = 30 on: there sums err by no
+/// more than FP32 arithmetic may, (K + 2) 2^-24 of <|X_i|, |Y_j|>. Fewer products are summed entry by entry. A 16-bit P
+/// is rounded once, at the store.
 ///
 /// Bytes: m K v + n K v + nnz (4 + p) at least, with v bytes per element of X and Y and p of P (2 p where beta != 0);
 /// from the caches nnz K v by Rows, and by Panels (column vectors of windows) K v. Time O(nnz K).

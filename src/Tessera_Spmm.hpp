@@ -29,8 +29,8 @@ namespace Tessera {
 /// TF32 rounds both operands to 10 bits of mantissa on matrix units. By rows (GeSpmm, on devices and in emulation; also
 /// under Auto, where they are faster) it is FP32 arithmetic, with B rounded to TF32 where that saves time
 /// (GeSpmmOptions::tf32_copy). FP32 panels on NVIDIA's units multiply both operands in two parts of TF32, three
-/// products: each errs by at most 5 2^-22 of itself, where FP32 errs by 2^-24, and sums as in FP32. Ask for GeSpmm
-/// where plain FP32 arithmetic is wanted. A 16-bit C is rounded once, at the store.
+/// products: a sum of k may err by (k + 21) 2^-24 of |A| |B|, that of FP32 arithmetic by (k + 2) 2^-24. Ask for GeSpmm,
+/// which is FP32 arithmetic, where this matters: in short rows. A 16-bit C is rounded once, at the store.
 ///
 /// A batch of small matrices is one block-diagonal matrix: row maps and columns shifted by the rows and columns of
 /// those before, B and C stacked; one plan and one launch then serve all of them.

@@ -20,7 +20,8 @@ enum class Op { NoTrans, Trans, ConjTrans };
 
 /// What is multiplied and accumulated. `Auto` follows the matrix: double -> FP64, float -> FP32, half_t -> FP16
 /// operands with FP32 sums, bhalf_t -> BF16 operands with FP32 sums. A narrower choice rounds the matrix once, at
-/// set-up; it is never made by `Auto`.
+/// set-up; it is never made by `Auto`. FP32 sums of k products err by at most (k + 2) 2^-24 of their magnitudes; by
+/// SpMM's Panels on NVIDIA's units, which have no FP32, (k + 21) 2^-24 (example/manual/precision.md).
 enum class ComputeType { Auto, FP64, FP32, TF32, FP16_FP32, BF16_FP32 };
 
 /// Csr: straight from compressed rows. Dasp [Lu & Liu, SC'23]: matrix units. Csr5 [Liu & Vinter, ICS'15]: tiles of

@@ -13,6 +13,7 @@ struct SddmmShape {
   int rows = 0;     ///< of a window, which may also be twice as high
   int vectors = 0;  ///< column vectors of a block
   const char* atom = "";
+  bool in_parts = false;  ///< FP32: multiplies numbers in two parts of TF32 each, three products
 };
 
 /// What a backend offers for P := alpha (X Y^T on a pattern) [* S] + beta P.

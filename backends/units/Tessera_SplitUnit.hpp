@@ -14,10 +14,11 @@
 namespace Tessera {
 
 /// C += A B, each operand x = hi + lo + r with hi and lo of TF32's 11 bits: three products, lo hi + hi lo + hi hi, the
-/// small ones first. hi is rounded to nearest, |lo| <= 2^-11 |x|; the unit cuts lo off, |r| <= 2^-21 |x|. What is left
-/// out, lo lo and what has an r, is at most 5 2^-22 |a b| of a product, and nothing where both have 11 significant
-/// bits or one has 11 and the other 22. Operands within 2^-12 of overflow, infinite ones and NaN make NaN; a lo below
-/// FP32's range is lost.
+/// small ones first. hi is rounded to nearest, so 12 bits are left, |x - hi| <= 2^-11 |x|; the unit cuts the last of
+/// them off where all 12 are in use, |r| <= 2^-23 |x|. What is left out, lo lo and what has an r, is at most 2^-22 +
+/// 2^-22 of |a b|, which is 8 u with u = 2^-24, and nothing where both have 11 significant bits or one has 11 and the
+/// other 22. Operands within 2^-12 of overflow, infinite ones and NaN make NaN; a lo below FP32's range is lost. How
+/// far sums are from those of FP32 arithmetic: perf_test/notes/precision.md.
 ///
 /// The three products of an instruction's depth are added up in the unit, which cuts sums, and then to C by additions,
 /// which round: cut every time, the sum of a long row would drift towards zero. [Ootomo, Yokota, "Recovering single
@@ -59,6 +60,12 @@ struct SplitUnit {
     }
   }
 };
+
+/// Whether an atom's products are made in parts.
+template <class Atom, class = void>
+constexpr bool in_parts = false;
+template <class Atom>
+constexpr bool in_parts<Atom, std::void_t<typename Atom::Part>> = true;
 
 /// Emulated or a device's unit for an atom: the unit itself, or three of its products.
 template <template <class> class Unit, class Atom, class = void>

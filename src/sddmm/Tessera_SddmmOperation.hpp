@@ -54,8 +54,9 @@ struct SddmmOperation {
   static void look(const Exec& space, const Csr& S, const Options& options, Choice& choice,
                    std::optional<Features>& features) {
     if (!choice.predict) return;
-    features = spmm_features(space, S, &kernel_table(choice.backend));
-    predict_sddmm(choice, *features, options);
+    const KernelTable& table = kernel_table(choice.backend);
+    features = spmm_features(space, S, &table);
+    predict_sddmm(choice, *features, options, table.sddmm.shape(choice.precision));
   }
   static void make(Engine& engine, const Exec& space, const Csr& S, const Options& options, Choice& choice,
                    Backend format_backend, const std::optional<Features>& features);
@@ -163,10 +164,14 @@ void SddmmOperation<Csr>::apply(const Plan& plan, const Exec& space, double alph
     if (out.slots.of != nullptr) return clear_slots(space, out);
     return scale_dense<AccumulatorOf<T, T, PT>>(space, "Tessera::sddmm[scale]", beta, out.matrix());
   }
-  if (other) return sddmm_rows(space, alpha, plan.csr(), plan.options().scale_by_values, in, beta, out);
+  const auto by_rows = [&] { sddmm_rows(space, alpha, plan.csr(), plan.options().scale_by_values, in, beta, out); };
+  if (other) return by_rows();
   with_engine(plan.engine(), [&](const auto& engine) {
     using E = std::decay_t<decltype(engine)>;
     constexpr bool units = std::is_same_v<E, SddmmPanelEngine<Csr>> || std::is_same_v<E, SddmmBsmrEngine<Csr>>;
+    if constexpr (units) {
+      if (too_few_for_parts(engine.format().shape, in.x.matrix.columns)) return by_rows();
+    }
     if constexpr (!units || possible) engine.apply(space, alpha, in, beta, out);
   });
 }

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "backends/interface/Tessera_SddmmArgs.hpp"
+#include "backends/interface/Tessera_SddmmKernels.hpp"
 #include "features/Tessera_SpmmFeatures.hpp"
 #include "sddmm/Tessera_SelectSddmm.hpp"
 
@@ -36,6 +37,16 @@ inline double least_sddmm_density(std::int64_t inner, Precision precision) {
     default:
       return bytes <= 256 ? 1.6 : bytes <= 512 ? 1.85 : 1.65;
   }
+}
+
+/// Units that multiply FP32 in parts leave out up to 8 u of a product, u = 2^-24, and may cut 20 u of a sum of eight;
+/// such sums are added up by K / 8 roundings. From so many products on that is within (K + 2) u, as FP32 arithmetic is;
+/// fewer go entry by entry (perf_test/notes/precision.md).
+constexpr std::int64_t least_inner_in_parts = 30;
+
+/// Whether units of this shape must not sum so few products.
+inline bool too_few_for_parts(const SddmmShape& shape, std::int64_t inner) {
+  return shape.in_parts && inner < least_inner_in_parts;
 }
 
 /// How much more entries a fetched row of Y has to serve in windows of two instructions than in those of one for them
@@ -68,13 +79,15 @@ inline int sddmm_dense_from(std::int64_t inner, Precision precision, int height)
   return static_cast<int>(std::ceil(least_sddmm_density(inner, precision) * (height == 2 ? 1.2 : 1)));
 }
 
-/// Fills choice.candidates, best first, and decides. Costs are in gathered rows of Y.
-inline void predict_sddmm(SddmmChoice& c, const SpmmFeatures& f, const SddmmOptions& options) {
+/// Fills choice.candidates, best first, and decides. Costs are in gathered rows of Y. shape: the backend's.
+inline void predict_sddmm(SddmmChoice& c, const SpmmFeatures& f, const SddmmOptions& options,
+                          const SddmmShape& shape = {}) {
   const double nnz = static_cast<double>(f.nnz), least = least_sddmm_density(options.inner_hint, c.precision);
   const SddmmWindows windows = sddmm_windows(options.inner_hint, c.precision, f.g8, f.g16);
   c.candidates.clear();
   // Blocks count entries in 32 bits.
-  if (f.nnz < std::numeric_limits<std::uint32_t>::max() && f.rows < 8 * SddmmBlock::most_windows) {
+  const bool counted = f.nnz < std::numeric_limits<std::uint32_t>::max() && f.rows < 8 * SddmmBlock::most_windows;
+  if (counted && !too_few_for_parts(shape, options.inner_hint)) {
     c.candidates.push_back({SddmmAlgorithm::Panels, least * nnz / (windows.served > 0 ? windows.served : 1)});
   }
   c.candidates.push_back({SddmmAlgorithm::Rows, nnz});

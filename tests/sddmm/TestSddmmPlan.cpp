@@ -146,6 +146,28 @@ TEST(SddmmRules, HugePatternsGoByRows) {
   EXPECT_EQ(choice.algorithm, SddmmAlgorithm::Rows);
   EXPECT_EQ(choice.candidates.size(), 1u);
 }
+// Where FP32 is multiplied in parts, panels are for sums of at least least_inner_in_parts products.
+TEST(SddmmRules, FewProductsDoNotGoInParts) {
+  for (const int inner : {8, 29, 30, 64}) {
+    for (const bool in_parts : {false, true}) {
+      SpmmFeatures f;
+      f.rows = f.cols = 1000;
+      f.nnz = 10000;
+      f.g8 = 8;
+      Impl::SddmmChoice choice;
+      choice.precision = Precision::FP32;
+      SddmmOptions options;
+      options.inner_hint = inner;
+      Impl::predict_sddmm(choice, f, options, {8, 16, "test", in_parts});
+      const bool rows = in_parts && inner < 30;
+      EXPECT_EQ(choice.algorithm, rows ? SddmmAlgorithm::Rows : SddmmAlgorithm::Panels) << inner;
+      EXPECT_EQ(choice.candidates.size(), rows ? 1u : 2u);
+    }
+  }
+  EXPECT_TRUE(kernel_table(Backend::EmulatedNvidia).sddmm.shape(Precision::FP32).in_parts);
+  EXPECT_FALSE(kernel_table(Backend::EmulatedNvidia).sddmm.shape(Precision::TF32).in_parts);
+  EXPECT_FALSE(kernel_table(Backend::EmulatedAmd).sddmm.shape(Precision::FP32).in_parts);
+}
 // More sharing of columns never turns Panels into Rows.
 TEST(SddmmRules, MoreSharingMeansPanels) {
   for (const Precision precision : {Precision::FP64, Precision::FP32, Precision::TF32, Precision::FP16}) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 #include "support/Tessera_TestSddmm.hpp"
@@ -114,6 +115,46 @@ TEST(SddmmTf32, RoundsOnMatrixUnitsAlone) {
   EXPECT_EQ(product_of_eight(high, SddmmAlgorithm::Panels), 8 * (1 + 0x1p-10f));
   EXPECT_EQ(product_of_eight(low, SddmmAlgorithm::Rows), 8 * low);
   EXPECT_EQ(product_of_eight(high, SddmmAlgorithm::Rows), 8 * high);
+}
+
+/// The largest error of P in u = 2^-24 of its sum's magnitude, less K.
+double rounds_beyond(const SddmmPlan<DeviceMatrix<Exec, float>::Csr>& plan, const HostMatrix<float>& A, int inner,
+                     bool signs) {
+  const Dense<float> x("x", static_cast<std::size_t>(A.rows), static_cast<std::size_t>(inner)),
+      y("y", static_cast<std::size_t>(A.cols), static_cast<std::size_t>(inner));
+  worst_for_parts(x.data(), x.size(), signs, 1);
+  worst_for_parts(y.data(), y.size(), signs, 2);
+  const DeviceVector<Exec, float> p("p", static_cast<std::size_t>(A.nnz()));
+  plan.apply(Exec(), x, y, p);
+  Exec().fence();
+  double worst = 0;
+  for (std::int64_t i = 0; i < A.rows; ++i) {
+    for (auto e = A.row_map[static_cast<std::size_t>(i)]; e < A.row_map[static_cast<std::size_t>(i) + 1]; ++e) {
+      long double sum = 0, size = 0;
+      for (int k = 0; k < inner; ++k) {
+        const long double term = static_cast<long double>(x(i, k)) * y(A.entries[static_cast<std::size_t>(e)], k);
+        sum += term;
+        size += std::fabs(term);
+      }
+      worst = std::max(worst, static_cast<double>(std::fabs(p(e) - sum) / size * 0x1p24L));
+    }
+  }
+  return worst - inner;
+}
+// FP32 is FP32 on matrix units as well, also where these multiply parts of numbers and few products are summed.
+TEST(SddmmFp32, KeepsItsBound) {
+  const auto A = make_matrix<float>("every_length:longest=20:cols=21", Data::Integers, 1);
+  const DeviceMatrix<Exec, float> device(A);
+  for (const SddmmAlgorithm algorithm : {SddmmAlgorithm::Panels, SddmmAlgorithm::Bsmr, SddmmAlgorithm::Rows}) {
+    for (const Backend backend : {Backend::EmulatedNvidia, Backend::EmulatedAmd}) {
+      const SddmmOptions options = with(algorithm, backend);
+      SCOPED_TRACE(name_of(options));
+      const SddmmPlan<DeviceMatrix<Exec, float>::Csr> plan(Exec(), device.view(), options);
+      for (int inner = 1; inner <= 64; ++inner) {
+        for (const bool signs : {false, true}) EXPECT_LE(rounds_beyond(plan, A, inner, signs), 2) << "K = " << inner;
+      }
+    }
+  }
 }
 
 }  // namespace

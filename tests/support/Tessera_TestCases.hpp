@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <random>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -85,6 +86,19 @@ inline Pattern with_unsorted_columns(Pattern p) {
     }
   }
   return p;
+}
+
+// ---- numbers of which two parts of TF32 leave out most (SplitUnit): of the 12 bits beyond TF32's nearly all are set,
+// the last one always, at a small magnitude; signs: of both, and apart by up to 2^11
+
+inline void worst_for_parts(float* numbers, std::size_t count, bool signs, std::uint32_t seed) {
+  std::mt19937 engine(seed);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto bits = static_cast<int>(4095 - 2 * (engine() % 8)),
+               exponent = signs ? static_cast<int>(engine() % 12) : 0;
+    const float magnitude = std::ldexp(1 + static_cast<float>(bits) * 0x1p-23f, exponent);
+    numbers[i] = signs && engine() % 2 != 0 ? -magnitude : magnitude;
+  }
 }
 
 // ---- infinite and undefined numbers, where a product must not meet them, or in some rows alone

@@ -331,13 +331,9 @@ class SddmmSuite {
     return Impl::has_windows(options.algorithm) || automatic;
   }
   bool matrix_unit() const { return panels() && !Compat::is_host_v<Exec>; }
-  /// Panels multiply floats in three parts (SplitUnit) and err by 5 2^-22 = 20 u of a product, which 2 u more cover in
-  /// the bound 2 (K + 4) u of a sum of K >= 1 products.
-  double unit() const {
-    const bool split = std::is_same_v<T, float> && options.compute != ComputeType::TF32 && panels() &&
-                       options.backend != Backend::EmulatedAmd;
-    return unit_of<Sum, Exec>(matrix_unit()) + (split ? 2 * TypeFacts<Sum>::roundoff() : 0);
-  }
+  /// Also for floats that panels multiply in parts (SplitUnit): from least_inner_in_parts on, which is all that they
+  /// sum, this is within FP32's bound.
+  double unit() const { return unit_of<Sum, Exec>(matrix_unit()); }
   double floor() const { return std::is_same_v<T, half_t> && matrix_unit() ? 0x1p-14 : 0; }
 };
 

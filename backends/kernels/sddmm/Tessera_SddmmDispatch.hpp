@@ -57,7 +57,7 @@ template <class Vendor>
 SddmmShape sddmm_shape_of(Precision precision) {
   return sddmm_with_atom<Vendor>(precision, [](auto atom) {
     using Atom = typename decltype(atom)::type;
-    return SddmmShape{Atom::n, Atom::m, Atom::name};
+    return SddmmShape{Atom::n, Atom::m, Atom::name, in_parts<Atom>};
   });
 }
 
