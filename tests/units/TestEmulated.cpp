@@ -174,7 +174,7 @@ TEST(EmulatedOperands, Tf32CutDropsWhatIsBeyondTenBits) {
 using Split = Sm80_M16N8K8_F32_3xTF32;
 std::vector<float> split_product(const Product<Split>& p) { return emulate<Split, UnitOf<Emulated, Split>::type>(p); }
 
-/// NVIDIA's units at their worst, which is V100's way; later ones keep more. Four products and C are aligned to the
+/// NVIDIA's units at their worst, which is V100's way; later ones keep no less. Four products and C are aligned to the
 /// largest of them, of which they keep what is not below 2^-23, and what a float does not hold of the sum is cut.
 template <class Atom_>
 struct CuttingUnit {
