@@ -10,6 +10,7 @@
 #include "backends/units/Tessera_AtomsNvidia.hpp"
 #include "backends/units/Tessera_PanelShape.hpp"
 #include "backends/units/Tessera_RegisterWords.hpp"
+#include "backends/units/Tessera_SplitUnit.hpp"
 #include "backends/units/Tessera_Wave.hpp"
 
 /// \file
@@ -29,6 +30,7 @@
 ///   neighbouring windows, which find each other's rows of Y in the first-level cache.
 ///
 /// An instruction's rows and columns do not mix: an infinite or undefined number reaches only the entries that use it.
+/// FP32 in parts of TF32 makes NaN of every such number and of the largest ones; these sums are made again in FP32.
 
 namespace Tessera {
 
@@ -146,8 +148,7 @@ class SddmmWindowKernel {
   /// Where words and the parts of FP32 leave registers for them.
   template <class T>
   TESSERA_FUNCTION static T held(T value) {
-    constexpr bool in_parts = sizeof(Operand) == 4 && Atom::m == 16 && Atom::n == 8 && !SddmmUnit<Unit_>::rounds;
-    return whole && registers <= (in_parts ? 32 : 128) ? Wave::keep(value) : value;
+    return whole && registers <= (in_parts<Atom> ? 32 : 128) ? Wave::keep(value) : value;
   }
   TESSERA_FUNCTION static Lane lane_of(const SddmmWindowArgs& args, const Head& head, std::int64_t head_index,
                                        int lane) {
@@ -292,7 +293,7 @@ class SddmmWindowKernel {
           multiply(wave, y, c, x, sums);
         }
       }
-      store_all(wave, args, head, own, entries, sums);
+      store_all(wave, args, head, own, entries, first, sums);
     }
   }
 
@@ -330,10 +331,10 @@ class SddmmWindowKernel {
       TESSERA_UNROLL
       for (int j = 0; j < together; ++j) {
         if (j >= blocks) continue;
+        const std::uint32_t index = first + static_cast<std::uint32_t>(j * stride);
         Varying<Entries> entries;
-        wave.each(
-            [&](int lane) { entries(lane) = entries_of(own(lane), first + static_cast<std::uint32_t>(j * stride)); });
-        store_all(wave, args, head, own, entries, sums[j]);
+        wave.each([&](int lane) { entries(lane) = entries_of(own(lane), index); });
+        store_all(wave, args, head, own, entries, index, sums[j]);
       }
       first += static_cast<std::uint32_t>(blocks * stride);
       count -= blocks;
@@ -403,11 +404,14 @@ class SddmmWindowKernel {
   }
 
   TESSERA_FUNCTION static void store_all(const Wave& wave, const SddmmWindowArgs& args, const Head& head,
-                                         const Varying<Lane>& own, const Varying<Entries>& entries,
-                                         const Sums (&sums)[height]) {
+                                         const Varying<Lane>& own, const Varying<Entries>& entries, std::uint32_t index,
+                                         Sums (&sums)[height]) {
     TESSERA_UNROLL
     for (int s = 0; s < height; ++s) {
       wave.each([&](int lane) {
+        if constexpr (in_parts<Atom>) {
+          if (!all_finite(sums[s](lane))) sum_again(args, head, entries(lane).own[s], index, s, sums[s](lane), lane);
+        }
         if (args.plain) {
           store_plain(own(lane), entries(lane).own[s], sums[s](lane), lane);
         } else {
@@ -424,6 +428,41 @@ class SddmmWindowKernel {
   TESSERA_FUNCTION static bool is_entry(std::uint32_t bits) { return static_cast<std::int32_t>(bits) < 0; }
   TESSERA_FUNCTION static std::uint32_t entry_of(const OwnRows& own, int i, std::uint32_t bits) {
     return own.row[i % own_rows].begin + static_cast<std::uint32_t>(count_bits(bits)) - 1;
+  }
+  TESSERA_FUNCTION static bool all_finite(const CFragment<Atom>& sums) {
+    Sum zero = 0;
+    TESSERA_UNROLL
+    for (int i = 0; i < Atom::c_registers; ++i) zero += sums.r[i] * Sum(0);
+    return zero == Sum(0);
+  }
+  /// Entries of instruction s of block `index` whose sums are not finite, from rows of X and Y as plain loops would.
+  /// Rare, and kept small: no register is named by a loop that stays one.
+  TESSERA_FUNCTION static void sum_again(const SddmmWindowArgs& args, const Head& head, const OwnRows& own,
+                                         std::uint32_t index, int s, CFragment<Atom>& sums, int lane) {
+    std::uint32_t wanted = 0;
+    TESSERA_UNROLL
+    for (int i = 0; i < Atom::c_registers; ++i) {
+      const bool finite = sums.r[i] * Sum(0) == Sum(0);
+      if (is_entry(bits_to(own, i, lane)) && !finite) wanted |= std::uint32_t{1} << i;
+    }
+    const SddmmBlock block = args.block[index];
+    TESSERA_NO_UNROLL
+    for (int i = 0; i < Atom::c_registers; ++i) {
+      if ((wanted >> i & 1) == 0) continue;
+      const auto place = Atom::c_coord(lane, i);
+      const std::int64_t at = std::int64_t{block.window_index()} * window_rows + s * Shape::rows + place.col;
+      const std::int32_t row = args.row_order != nullptr ? args.row_order[at] : static_cast<std::int32_t>(at);
+      const auto* const x = reinterpret_cast<const Operand*>(head.x(row));
+      const auto* const y =
+          reinterpret_cast<const Operand*>(head.y(args.columns[block.first + static_cast<std::uint32_t>(place.row)]));
+      Sum sum = 0;
+      TESSERA_NO_UNROLL
+      for (std::int64_t k = 0; k < args.dense.words * Shape::width; ++k) sum += x[k] * y[k];
+      TESSERA_UNROLL
+      for (int j = 0; j < Atom::c_registers; ++j) {
+        if (j == i) sums.r[j] = sum;
+      }
+    }
   }
   TESSERA_FUNCTION static void store_plain(const Lane& to, const OwnRows& own, const CFragment<Atom>& sums, int lane) {
     TESSERA_UNROLL
