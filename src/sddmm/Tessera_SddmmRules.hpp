@@ -116,14 +116,17 @@ inline int sddmm_dense_from(std::int64_t inner, Precision precision, int height)
 /// Fills choice.candidates, best first, and decides. Costs are in gathered rows of Y. shape: the backend's.
 inline void predict_sddmm(SddmmChoice& c, const SpmmFeatures& f, const SddmmOptions& options,
                           const SddmmShape& shape = {}) {
-  const double nnz = static_cast<double>(f.nnz), least = least_sddmm_density(options.inner_hint, c.precision);
+  const double nnz = static_cast<double>(f.nnz);
   const SddmmWindows windows = sddmm_windows(options.inner_hint, c.precision, f.g8, f.g16);
+  const double served = windows.height == 2 ? f.g16 : f.g8;
+  const double panels = panels_cost(f, c.precision, options, served, windows.served);
+  // What a fetched row would have to be worth, a copy of Y counted.
+  const double least = f.nnz > 0 ? panels * std::max(windows.served, 1.0) / nnz : 0;
   c.candidates.clear();
   // Blocks count entries in 32 bits.
   const bool counted = f.nnz < std::numeric_limits<std::uint32_t>::max() && f.rows < 8 * SddmmBlock::most_windows;
   if (counted && !too_few_for_parts(shape, options.inner_hint)) {
-    const double served = windows.height == 2 ? f.g16 : f.g8;
-    c.candidates.push_back({SddmmAlgorithm::Panels, panels_cost(f, c.precision, options, served, windows.served)});
+    c.candidates.push_back({SddmmAlgorithm::Panels, panels});
   }
   c.candidates.push_back({SddmmAlgorithm::Rows, nnz});
   std::stable_sort(c.candidates.begin(), c.candidates.end(),
