@@ -90,8 +90,8 @@ class SddmmPlan {
   /// more for X and for Y (for each of their heads) if their rows are not contiguous words of sixteen bytes, for Y if
   /// it is copied in TF32 (SddmmOptions::tf32_copy), and for P if it is not contiguous; on the Kokkos backend one
   /// launch per head. An infinite or undefined number in a row of X or Y reaches only the entries that use this row,
-  /// which are finite, infinite or undefined as plain loops make them. No
-  /// allocation and no wait once an apply of the same shapes and layouts was made; can be captured in a graph then.
+  /// which are finite, infinite or undefined as plain loops make them. No allocation and no wait once an apply of the
+  /// same shapes and layouts was made; can be captured in a graph then.
   /// @throw DimensionMismatch, NotSupported (types), InvalidArgument (overlap), WorkspaceTooSmall, DeviceError
   template <class X, class Y, class P>
   void apply(const execution_space& space, Op op_y, double alpha, const X& x, const Y& y, double beta,
