@@ -20,7 +20,7 @@
 namespace Tessera {
 namespace Impl {
 
-/// What decides: from so many entries per fetched row of Y on, panels were the faster on an H200
+/// What decides: from so many entries per fetched row of Y on, panels were the faster on an H100
 /// (perf_test/notes/sddmm.md), by the bytes of a row of X or Y. A block costs about the same however short its rows
 /// are, so short ones ask for denser windows; Rows converts every 16-bit number, units none; FP32 costs three products;
 /// up to 512 bytes (FP64: 1024) the rows of X stay in registers in Panels, up to 2048 in Rows.
@@ -29,13 +29,13 @@ inline double least_sddmm_density(std::int64_t inner, Precision precision) {
   switch (precision) {
     case Precision::FP16:
     case Precision::BF16:
-      return bytes <= 64 ? 1.35 : bytes <= 128 ? 1.07 : bytes <= 256 ? 1.02 : 1.15;
+      return bytes <= 64 ? 1.26 : bytes <= 128 ? 1.07 : bytes <= 256 ? 1.005 : 1.2;
     case Precision::TF32:
-      return bytes <= 256 ? 1.15 : bytes <= 512 ? 1.4 : 1.6;
+      return bytes <= 256 ? 1.23 : 1.4;
     case Precision::FP32:
       return bytes <= 256 ? 1.6 : 1.65;
     default:
-      return bytes <= 256 ? 1.45 : bytes <= 512 ? 1.8 : 1.65;
+      return bytes <= 256 ? 1.4 : 1.65;
   }
 }
 
@@ -55,10 +55,8 @@ inline bool too_few_for_parts(const SddmmShape& shape, std::int64_t inner) {
 inline double least_gain_of_height(std::int64_t inner, Precision precision) {
   const std::int64_t bytes = inner * bytes_of(precision);
   if (precision == Precision::TF32 && bytes > 512) return 1.5;
-  if (precision == Precision::FP32 && bytes <= 128) return 1.4;
-  if (precision == Precision::FP64 && bytes >= 1024) {
-    return bytes == 1024 ? 1.7 : std::numeric_limits<double>::infinity();
-  }
+  if (precision == Precision::FP32 && bytes <= 128) return 1.7;
+  if (precision == Precision::FP64) return bytes <= 1024 ? 1.7 : std::numeric_limits<double>::infinity();
   return 1.55;
 }
 
@@ -77,15 +75,17 @@ inline SddmmWindows sddmm_windows(std::int64_t inner, Precision precision, doubl
 /// What a copy of Y in TF32 (CompactCopy) saves of Panels' time, and what it takes, in fetched rows of Y per row: a row
 /// that is fetched has 3/8 fewer bytes, and the copy moves 13/8 of a row at the rate of memory, which is about half of
 /// that of the second-level cache. Windows that share columns find many of them in the first level, where bytes are not
-/// what is missing; a Y that no cache holds gains most (perf_test/notes/sddmm.md).
+/// what is missing; a Y that no cache holds gains most, unless hubs are most of what is fetched: those stay in caches
+/// (perf_test/notes/sddmm.md).
 struct SddmmCopy {
   double saved, taken;
 };
-/// served: entries per fetched row of Y.
-inline SddmmCopy sddmm_copy(std::int64_t inner, double served, double rows_of_y) {
+/// served: entries per fetched row of Y; skew: longest row over the mean.
+inline SddmmCopy sddmm_copy(std::int64_t inner, double served, double rows_of_y, double skew = 1) {
   if (served > 1.5) return {inner < 256 ? 0.15 : 0.24, 4.4};
   const bool far = 4 * static_cast<double>(inner) * rows_of_y > 48e6;
-  return {far ? 0.35 : inner < 128 ? 0.2 : 0.3, far ? 2.5 : 4.4};
+  const double saved = far ? 0.35 : inner < 128 ? 0.2 : 0.3;
+  return {skew > 40 ? std::min(saved, 0.2) : saved, far ? 2.5 : 4.4};
 }
 /// Whether it is made, of so many rows of Y that are fetched.
 inline bool sddmm_copies_y(std::int64_t inner, double nnz, double fetched, double rows_of_y) {
@@ -102,7 +102,8 @@ inline double panels_cost(const SpmmFeatures& f, Precision precision, const Sddm
   const bool possible = precision == Precision::TF32 && options.tf32_copy != Tf32Copy::Never;
   const auto rows_of_y = static_cast<double>(f.cols);
   if (!possible || !sddmm_copies_y(options.inner_hint, nnz, fetched, rows_of_y)) return plain;
-  const SddmmCopy copy = sddmm_copy(options.inner_hint, served, rows_of_y);
+  if (served <= 1.5 && f.mean < 6) return plain;  // blocks of such windows are not full
+  const SddmmCopy copy = sddmm_copy(options.inner_hint, served, rows_of_y, static_cast<double>(f.longest) / f.mean);
   // Windows that share little take 1.15 of the time of Rows per fetched row.
   const double each = served > 1.5 ? plain / fetched : std::min(plain / fetched, 1.15);
   return each * (fetched * (1 - copy.saved) + copy.taken * rows_of_y);
