@@ -17,58 +17,87 @@
 /// long or short, and none is cut. Which row an entry belongs to is said by a bit per entry and eight bytes per 32 of
 /// them (SddmmGroup), known without a search and without waiting for the row map.
 ///
-/// A *team* of 2^Shift lanes takes a run of consecutive entries, a batch of them at once. A lane reads some words of
-/// sixteen bytes of each one's row of Y, all of the batch before the first is used, and adds up its share of each sum;
-/// the shares meet by shuffles in which the entries of the batch go to different lanes. The words of X stay in
-/// registers from entry to entry and are read where a row begins: these kernels are bounded by what the first-level
-/// cache delivers and by the number of instructions (perf_test/notes/sddmm.md).
+/// A *team* of 2^Shift lanes takes a run of consecutive entries, a batch of them at once; the runs of a wave's teams
+/// are a *part*. A lane reads some words of sixteen bytes of each entry's row of Y, all of the batch before the first
+/// is used, and adds up its share of each sum; the shares meet by shuffles in which the entries of the batch go to
+/// different lanes. The words of X stay in registers from entry to entry and are read where a row begins. Columns of a
+/// wave's next part are under way while it multiplies.
+///
+/// These kernels are bounded by what the caches deliver and, where rows of Y are short, by the number of instructions:
+/// hence addresses as a base and a distance, the case P := alpha sum apart, and one test per part for the end of the
+/// entries (perf_test/notes/sddmm.md).
 
 namespace Tessera {
 
-/// Words: that a lane has under way of a row at once. Exact: rows have whole tiles of words.
-template <class Head_, class Wave_, int Shift, int Words, bool Exact>
+/// Words of a row: those that a team takes at once, a multiple of them, or any number.
+enum class SddmmRowLength { Tile, Tiles, Any };
+
+/// A team of 2^Shift lanes, each with Words words of a row at once, Batch entries at once.
+template <int Shift_, int Words_, int Batch_, SddmmRowLength Length_>
+struct SddmmRowsShape {
+  static constexpr int shift = Shift_, words = Words_, batch = Batch_;
+  static constexpr SddmmRowLength length = Length_;
+};
+
+template <class Head_, class Wave_, class Shape>
 class SddmmRowsKernel {
  public:
   using Head = Head_;
   using Wave = Wave_;
   using Value = typename Head::Value;
   using Sum = typename Head::Sum;
-  static constexpr int batch = 8 / Words;                      ///< entries of a team at once
-  static constexpr int lanes = 1 << Shift;                     ///< of a team
-  static constexpr int tile = lanes * Words;                   ///< words of a row at once
-  static constexpr int entries = Wave::lanes / lanes * batch;  ///< of a wave at once
-  static_assert(SddmmGroup::entries % batch == 0, "a batch lies in one group");
+  static constexpr int batch = Shape::batch;                    ///< entries of a team at once
+  static constexpr int words_under_way = batch * Shape::words;  ///< of a lane
+  static constexpr int lanes = 1 << Shape::shift;               ///< of a team
+  static constexpr int tile = lanes * Shape::words;             ///< words of a row at once
+  static constexpr int passes = 2;                              ///< batches of a run
+  static constexpr int run_entries = passes * batch;
+  static constexpr int entries = Wave::lanes / lanes * run_entries;  ///< of a part
+  /// Of four waves each, that a multiprocessor holds (NVIDIA): bounds the registers. Measured.
+  static constexpr int thread_blocks = words_under_way > 4 || Shape::length != SddmmRowLength::Tile ? 5
+                                       : Shape::words == 1                                          ? 6
+                                                                                                    : 8;
+  static_assert(SddmmGroup::entries % run_entries == 0, "a run lies in one group");
 
-  /// Entries [first, first + passes * entries).
-  TESSERA_FUNCTION static void run(const Wave& wave, const SddmmRowsArgs& args, std::int64_t first, int passes,
-                                   std::int64_t head_index) {
+  /// Parts `part`, `part` + `stride` and so on below `end`.
+  TESSERA_FUNCTION static void run(const Wave& wave, const SddmmRowsArgs& args, std::uint32_t part,
+                                   std::uint32_t stride, std::uint32_t end, std::int64_t head_index) {
     const Head head(args.dense, head_index);
-    Varying<std::int64_t> begin;
-    Varying<Place> next;
+    const bool plain = head.plain() && args.entry_at == nullptr;
+    const Result result{Wave::keep(head.sums()), Wave::keep(head.alpha()),
+                        Wave::keep(static_cast<std::int32_t>(plain))};
+    Varying<Lane> lane_of;
+    Varying<Run> next;
     Varying<Kept> kept;
     wave.each([&](int lane) {
-      begin(lane) = first + (lane >> Shift) * batch * passes;
-      next(lane) = place_of(args, begin(lane));
+      const int own = lane & (lanes - 1);
+      lane_of(lane) = {Wave::keep(head.x(0) + own * 16), Wave::keep(head.y(0) + own * 16)};
+      next(lane) = run_of(args, part, lane);
       kept(lane).row = -1;
     });
-    for (int pass = 0; pass < passes; ++pass) {
-      const Varying<Place> place = next;
-      if (pass + 1 < passes) {  // columns of the next entries are under way while rows of Y are
-        wave.each([&](int lane) { next(lane) = place_of(args, begin(lane) + batch); });
+    for (; part < end; part += stride) {
+      const Varying<Run> now = next;
+      if (part + stride < end) {
+        wave.each([&](int lane) { next(lane) = run_of(args, part + stride, lane); });
       }
-      Varying<bool> mixed;
-      wave.each([&](int lane) { mixed(lane) = place(lane).starts != 0; });
-      Varying<Sums> sums;
-      if (wave.ballot(mixed) == 0) {
-        wave.each([&](int lane) { sums(lane) = products<false>(args, head, place(lane), kept(lane), lane); });
-      } else {
-        wave.each([&](int lane) { sums(lane) = products<true>(args, head, place(lane), kept(lane), lane); });
+      TESSERA_UNROLL
+      for (int pass = 0; pass < passes; ++pass) {
+        const int first = pass * batch;
+        Varying<bool> mixed;
+        wave.each([&](int lane) { mixed(lane) = starts_within(now(lane), first) != 0; });
+        Varying<Sums> sums;
+        if (wave.ballot(mixed) == 0) {
+          wave.each([&](int lane) {
+            sums(lane) = products<false>(args, head, lane_of(lane), now(lane), first, kept(lane), lane);
+          });
+        } else {
+          wave.each([&](int lane) {
+            sums(lane) = products<true>(args, head, lane_of(lane), now(lane), first, kept(lane), lane);
+          });
+        }
+        gather<batch, lanes / 2>(wave, sums);
+        wave.each([&](int lane) { store(args, head, result, part, first, now(lane).count, sums(lane), lane); });
       }
-      gather<batch, lanes / 2>(wave, sums);
-      wave.each([&](int lane) {
-        store(args, head, begin(lane), sums(lane), lane);
-        begin(lane) += batch;
-      });
     }
   }
 
@@ -79,81 +108,115 @@ class SddmmRowsKernel {
   struct Sums {
     Sum s[batch];
   };
-  static constexpr int vector = batch < 4 ? batch : 4;  ///< columns of one load
+  static constexpr int vector = run_entries < 4 ? run_entries : 4;  ///< columns of one load
   struct alignas(4 * vector) ColumnWord {
     std::int32_t v[vector];
   };
+  struct Result {
+    Sum* sums;
+    Sum alpha;
+    std::int32_t plain;  ///< P := alpha sum, in the sums' type and in the order of the entries
+  };
+  /// Rows 0 of X and Y, where a lane's words of them begin.
+  struct Lane {
+    const char* x;
+    const char* y;
+  };
   /// Words of the row of X of the last entry; row: as groups count, -1: none.
   struct Kept {
-    RowWord x[Words];
+    RowWord x[Shape::words];
     std::int32_t row;
   };
 
-  /// A team's entries. Those beyond the last one are the last one again.
-  struct Place {
-    std::int32_t row, column[batch];
-    std::uint32_t starts;  ///< bit b: entry b begins a row, and is not the first of the batch
+  /// A team's entries in a part. Those beyond the last one of all have its column.
+  struct Run {
+    std::int32_t row;      ///< of the first, as groups count
+    std::uint32_t starts;  ///< bit e: entry e begins a row, and is not the first of the run
+    std::int32_t count;
+    std::int32_t column[run_entries];
   };
-  TESSERA_FUNCTION static Place place_of(const SddmmRowsArgs& args, std::int64_t begin) {
-    Place place;
-    const std::int64_t last = args.nnz - 1;
-    if (begin > last) begin = last;
-    const SddmmGroup group = args.groups[begin / SddmmGroup::entries];
-    const int at = static_cast<int>(begin % SddmmGroup::entries);
-    const int left = last - begin < batch - 1 ? static_cast<int>(last - begin) : batch - 1;
-    if (left == batch - 1 && args.aligned) {
+  TESSERA_FUNCTION static std::int64_t begin_of(std::uint32_t part, int lane) {
+    return std::int64_t{part} * entries + (lane >> Shape::shift) * run_entries;
+  }
+  TESSERA_FUNCTION static Run run_of(const SddmmRowsArgs& args, std::uint32_t part, int lane) {
+    Run run;
+    std::int64_t begin = begin_of(part, lane);
+    run.count = run_entries;
+    if (std::int64_t{part} * entries + entries > args.nnz) {  // the last part of all
+      const std::int64_t left = args.nnz - begin;
+      run.count = left > run_entries ? run_entries : left > 0 ? static_cast<int>(left) : 0;
+      if (left <= 0) begin = args.nnz - 1;
+    }
+    const auto entry = static_cast<std::uint64_t>(begin);
+    const SddmmGroup group = args.groups[entry / SddmmGroup::entries];
+    const int at = static_cast<int>(entry % SddmmGroup::entries);
+    const std::int32_t* const columns = args.columns + begin;
+    if (args.aligned && run.count == run_entries) {
       TESSERA_UNROLL
-      for (int b = 0; b < batch; b += vector) {
-        const auto columns = Wave::template load<false>(reinterpret_cast<const ColumnWord*>(args.columns + begin + b));
+      for (int e = 0; e < run_entries; e += vector) {
+        const auto word = Wave::template load<false>(reinterpret_cast<const ColumnWord*>(columns + e));
         TESSERA_UNROLL
-        for (int i = 0; i < vector; ++i) place.column[b + i] = columns.v[i];
+        for (int i = 0; i < vector; ++i) run.column[e + i] = word.v[i];
       }
     } else {
       TESSERA_UNROLL
-      for (int b = 0; b < batch; ++b) place.column[b] = args.columns[begin + (b < left ? b : left)];
+      for (int e = 0; e < run_entries; ++e)
+        run.column[e] = columns[e < run.count ? e : run.count > 0 ? run.count - 1 : 0];
     }
-    place.row = group.row + count_bits(group.starts & ((std::uint32_t{2} << at) - 1));
-    place.starts = group.starts >> at & ((std::uint32_t{2} << left) - 2);
-    return place;
-  }
-  TESSERA_FUNCTION static std::int32_t row_of(const SddmmRowsArgs& args, const Place& place, int b) {
-    const std::int32_t row = place.row + count_bits(place.starts & ((std::uint32_t{2} << b) - 1));
-    return args.row_of != nullptr ? args.row_of[row] : row;
+    run.row = group.row + count_bits(group.starts & ((std::uint32_t{2} << at) - 1));
+    run.starts = group.starts >> at & ((std::uint32_t{1} << run.count) - 1) & ~std::uint32_t{1};
+    return run;
   }
 
-  /// A lane's shares of the sums. Mixed: the batch may have entries of several rows.
+  /// Of the batch that begins with entry `first` of the run: which entries begin a row, from its second one on.
+  TESSERA_FUNCTION static std::uint32_t starts_within(const Run& run, int first) {
+    return run.starts >> first & ((std::uint32_t{1} << batch) - 2);
+  }
+
+  /// A lane's shares of the sums of that batch. Mixed: it may have entries of several rows.
   template <bool Mixed>
-  TESSERA_FUNCTION static Sums products(const SddmmRowsArgs& args, const Head& head, const Place& place, Kept& kept,
-                                        int lane) {
-    const int own = lane & (lanes - 1), words = static_cast<int>(args.dense.words);
+  TESSERA_FUNCTION static Sums products(const SddmmRowsArgs& args, const Head& head, const Lane& at, const Run& run,
+                                        int first, Kept& kept, int lane) {
+    const int words = Shape::length == SddmmRowLength::Tile ? tile : static_cast<int>(args.dense.words);
+    const int own = lane & (lanes - 1);
+    const std::uint32_t starts = starts_within(run, first);
+    const std::int32_t row = run.row + (first > 0 ? count_bits(run.starts & ((std::uint32_t{2} << first) - 1)) : 0);
     Sums sums{};
     for (int begin = 0; begin < words; begin += tile) {
-      RowWord x[batch][Words], y[batch][Words];
+      RowWord x[batch][Shape::words], y[batch][Shape::words];
       TESSERA_UNROLL
-      for (int b = 0; b < batch; ++b) load(head.y(place.column[b]), begin + own, words, y[b]);
-      if (place.row != kept.row || words > tile) load(head.x(row_of(args, place, 0)), begin + own, words, kept.x);
+      for (int b = 0; b < batch; ++b) load(at.y + head.y_distance(run.column[first + b]), begin, words, own, y[b]);
+      if (row != kept.row || words > tile) load(at.x + x_distance(args, head, row), begin, words, own, kept.x);
       // Most of these end in the first-level cache; to choose which are needed takes longer.
       TESSERA_UNROLL
-      for (int b = 1; Mixed && b < batch; ++b) load(head.x(row_of(args, place, b)), begin + own, words, x[b]);
+      for (int b = 1; Mixed && b < batch; ++b) {
+        const std::int32_t here = row + count_bits(starts & ((std::uint32_t{2} << b) - 1));
+        load(at.x + x_distance(args, head, here), begin, words, own, x[b]);
+      }
       TESSERA_UNROLL
       for (int b = 0; b < batch; ++b) multiply(Mixed && b > 0 ? x[b] : kept.x, y[b], sums.s[b]);
       TESSERA_UNROLL
-      for (int w = 0; Mixed && w < Words; ++w) kept.x[w] = x[batch - 1][w];
+      for (int w = 0; Mixed && w < Shape::words; ++w) kept.x[w] = x[batch - 1][w];
     }
-    kept.row = place.row + (Mixed ? count_bits(place.starts) : 0);
+    kept.row = row + (Mixed ? count_bits(starts) : 0);
     return sums;
   }
-  TESSERA_FUNCTION static void multiply(const RowWord (&x)[Words], const RowWord (&y)[Words], Sum& sum) {
+  TESSERA_FUNCTION static std::int64_t x_distance(const SddmmRowsArgs& args, const Head& head, std::int32_t row) {
+    return head.x_distance(args.row_of != nullptr ? args.row_of[row] : row);
+  }
+  TESSERA_FUNCTION static void multiply(const RowWord (&x)[Shape::words], const RowWord (&y)[Shape::words], Sum& sum) {
     TESSERA_UNROLL
-    for (int w = 0; w < Words; ++w) {
+    for (int w = 0; w < Shape::words; ++w) {
       TESSERA_UNROLL
       for (int i = 0; i < Head::width; ++i) sum += static_cast<Sum>(x[w].get(i)) * static_cast<Sum>(y[w].get(i));
     }
   }
-  TESSERA_FUNCTION static void load(const char* row, int begin, int words, RowWord (&to)[Words]) {
+  /// Words of a row from word `begin` on; row: where the lane's words of it are.
+  TESSERA_FUNCTION static void load(const char* row, int begin, int words, int own, RowWord (&to)[Shape::words]) {
     TESSERA_UNROLL
-    for (int w = 0; w < Words; ++w) {
-      sddmm_load<Exact, Wave>(row + begin * 16 + w * lanes * 16, begin + w * lanes < words, to[w]);
+    for (int w = 0; w < Shape::words; ++w) {
+      sddmm_load<Shape::length != SddmmRowLength::Any, Wave>(row + (begin + w * lanes) * 16,
+                                                             begin + own + w * lanes < words, to[w]);
     }
   }
 
@@ -179,26 +242,29 @@ class SddmmRowsKernel {
   }
 
   /// The entries whose sums a lane has in the end: with more lanes than entries the first lane of several.
-  TESSERA_FUNCTION static void store(const SddmmRowsArgs& args, const Head& head, std::int64_t begin, const Sums& sums,
-                                     int lane) {
+  TESSERA_FUNCTION static void store(const SddmmRowsArgs& args, const Head& head, const Result& result,
+                                     std::uint32_t part, int first, int count, const Sums& sums, int lane) {
     constexpr int kept = batch > lanes ? batch / lanes : 1, sharing = lanes > batch ? lanes / batch : 1;
     const int own = lane & (lanes - 1);
     if (own % sharing != 0) return;
-    const std::int64_t entry = begin + own / sharing * kept;
+    first += own / sharing * kept;
+    const std::int64_t begin = begin_of(part, lane) + first;
+    if (result.plain != 0) {
+      TESSERA_UNROLL
+      for (int i = 0; i < kept; ++i) {
+        if (first + i < count) result.sums[begin + i] = result.alpha * sums.s[i];
+      }
+      return;
+    }
     std::int64_t at[kept];
     TESSERA_UNROLL
     for (int i = 0; i < kept; ++i) {
-      at[i] = entry + i;
-      if (args.entry_at != nullptr && at[i] < args.nnz) at[i] = args.entry_at[at[i]];
+      at[i] = begin + i;
+      if (args.entry_at != nullptr && first + i < count) at[i] = args.entry_at[at[i]];
     }
     TESSERA_UNROLL
     for (int i = 0; i < kept; ++i) {
-      if (entry + i >= args.nnz) continue;
-      if (head.plain()) {
-        head.store_plain(at[i], sums.s[i]);
-      } else {
-        head.store(at[i], sums.s[i]);
-      }
+      if (first + i < count) head.store(at[i], sums.s[i]);
     }
   }
 };
@@ -207,16 +273,19 @@ class SddmmRowsKernel {
 /// entry, and a team takes all of a row at once while it can, so that X stays (perf_test/notes/sddmm.md).
 template <class Head, class Wave, class Run>
 auto sddmm_rows_dispatch(std::int64_t words, const Run& run) {
-  if (words == 4) return run(SddmmRowsKernel<Head, Wave, 2, 1, true>{});
-  if (words == 8) return run(SddmmRowsKernel<Head, Wave, 2, 2, true>{});
-  if (words == 16) return run(SddmmRowsKernel<Head, Wave, 2, 4, true>{});
-  if (words == 32) return run(SddmmRowsKernel<Head, Wave, 3, 4, true>{});
-  if (words == 64) return run(SddmmRowsKernel<Head, Wave, 4, 4, true>{});
-  if (words % 128 == 0) return run(SddmmRowsKernel<Head, Wave, 5, 4, true>{});
-  if (words <= 2) return run(SddmmRowsKernel<Head, Wave, 1, 1, false>{});
-  if (words <= 16) return run(SddmmRowsKernel<Head, Wave, 3, 2, false>{});
-  if (words <= 64) return run(SddmmRowsKernel<Head, Wave, 4, 4, false>{});
-  return run(SddmmRowsKernel<Head, Wave, 5, 4, false>{});
+  using Length = SddmmRowLength;
+  const auto with = [&](auto shape) { return run(SddmmRowsKernel<Head, Wave, decltype(shape)>{}); };
+  if (words == 4) return with(SddmmRowsShape<2, 1, 4, Length::Tile>{});
+  if (words == 8) return with(SddmmRowsShape<2, 2, 2, Length::Tile>{});
+  if (words == 16) return with(SddmmRowsShape<2, 4, 2, Length::Tile>{});
+  if (words == 32) return with(SddmmRowsShape<3, 4, 2, Length::Tile>{});
+  if (words == 64) return with(SddmmRowsShape<4, 4, 2, Length::Tile>{});
+  if (words == 128) return with(SddmmRowsShape<5, 4, 2, Length::Tile>{});
+  if (words % 128 == 0) return with(SddmmRowsShape<5, 4, 2, Length::Tiles>{});
+  if (words <= 2) return with(SddmmRowsShape<1, 1, 4, Length::Any>{});
+  if (words <= 16) return with(SddmmRowsShape<3, 2, 4, Length::Any>{});
+  if (words <= 64) return with(SddmmRowsShape<4, 4, 2, Length::Any>{});
+  return with(SddmmRowsShape<5, 4, 2, Length::Any>{});
 }
 
 }  // namespace Tessera

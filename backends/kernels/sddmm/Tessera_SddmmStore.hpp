@@ -41,7 +41,8 @@ class SddmmHead {
   TESSERA_FUNCTION const char* x(std::int32_t row) const { return x_ + std::int64_t{row} * x_bytes_; }
   /// Bytes from row 0 to row `row` of X.
   TESSERA_FUNCTION std::int64_t x_distance(std::int32_t row) const { return std::int64_t{row} * x_bytes_; }
-  TESSERA_FUNCTION const char* y(std::int32_t row) const { return y_ + std::int64_t{row} * y_bytes_; }
+  TESSERA_FUNCTION const char* y(std::int32_t row) const { return y_ + y_distance(row); }
+  TESSERA_FUNCTION std::int64_t y_distance(std::int32_t row) const { return std::int64_t{row} * y_bytes_; }
 
   /// Whether P := alpha sum, in the type of the sums and in CSR order: a case of its own, since for short K the end is
   /// a good part of all instructions.
