@@ -29,13 +29,13 @@ inline double least_sddmm_density(std::int64_t inner, Precision precision) {
   switch (precision) {
     case Precision::FP16:
     case Precision::BF16:
-      return bytes <= 64 ? 1.26 : bytes <= 128 ? 1.07 : bytes <= 256 ? 1.005 : 1.2;
+      return bytes <= 64 ? 1.55 : bytes <= 128 ? 1.23 : bytes <= 256 ? 1.08 : 1.24;
     case Precision::TF32:
-      return bytes <= 256 ? 1.23 : 1.4;
+      return bytes <= 128 ? 1.37 : bytes <= 256 ? 1.23 : 1.4;
     case Precision::FP32:
       return bytes <= 256 ? 1.6 : 1.65;
     default:
-      return bytes <= 256 ? 1.4 : 1.65;
+      return bytes <= 256 ? 1.58 : 1.65;
   }
 }
 
@@ -104,8 +104,8 @@ inline double panels_cost(const SpmmFeatures& f, Precision precision, const Sddm
   if (!possible || !sddmm_copies_y(options.inner_hint, nnz, fetched, rows_of_y)) return plain;
   if (served <= 1.5 && f.mean < 6) return plain;  // blocks of such windows are not full
   const SddmmCopy copy = sddmm_copy(options.inner_hint, served, rows_of_y, static_cast<double>(f.longest) / f.mean);
-  // Windows that share little take 1.15 of the time of Rows per fetched row.
-  const double each = served > 1.5 ? plain / fetched : std::min(plain / fetched, 1.15);
+  // Windows that share little take 1.2 of the time of Rows per fetched row.
+  const double each = served > 1.5 ? plain / fetched : std::min(plain / fetched, 1.2);
   return each * (fetched * (1 - copy.saved) + copy.taken * rows_of_y);
 }
 
