@@ -283,7 +283,7 @@ auto sddmm_rows_dispatch(std::int64_t words, const Run& run) {
   if (words == 128) return with(SddmmRowsShape<5, 4, 2, Length::Tile>{});
   if (words % 128 == 0) return with(SddmmRowsShape<5, 4, 2, Length::Tiles>{});
   if (words <= 2) return with(SddmmRowsShape<1, 1, 4, Length::Any>{});
-  if (words <= 16) return with(SddmmRowsShape<3, 2, 4, Length::Any>{});
+  if (words <= 16) return with(SddmmRowsShape<3, 2, 2, Length::Any>{});
   if (words <= 64) return with(SddmmRowsShape<4, 4, 2, Length::Any>{});
   return with(SddmmRowsShape<5, 4, 2, Length::Any>{});
 }
