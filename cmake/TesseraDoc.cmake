@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
 # Target tessera_doc, where Doxygen is found: HTML of the public headers and the manual in doc/html, what Doxygen misses
-# in doc/warnings.txt. Not part of the default build.
+# in doc/warnings.txt, which fails the target. Not part of the default build.
 
 find_package(Doxygen 1.9 QUIET)
 if(DOXYGEN_FOUND)

@@ -4,7 +4,8 @@
 
 # What Tessera needs from outside, on Debian 12.
 #
-#   cmake/dependencies.sh packages GROUP...   install the missing packages of build, tests, tpetra, hip, python, format
+#   cmake/dependencies.sh packages GROUP...   install the missing packages of build, tests, tpetra, hip, python,
+#                                             format, doc
 #   cmake/dependencies.sh openmp              build Debian's Kokkos and Kokkos Kernels sources with OpenMP
 #   cmake/dependencies.sh python              make a Python environment with nanobind, which Debian 12 does not have
 #
@@ -53,7 +54,8 @@ packages_of() {
     python) echo python3-dev python3-pip python3-venv python3-numpy python3-scipy python3-pytest ;;
     hip) echo hipcc rocm-device-libs libamdhip64-dev ;;
     format) command -v clang-format >/dev/null || echo clang-format ;;
-    *) die "unknown package group '$1' (build, tests, tpetra, hip, python, format)" ;;
+    doc) command -v doxygen >/dev/null || echo doxygen ;;
+    *) die "unknown package group '$1' (build, tests, tpetra, hip, python, format, doc)" ;;
   esac
 }
 

@@ -101,21 +101,27 @@ TESSERA_FUNCTION float float_from_bhalf_bits(std::uint16_t bhalf) {
 /// Storage only: conversions round to nearest even, arithmetic happens in float. Layout-compatible with __half,
 /// _Float16 and with Kokkos' half types where those are 16 bits wide.
 struct half_t {
-  std::uint16_t bits;
+  std::uint16_t bits;  ///< as they lie in memory
 
   half_t() = default;
+  /// Rounded to the nearest, ties to even.
   TESSERA_FUNCTION explicit half_t(float value) : bits(Impl::half_bits_from_float(value)) {}
+  /// Rounded once.
   TESSERA_FUNCTION explicit half_t(double value) : bits(Impl::half_bits_from_float(Impl::float_to_odd(value))) {}
+  /// Exact.
   TESSERA_FUNCTION operator float() const { return Impl::float_from_half_bits(bits); }
 };
 
 /// bfloat16 (8-bit exponent, 7-bit mantissa) in 16 bits; storage only, as half_t.
 struct bhalf_t {
-  std::uint16_t bits;
+  std::uint16_t bits;  ///< as they lie in memory
 
   bhalf_t() = default;
+  /// Rounded to the nearest, ties to even.
   TESSERA_FUNCTION explicit bhalf_t(float value) : bits(Impl::bhalf_bits_from_float(value)) {}
+  /// Rounded once.
   TESSERA_FUNCTION explicit bhalf_t(double value) : bits(Impl::bhalf_bits_from_float(Impl::float_to_odd(value))) {}
+  /// Exact.
   TESSERA_FUNCTION operator float() const { return Impl::float_from_bhalf_bits(bits); }
 };
 

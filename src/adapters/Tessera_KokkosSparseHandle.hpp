@@ -90,10 +90,11 @@ class SpmvHandle {
   static constexpr bool blocks = Impl::IsBlockMatrix<Matrix>::value;
 
  public:
-  using matrix_type = Matrix;
+  using matrix_type = Matrix;  ///< of Kokkos Kernels
+  /// Of the plans.
   using csr_type =
       CsrView<typename Types::scalar, typename Types::ordinal, typename Types::offset, typename Types::device>;
-  using execution_space = typename csr_type::execution_space;
+  using execution_space = typename csr_type::execution_space;  ///< where they run
 
   SpmvHandle() = default;
   /// Not explicit, as in Kokkos Kernels.
@@ -109,7 +110,9 @@ class SpmvHandle {
     });
     spmv_options_.prepare_transpose = spmm_options_.prepare_transpose = false;
   }
+  /// Plans move with it.
   SpmvHandle(SpmvHandle&&) noexcept = default;
+  /// Plans move with it.
   SpmvHandle& operator=(SpmvHandle&&) noexcept = default;
   SpmvHandle(const SpmvHandle&) = delete;
   SpmvHandle& operator=(const SpmvHandle&) = delete;
@@ -183,6 +186,7 @@ class SpmvHandle {
   const SpmvPlan<csr_type>* spmv_plan(bool turned = false) const noexcept {
     return spmv_[turned] ? &*spmv_[turned] : nullptr;
   }
+  /// Likewise for several columns.
   const SpmmPlan<csr_type>* spmm_plan(bool turned = false) const noexcept {
     return spmm_[turned] ? &*spmm_[turned] : nullptr;
   }

@@ -40,12 +40,14 @@ class SpgemmHandle {
   using Types = Impl::MatrixTypes<Matrix>;
 
  public:
-  using matrix_type = Matrix;
+  using matrix_type = Matrix;  ///< of Kokkos Kernels
+  /// Of the plans.
   using csr_type =
       CsrView<typename Types::scalar, typename Types::ordinal, typename Types::offset, typename Types::device>;
-  using execution_space = typename csr_type::execution_space;
+  using execution_space = typename csr_type::execution_space;  ///< where they run
 
   SpgemmHandle() = default;
+  /// For its plans.
   explicit SpgemmHandle(const SpgemmOptions& options) : options_(options) {}
 
   /// See spgemm_symbolic(). @throw DimensionMismatch, NotSupported, OutOfMemory  as spgemm(); C is as it was

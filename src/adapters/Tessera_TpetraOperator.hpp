@@ -16,6 +16,7 @@
 
 namespace Tessera {
 
+/// How the plans of a TpetraOperator are made, and how it applies them.
 struct TpetraOptions {
   /// For one column, and for any number where `compute` asks for a narrower type than the matrix has; also says whether
   /// transposes are prepared and numbers can be updated.
@@ -27,10 +28,15 @@ struct TpetraOptions {
 
 /// What a process has and exchanges.
 struct TpetraFacts {
-  long long rows = 0, owned_columns = 0, halo_columns = 0;
-  long long owned_nnz = 0, halo_nnz = 0, boundary_rows = 0;
+  long long rows = 0;           ///< of A
+  long long owned_columns = 0;  ///< whose numbers of x are the process's own
+  long long halo_columns = 0;   ///< whose numbers are received
+  long long owned_nnz = 0;      ///< entries in own columns
+  long long halo_nnz = 0;       ///< entries in the others
+  long long boundary_rows = 0;  ///< that have some of these
   long long send_elements = 0;  ///< numbers of x sent for one column; halo_columns are received
-  int neighbours_to = 0, neighbours_from = 0;
+  int neighbours_to = 0;        ///< processes that get some
+  int neighbours_from = 0;      ///< processes that send some
 };
 
 /// Host seconds of the phases of an apply, with a fence after each; sums over applies.
@@ -40,6 +46,7 @@ struct TpetraTimes {
   double wait = 0;      ///< what is left of the exchange
   double boundary = 0;  ///< A_halo times what was received, added to boundary rows
   double combine = 0;   ///< Export to another range map, copies
+  /// All of them.
   double total() const { return begin + interior + wait + boundary + combine; }
 };
 
@@ -78,14 +85,17 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
                 "Tessera::TpetraOperator: Scalar must be double or float");
 
  public:
-  using matrix_type = Tpetra::CrsMatrix<Scalar, LocalOrdinal, GlobalOrdinal, Node>;
-  using multivector_type = Tpetra::MultiVector<Scalar, LocalOrdinal, GlobalOrdinal, Node>;
-  using map_type = Tpetra::Map<LocalOrdinal, GlobalOrdinal, Node>;
-  using import_type = Tpetra::Import<LocalOrdinal, GlobalOrdinal, Node>;
-  using export_type = Tpetra::Export<LocalOrdinal, GlobalOrdinal, Node>;
-  using local_matrix_type = decltype(Compat::local_matrix(std::declval<const matrix_type&>()));
-  using csr_type = decltype(csr_view(std::declval<const local_matrix_type&>()));
-  using execution_space = typename csr_type::execution_space;
+  /// \name Types of Tpetra, of the local matrix, and of the plans' matrices
+  /// \{
+  using matrix_type = Tpetra::CrsMatrix<Scalar, LocalOrdinal, GlobalOrdinal, Node>;              ///< that is applied
+  using multivector_type = Tpetra::MultiVector<Scalar, LocalOrdinal, GlobalOrdinal, Node>;       ///< of X and Y
+  using map_type = Tpetra::Map<LocalOrdinal, GlobalOrdinal, Node>;                               ///< of A
+  using import_type = Tpetra::Import<LocalOrdinal, GlobalOrdinal, Node>;                         ///< of x
+  using export_type = Tpetra::Export<LocalOrdinal, GlobalOrdinal, Node>;                         ///< of y
+  using local_matrix_type = decltype(Compat::local_matrix(std::declval<const matrix_type&>()));  ///< of Kokkos Kernels
+  using csr_type = decltype(csr_view(std::declval<const local_matrix_type&>()));                 ///< of the plans
+  using execution_space = typename csr_type::execution_space;                                    ///< where they run
+  /// \}
 
   /// Collective. A is kept; its numbers may change (update_values), its graph may not.
   /// @throw InvalidArgument  A is null or not fill complete; numbers that do not fit SpmvOptions::compute's type
@@ -118,7 +128,9 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
   TpetraOperator(const Teuchos::RCP<const matrix_type>& A, const SpmvOptions& spmv)
       : TpetraOperator(A, options_of(spmv)) {}
 
+  /// Of A.
   Teuchos::RCP<const map_type> getDomainMap() const override { return domain_; }
+  /// Of A.
   Teuchos::RCP<const map_type> getRangeMap() const override { return range_; }
   /// Whether SpmvOptions::prepare_transpose was set.
   bool hasTransposeApply() const override { return options_.spmv.prepare_transpose; }
@@ -168,6 +180,7 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
     if (halo_) halo_->update(space_, split_.halo());
   }
 
+  /// Those it was made with.
   const TpetraOptions& options() const noexcept { return options_; }
   /// The plan of A_owned's single columns: what was chosen and why.
   const SpmvPlan<csr_type>& owned_plan() const { return owned_->spmv(); }
@@ -176,6 +189,7 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
   /// Null where nothing is received.
   const SpmvPlan<csr_type>* halo_plan() const { return halo_ ? &halo_->spmv() : nullptr; }
 
+  /// Of this process.
   TpetraFacts facts() const {
     TpetraFacts f;
     f.rows = static_cast<long long>(split_.owned().rows());

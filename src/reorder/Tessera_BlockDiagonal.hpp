@@ -22,13 +22,17 @@ namespace Tessera {
 /// the elements first_entry[k] ... first_entry[k+1] - 1 of all: the place of new ones for update_values.
 template <class Csr>
 struct BlockDiagonal {
-  using device = typename Csr::device_type;
-  Kokkos::View<typename Csr::size_type*, Kokkos::LayoutLeft, device> row_map;
-  Kokkos::View<typename Csr::ordinal_type*, Kokkos::LayoutLeft, device> entries;
-  Kokkos::View<typename Csr::value_type*, Kokkos::LayoutLeft, device> values;
-  typename Csr::ordinal_type rows = 0, cols = 0;
-  std::vector<std::int64_t> first_row, first_col, first_entry;  ///< one more than there are blocks
+  using device = typename Csr::device_type;                                       ///< where the arrays are
+  Kokkos::View<typename Csr::size_type*, Kokkos::LayoutLeft, device> row_map;     ///< rows + 1
+  Kokkos::View<typename Csr::ordinal_type*, Kokkos::LayoutLeft, device> entries;  ///< columns
+  Kokkos::View<typename Csr::value_type*, Kokkos::LayoutLeft, device> values;     ///< as many
+  typename Csr::ordinal_type rows = 0;                                            ///< of all blocks
+  typename Csr::ordinal_type cols = 0;                                            ///< of all blocks
+  std::vector<std::int64_t> first_row;    ///< of each block, and the number of rows
+  std::vector<std::int64_t> first_col;    ///< of each block, and the number of columns
+  std::vector<std::int64_t> first_entry;  ///< of each block, and the number of entries
 
+  /// The same as plans take it; keeps the arrays alive.
   Csr view() const { return csr_view(rows, cols, row_map, entries, values); }
 };
 

@@ -33,12 +33,14 @@ namespace reorder {
 /// P A P^T in CSR with its own arrays, and for each entry the place it came from, so that new values need no new sort.
 template <class Csr>
 struct Permuted {
-  using device = typename Csr::device_type;
-  Kokkos::View<typename Csr::size_type*, Kokkos::LayoutLeft, device> row_map, source;
-  Kokkos::View<typename Csr::ordinal_type*, Kokkos::LayoutLeft, device> entries;
-  Kokkos::View<typename Csr::value_type*, Kokkos::LayoutLeft, device> values;
-  typename Csr::ordinal_type rows = 0;
+  using device = typename Csr::device_type;                                       ///< where the arrays are
+  Kokkos::View<typename Csr::size_type*, Kokkos::LayoutLeft, device> row_map;     ///< rows + 1
+  Kokkos::View<typename Csr::size_type*, Kokkos::LayoutLeft, device> source;      ///< place in A of each entry
+  Kokkos::View<typename Csr::ordinal_type*, Kokkos::LayoutLeft, device> entries;  ///< columns
+  Kokkos::View<typename Csr::value_type*, Kokkos::LayoutLeft, device> values;     ///< as many
+  typename Csr::ordinal_type rows = 0;                                            ///< and columns
 
+  /// The same as plans take it; keeps the arrays alive.
   Csr view() const { return csr_view(rows, rows, row_map, entries, values); }
 };
 

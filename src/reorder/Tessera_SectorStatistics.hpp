@@ -13,6 +13,7 @@
 namespace Tessera {
 namespace reorder {
 
+/// What sector_statistics looks at.
 struct SectorOptions {
   /// Rows that share what they read of x: those a multiprocessor has in flight, as a rule of thumb.
   int window_rows = 256;
@@ -26,8 +27,10 @@ struct SectorOptions {
 struct SectorStatistics {
   static constexpr int sector_bytes = 32;  ///< the unit in which today's GPUs read memory
 
-  int window_rows = 0, element_bytes = 0;
-  long long windows = 0, sampled_windows = 0;
+  int window_rows = 0;            ///< as in SectorOptions
+  int element_bytes = 0;          ///< as in SectorOptions, or of the matrix's values
+  long long windows = 0;          ///< of the matrix
+  long long sampled_windows = 0;  ///< that were looked at
   long long sampled_entries = 0;  ///< entries of A in the sampled windows
   long long sampled_sectors = 0;  ///< distinct sectors of x, counted for each window and added up
   long long bandwidth = 0;        ///< max |row - column| over the whole matrix
@@ -37,6 +40,7 @@ struct SectorStatistics {
   double sectors_per_entry() const {
     return sampled_entries > 0 ? static_cast<double>(sampled_sectors) / static_cast<double>(sampled_entries) : 0;
   }
+  /// Bytes of x that an entry fetches.
   double bytes_per_entry() const { return sector_bytes * sectors_per_entry(); }
 };
 
