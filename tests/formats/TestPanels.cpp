@@ -298,12 +298,13 @@ TEST(SpmmFeatures, ExactWhereEverythingIsSampled) {
   for (const auto& named : window_cases()) {
     SCOPED_TRACE(named.first);
     const Pattern p = shuffled(named.second);
-    std::int64_t longest = 0, empty = 0, heaviest = 0;
+    std::int64_t longest = 0, empty = 0, brief = 0, heaviest = 0;
     for (std::int64_t r = 0; r < p.rows; ++r) {
       const auto at = static_cast<std::size_t>(r);
       const auto last = static_cast<std::size_t>(std::min(r / 64 * 64 + 64, p.rows));
       longest = std::max(longest, p.row_map[at + 1] - p.row_map[at]);
       empty += p.row_map[at + 1] == p.row_map[at];
+      if (p.row_map[at + 1] - p.row_map[at] < 24) brief += p.row_map[at + 1] - p.row_map[at];
       heaviest = std::max(heaviest, p.row_map[last] - p.row_map[static_cast<std::size_t>(r / 64 * 64)]);
     }
     const SpmmFeatures f = features_of(p);
@@ -312,6 +313,7 @@ TEST(SpmmFeatures, ExactWhereEverythingIsSampled) {
     EXPECT_EQ(f.nnz, static_cast<std::int64_t>(p.entries.size()));
     EXPECT_EQ(f.longest, longest);
     EXPECT_EQ(f.empty_rows, empty);
+    EXPECT_EQ(f.brief_entries, brief);
     EXPECT_EQ(f.mean, p.rows > 0 ? static_cast<double>(p.entries.size()) / static_cast<double>(p.rows) : 0);
     Pattern sorted = p;
     for (std::size_t r = 0; r < static_cast<std::size_t>(p.rows); ++r) {
