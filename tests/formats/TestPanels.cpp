@@ -190,8 +190,8 @@ TEST(Panels, Workspace) {
   EXPECT_EQ(f.workspace_bytes(5), 3u * 4 * 8 * 8);
 }
 
-// Where an instruction multiplies in parts: rows of k entries, n instructions that hold some and m entries at most in one
-// of them stay where k >= n + 2 m + 10, the others stand behind, without a bit. Of each four columns of a block the
+// Where an instruction multiplies in parts: rows of k entries, n instructions that hold some and m entries at most in
+// one of them stay where k >= n + 2 m + 10, the others stand behind, without a bit. Of each four columns of a block the
 // first two are the first instruction's.
 TEST(Panels, RowsApart) {
   PanelCase c = panel_case(Precision::FP32, 8, 16);
@@ -258,12 +258,12 @@ TEST(Panels, BadShapes) {
   };
   refused([](PanelGeometry& g) { g = PanelGeometry(); });
   refused([](PanelGeometry& g) { g.rows = -8; });
-  refused([](PanelGeometry& g) { g.rows = 32; });        // too many slots
-  refused([](PanelGeometry& g) { g.rows = 1 << 30; });   // ... also where the product overflows
-  refused([](PanelGeometry& g) { g.rows = 6; });         // not whole words of bytes
-  refused([](PanelGeometry& g) { g.depth = 12; });       // rows across words
+  refused([](PanelGeometry& g) { g.rows = 32; });         // too many slots
+  refused([](PanelGeometry& g) { g.rows = 1 << 30; });    // ... also where the product overflows
+  refused([](PanelGeometry& g) { g.rows = 6; });          // not whole words of bytes
+  refused([](PanelGeometry& g) { g.depth = 12; });        // rows across words
   refused([](PanelGeometry& g) { g.part_columns = 1; });  // which steps to nowhere
-  refused([](PanelGeometry& g) { g.value_bytes = 4; });  // of another precision
+  refused([](PanelGeometry& g) { g.value_bytes = 4; });   // of another precision
 }
 
 /// Entries a different column in all windows of `height` rows.

@@ -52,14 +52,13 @@ void expect_fp32_bound(const Pattern& p, int columns, const Product& product) {
         long double sum = 0, size = 0;
         for (auto e = A.row_map[static_cast<std::size_t>(i)]; e < A.row_map[static_cast<std::size_t>(i) + 1]; ++e) {
           const auto at = static_cast<std::size_t>(e);
-          const long double term = static_cast<long double>(A.values[at]) *
-                                   b[static_cast<std::size_t>(A.entries[at] * columns + j)];
+          const long double term =
+              static_cast<long double>(A.values[at]) * b[static_cast<std::size_t>(A.entries[at] * columns + j)];
           sum += term;
           size += std::fabs(term);
         }
         const long double got = c[static_cast<std::size_t>(i * columns + j)], error = std::fabs(got - sum);
-        const double share =
-            size == 0 ? (error == 0 ? 0 : 2) : static_cast<double>(error / size * 0x1p24L) / (k + 2);
+        const double share = size == 0 ? (error == 0 ? 0 : 2) : static_cast<double>(error / size * 0x1p24L) / (k + 2);
         if (!(share <= worst)) {
           worst = share;
           where = "row " + std::to_string(i) + " of " + std::to_string(A.length(i)) + " entries, column " +
