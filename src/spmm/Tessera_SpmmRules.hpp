@@ -65,7 +65,7 @@ inline double predicted_cost(SpmmAlgorithm algorithm, const SpmmFeatures& f, std
 /// each of their entries, since column vectors stay, and a launch, 3 us, in which rows read some 48 MB of B out of the
 /// caches (perf_test/notes/precision.md).
 inline double rows_apart_cost(std::int64_t entries, std::int64_t columns) {
-  const double launch = 1.2e7 / static_cast<double>(std::max<std::int64_t>(columns, 1));
+  const double launch = 1.2e7 / static_cast<double>(std::max<std::int64_t>(columns, 32));
   return entries > 0 ? static_cast<double>(entries) + launch : 0;
 }
 /// Counts `entries` into the prediction for panels, of which it knew `known`: the features know the shortest rows, the
