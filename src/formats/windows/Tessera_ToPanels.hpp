@@ -285,8 +285,8 @@ namespace Experimental {
 ///
 /// Bytes: see Panels; map of an updatable format: 4 nnz. Work O(nnz geometry.rows log(longest row)), one thread per
 /// entry; 12.25 nnz bytes of temporary memory, 28 nnz more where rows are unsorted or reordered; one wait, further ones
-/// for unsorted rows; 16 bytes per row and another wait where instructions multiply in parts. Deterministic. A is trusted: run validate() on matrices from outside first. The last kernels may
-/// still be in flight on `space`.
+/// for unsorted rows; 16 bytes per row and another wait where instructions multiply in parts. Deterministic. A is
+/// trusted: run validate() on matrices from outside first. The last kernels may still be in flight on `space`.
 /// @param geometry  KernelTable::panel_geometry
 /// @param precision  of stored values, each rounded once; TF32: floats, which the kernel rounds
 /// @param updatable  keep the map that update_panels needs
