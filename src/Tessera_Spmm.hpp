@@ -75,10 +75,10 @@ class SpmmPlan {
   /// alpha and beta are host scalars. beta == 0 overwrites C, NaN included; alpha == 0 does not read B; rows of B that
   /// A has no entry for enter no sum, and so an infinite or undefined number reaches those elements of C that plain
   /// loops would give it to (Panels and FlashSparse compute windows that met one a second time, entry by entry).
-  /// Asynchronous on `space`: one kernel launch, two where rows or windows are split, one more for rows that FP32 panels
-  /// leave to rows, one more for each operand that has to be copied: B if its rows are not contiguous or not aligned to 16 bytes, B in TF32 (Tf32Copy), C if its rows
-  /// are not contiguous (Panels, FlashSparse). No allocation and no wait once an apply of the same shapes and layouts
-  /// was made; can be captured in a graph then.
+  /// Asynchronous on `space`: one kernel launch, two where rows or windows are split, one more for rows that FP32
+  /// panels leave to rows, one more for each operand that has to be copied: B if its rows are not contiguous or not
+  /// aligned to 16 bytes, B in TF32 (Tf32Copy), C if its rows are not contiguous (Panels, FlashSparse). No allocation
+  /// and no wait once an apply of the same shapes and layouts was made; can be captured in a graph then.
   /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument (overlap),
   ///        WorkspaceTooSmall, DeviceError
   template <class B, class C>

@@ -22,7 +22,7 @@ struct SpmmFeatures {
   static constexpr int brief = 24;  ///< entries of a row from which on panels in parts may be as exact as FP32
   std::int64_t longest = 0, empty_rows = 0;
   std::int64_t brief_entries = 0;  ///< of rows of fewer than `brief`
-  double mean = 0;  ///< entries per row
+  double mean = 0;                 ///< entries per row
   /// Entries a different column in aligned windows of 8, 16, 32 and 64 rows: one fetched row of B serves so many. At
   /// least 1, at most the rows of the window unless rows repeat columns; 0 for a matrix without entries.
   double g8 = 0, g16 = 0, g32 = 0, g64 = 0;

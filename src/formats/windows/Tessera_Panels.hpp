@@ -89,9 +89,7 @@ struct Panels {
     a.rows = rows;
     a.windows = windows;
     a.blocks = blocks;
-    a.row_order = apart.count() > 0         ? apart.row_at.data()
-                  : row_order.extent(0) > 0 ? row_order.data()
-                                            : nullptr;
+    a.row_order = apart.count() > 0 ? apart.row_at.data() : row_order.extent(0) > 0 ? row_order.data() : nullptr;
     a.block_ptr = block_ptr.data();
     a.packets = packets.data();
     a.values = values.data();

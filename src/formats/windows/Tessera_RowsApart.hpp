@@ -16,10 +16,10 @@
 namespace Tessera {
 namespace Impl {
 
-/// Whether a row of `entries` might err by more than FP32 arithmetic, (entries + 2) u, if `instructions` that multiply in
-/// parts hold entries of it and none more than `most`: it errs by up to (instructions + 2 most + 11.1) u
-/// (perf_test/notes/precision.md). All rows of fewer than SpmmFeatures::brief entries are such rows. What a piece cannot
-/// count, 2^24 entries, stays in panels: there is little between the bounds.
+/// Whether a row of `entries` might err by more than FP32 arithmetic, (entries + 2) u, if `instructions` that multiply
+/// in parts hold entries of it and none more than `most`: it errs by up to (instructions + 2 most + 11.1) u
+/// (perf_test/notes/precision.md). All rows of fewer than SpmmFeatures::brief entries are such rows. What a piece
+/// cannot count, 2^24 entries, stays in panels: there is little between the bounds.
 KOKKOS_INLINE_FUNCTION bool apart_from_panels(std::uint32_t entries, std::uint32_t instructions, std::uint32_t most) {
   return entries > 0 && entries < instructions + 2 * most + 10 &&
          entries <= static_cast<std::uint32_t>(SpmmRowPiece::most_entries);
