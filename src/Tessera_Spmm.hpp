@@ -29,8 +29,8 @@ namespace Tessera {
 /// TF32 rounds both operands to 10 bits of mantissa on matrix units. By rows (GeSpmm, on devices and in emulation; also
 /// under Auto, where they are faster) it is FP32 arithmetic, with B rounded to TF32 where that saves time
 /// (GeSpmmOptions::tf32_copy). FP32 panels on NVIDIA's units multiply both operands in two parts of TF32, three
-/// products: a sum of k may err by (k + 21) 2^-24 of |A| |B|, that of FP32 arithmetic by (k + 2) 2^-24. Ask for GeSpmm,
-/// which is FP32 arithmetic, where this matters: in short rows. A 16-bit C is rounded once, at the store.
+/// products; rows in which that might err by more than FP32 arithmetic, (k + 2) 2^-24 of |A| |B| for k entries, are
+/// multiplied by rows beside them, in FP32. A 16-bit C is rounded once, at the store.
 ///
 /// A batch of small matrices is one block-diagonal matrix: row maps and columns shifted by the rows and columns of
 /// those before, B and C stacked; one plan and one launch then serve all of them.
@@ -75,10 +75,10 @@ class SpmmPlan {
   /// alpha and beta are host scalars. beta == 0 overwrites C, NaN included; alpha == 0 does not read B; rows of B that
   /// A has no entry for enter no sum, and so an infinite or undefined number reaches those elements of C that plain
   /// loops would give it to (Panels and FlashSparse compute windows that met one a second time, entry by entry).
-  /// Asynchronous on `space`: one kernel launch, two where rows or windows are split, one more for each operand that
-  /// has to be copied: B if its rows are not contiguous or not aligned to 16 bytes, B in TF32 (Tf32Copy), C if its rows
-  /// are not contiguous (Panels, FlashSparse). No allocation and no wait once an apply of the same shapes and layouts
-  /// was made; can be captured in a graph then.
+  /// Asynchronous on `space`: one kernel launch, two where rows or windows are split, one more for rows that FP32
+  /// panels leave to rows, one more for each operand that has to be copied: B if its rows are not contiguous or not
+  /// aligned to 16 bytes, B in TF32 (Tf32Copy), C if its rows are not contiguous (Panels, FlashSparse). No allocation
+  /// and no wait once an apply of the same shapes and layouts was made; can be captured in a graph then.
   /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument (overlap),
   ///        WorkspaceTooSmall, DeviceError
   template <class B, class C>

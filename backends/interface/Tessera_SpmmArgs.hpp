@@ -81,6 +81,10 @@ struct PanelGeometry {
   int depth = 0;        ///< columns of a block: 8, 16 or 32
   int value_bytes = 0;  ///< of a stored value
   const char* atom = "";
+  /// Where instructions multiply in parts (SplitUnit): the columns of a block that the first one sums, a bit each, and
+  /// how far behind them those of the next one stand. 0: they do not.
+  std::uint32_t part_columns = 0;
+  int part_step = 0;
 
   TESSERA_FUNCTION constexpr int bitmap_at() const { return depth; }
   TESSERA_FUNCTION constexpr int bitmap_words() const { return rows * depth / 32; }
@@ -102,7 +106,8 @@ struct SpmmPanelArgs {
   Precision precision = Precision::FP16;
   int depth = 0;  ///< of the geometry
   std::int64_t rows = 0, windows = 0, blocks = 0;
-  const std::int32_t* row_order = nullptr;   ///< row of A and C at each place in the windows; null: the same
+  /// Row of A and C at each place in the windows, -1: none, nothing is stored for it; null: the same.
+  const std::int32_t* row_order = nullptr;
   const std::uint32_t* block_ptr = nullptr;  ///< windows + 1
   const std::uint32_t* packets = nullptr;    ///< [block][packet_words]
   const void* values = nullptr;

@@ -19,8 +19,10 @@ namespace Tessera {
 /// Windows of more than 1024 entries count a pseudo-random subset of their columns, in full.
 struct SpmmFeatures {
   std::int64_t rows = 0, cols = 0, nnz = 0;
+  static constexpr int brief = 24;  ///< entries of a row from which on panels in parts may be as exact as FP32
   std::int64_t longest = 0, empty_rows = 0;
-  double mean = 0;  ///< entries per row
+  std::int64_t brief_entries = 0;  ///< of rows of fewer than `brief`
+  double mean = 0;                 ///< entries per row
   /// Entries a different column in aligned windows of 8, 16, 32 and 64 rows: one fetched row of B serves so many. At
   /// least 1, at most the rows of the window unless rows repeat columns; 0 for a matrix without entries.
   double g8 = 0, g16 = 0, g32 = 0, g64 = 0;
@@ -33,7 +35,7 @@ struct SpmmFeatures {
 namespace Impl {
 
 struct SpmmFeatureFound {
-  std::uint64_t longest, empty_rows;
+  std::uint64_t longest, empty_rows, brief_entries;
   std::uint64_t entries;       // of counted columns
   std::uint64_t different[4];  // in windows of 8, 16, 32, 64 rows
   std::uint64_t reach, used;   // added up over rows that are not empty, and how many these are
@@ -84,7 +86,7 @@ struct SpmmFeatureFunctor {
   KOKKOS_INLINE_FUNCTION void row_lengths(const member& team) const {
     const std::int64_t rows = A.rows(), share = (rows + sampled - 1) / sampled, first = share * team.league_rank();
     const std::int64_t left = rows - first, own = left < share ? left : share;
-    std::uint64_t empty = 0, longest = 0;
+    std::uint64_t empty = 0, brief = 0, longest = 0;
     if (own <= 0) return;
     // In passes, as indices of a Kokkos team's loops are ints.
     for (std::int64_t from = 0; from < own; from += 1 << 20) {
@@ -94,7 +96,8 @@ struct SpmmFeatureFunctor {
           Kokkos::TeamThreadRange(team, n),
           [&](const int i, std::uint64_t& sum) {
             const std::int64_t row = first + from + i;
-            sum += begin(row + 1) == begin(row);
+            const auto length = static_cast<std::uint64_t>(begin(row + 1) - begin(row));
+            sum += length == 0 ? std::uint64_t{1} << 32 : length < SpmmFeatures::brief ? length : 0;
           },
           some);
       Kokkos::parallel_reduce(
@@ -105,11 +108,13 @@ struct SpmmFeatureFunctor {
             greatest = length > greatest ? length : greatest;
           },
           Kokkos::Max<std::uint64_t>(most_of_them));
-      empty += some;
+      empty += some >> 32;
+      brief += some & 0xffffffffu;
       longest = most_of_them > longest ? most_of_them : longest;
     }
     Kokkos::single(Kokkos::PerTeam(team), [&]() {
       Kokkos::atomic_add(&found(0).empty_rows, empty);
+      Kokkos::atomic_add(&found(0).brief_entries, brief);
       Kokkos::atomic_fetch_max(&found(0).longest, longest);
     });
   }
@@ -226,6 +231,7 @@ SpmmFeatures spmm_pattern_features(const Exec& space, const Pattern& A, const Ke
   fetch(space, backend, "Tessera::spmm features", all, device);
   f.longest = static_cast<std::int64_t>(all.longest);
   f.empty_rows = static_cast<std::int64_t>(all.empty_rows);
+  f.brief_entries = static_cast<std::int64_t>(all.brief_entries);
   double* const densities[] = {&f.g8, &f.g16, &f.g32, &f.g64};
   for (int k = 0; k < 4; ++k) {
     // Nothing was sampled where all sampled windows are empty: then there is nothing to share.

@@ -47,7 +47,7 @@ struct FlashMethod {
     args.coalesced = options.mapping == FlashMapping::Coalesced;
     return args;
   }
-  static Status launch(const KernelTable& table, const Args& args, Stream stream) {
+  static Status launch(const KernelTable& table, const Format&, const Args& args, Stream stream) {
     return table.spmm.flash(args, stream);
   }
   static void update(const Exec& space, Format& format, const Csr& A) {

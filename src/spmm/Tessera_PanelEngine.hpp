@@ -32,8 +32,9 @@ struct PanelMethod {
     return Experimental::to_panels(space, A, geometry, precision, options.panels, options.updatable, &table, order);
   }
   static Args arguments(const Format& format, const FlashOptions&) { return format.arguments(); }
-  static Status launch(const KernelTable& table, const Args& args, Stream stream) {
-    return table.spmm.panels(args, stream);
+  static Status launch(const KernelTable& table, const Format& format, const Args& args, Stream stream) {
+    const Status status = table.spmm.panels(args, stream);
+    return status.ok() && format.apart.count() > 0 ? launch_apart(table, format, args.dense, stream) : status;
   }
   static void update(const Exec& space, Format& format, const Csr& A) {
     Experimental::update_panels(space, format, A, A.values());
@@ -41,7 +42,27 @@ struct PanelMethod {
   static void describe(const Format& format, Statistics& s) {
     s.atom = format.geometry.atom;
     s.stored = s.nnz;  // slots without an entry are a bit each
-    s.matrix_unit_share = s.nnz > 0 ? 1 : 0;
+    const long long apart = format.apart.entries();
+    s.matrix_unit_share = s.nnz > 0 ? static_cast<double>(s.nnz - apart) / static_cast<double>(s.nnz) : 0;
+    if (apart == 0) return;
+    ++s.launches;
+    s.classes.push_back({"rows apart", static_cast<long long>(format.apart.count()), apart});
+  }
+
+ private:
+  /// In as many products as the kernel's number of columns asks for, which panels have no bound on.
+  static Status launch_apart(const KernelTable& table, const Format& format, const SpmmDense& dense, Stream stream) {
+    constexpr std::int64_t most = std::int64_t{1} << 22;
+    GeSpmmArgs args = format.arguments_apart();
+    Status status;
+    for (std::int64_t first = 0; first < dense.columns && status.ok(); first += most) {
+      args.dense = dense;
+      args.dense.b = static_cast<const float*>(dense.b) + first;
+      args.dense.c = static_cast<float*>(dense.c) + first;
+      args.dense.columns = dense.columns - first < most ? dense.columns - first : most;
+      status = table.spmm.gespmm(args, stream);
+    }
+    return status;
   }
 };
 

@@ -89,7 +89,7 @@ void SpmmOperation<Csr>::look(const Exec& space, const Csr& A, const Options& op
 
 template <class Csr>
 void SpmmOperation<Csr>::make(Engine& engine, const Exec& space, const Csr& A, const Options& options, Choice& choice,
-                              Backend format_backend, const std::optional<Features>&) {
+                              Backend format_backend, const std::optional<Features>& features) {
   if (format_backend == Backend::Reference) {
     engine.template emplace<SpmmReferenceEngine<Csr>>(A);
     return;
@@ -99,7 +99,11 @@ void SpmmOperation<Csr>::make(Engine& engine, const Exec& space, const Csr& A, c
   const bool own = choice.algorithm == Algorithm::GeSpmm && table != nullptr && table->spmm.gespmm != nullptr;
   choice.backend = straight && !own ? Backend::Kokkos : format_backend;
   if (choice.algorithm == Algorithm::Panels) {
-    engine.template emplace<PanelEngine<Csr>>(space, A, choice.precision, options, *table);
+    auto& panels = engine.template emplace<PanelEngine<Csr>>(space, A, choice.precision, options, *table);
+    if (features && panels_given_up(choice, *features, options, panels.format().apart.entries())) {
+      engine.template emplace<std::monostate>();  // its memory is given back first
+      make(engine, space, A, options, choice, format_backend, features);
+    }
   } else if (choice.algorithm == Algorithm::FlashSparse) {
     engine.template emplace<FlashEngine<Csr>>(space, A, choice.precision, options, *table);
   } else {

@@ -61,6 +61,41 @@ inline double predicted_cost(SpmmAlgorithm algorithm, const SpmmFeatures& f, std
   }
 }
 
+/// What rows cost that panels in parts leave to the kernel for compressed rows (RowsApart): a gathered row of B for
+/// each of their entries, since column vectors stay, and a launch, 3 us, in which rows read some 48 MB of B out of the
+/// caches (perf_test/notes/precision.md).
+inline double rows_apart_cost(std::int64_t entries, std::int64_t columns) {
+  const double launch = 1.2e7 / static_cast<double>(std::max<std::int64_t>(columns, 32));
+  return entries > 0 ? static_cast<double>(entries) + launch : 0;
+}
+/// Counts `entries` into the prediction for panels, of which it knew `known`: the features know the shortest rows, the
+/// format all.
+inline void count_rows_apart(SpmmChoice& c, std::int64_t columns, std::int64_t entries, std::int64_t known) {
+  for (SpmmCandidate& candidate : c.candidates) {
+    if (candidate.algorithm != SpmmAlgorithm::Panels) continue;
+    candidate.cost += rows_apart_cost(entries, columns) - rows_apart_cost(known, columns);
+  }
+  std::stable_sort(c.candidates.begin(), c.candidates.end(),
+                   [](const SpmmCandidate& a, const SpmmCandidate& b) { return a.cost < b.cost; });
+}
+inline bool panels_in_parts(const SpmmChoice& c, const SpmmOptions& options) {
+  const PanelGeometry* const shape = panel_shape(kernel_table(c.backend), c.precision, options.num_columns_hint);
+  return shape != nullptr && shape->part_columns != 0;
+}
+
+/// Whether another algorithm is predicted to be faster than the panels of a choice of Auto, now that these are made and
+/// leave `entries` to rows. The choice is then changed.
+inline bool panels_given_up(SpmmChoice& c, const SpmmFeatures& f, const SpmmOptions& options, std::int64_t entries) {
+  const bool first = !c.candidates.empty() && c.candidates[0].algorithm == SpmmAlgorithm::Panels;
+  if (!first || !panels_in_parts(c, options)) return false;
+  count_rows_apart(c, options.num_columns_hint, entries, f.brief_entries);
+  if (c.candidates[0].algorithm == SpmmAlgorithm::Panels) return false;
+  c.algorithm = c.candidates[0].algorithm;
+  c.why += std::string("; not Panels but ") + to_string(c.algorithm) + ": panels would leave " +
+           std::to_string(entries) + " of " + std::to_string(f.nnz) + " entries to rows, for FP32";
+  return true;
+}
+
 /// Fills choice.candidates, best first, and decides. exact_ge_spmm: GeSpmm in FP32 may answer a request for TF32.
 inline void predict_spmm(SpmmChoice& c, const SpmmFeatures& f, const SpmmOptions& options, bool exact_ge_spmm) {
   const std::int64_t columns = options.num_columns_hint;
@@ -71,8 +106,7 @@ inline void predict_spmm(SpmmChoice& c, const SpmmFeatures& f, const SpmmOptions
                                                      : offers_spmm(table, a, c.precision, options);
     if (possible) c.candidates.push_back({a, predicted_cost(a, f, columns, c.precision, c.pattern.compact_from > 0)});
   }
-  std::stable_sort(c.candidates.begin(), c.candidates.end(),
-                   [](const SpmmCandidate& a, const SpmmCandidate& b) { return a.cost < b.cost; });
+  count_rows_apart(c, columns, panels_in_parts(c, options) ? f.brief_entries : 0, 0);
   c.algorithm = c.candidates[0].algorithm;
   char text[320];
   std::snprintf(text, sizeof(text),

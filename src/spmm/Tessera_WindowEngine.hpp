@@ -22,7 +22,7 @@ namespace Impl {
 ///     convert(...)        from compressed rows, in an order of rows
 ///     arguments(...)      of an apply, operands left out
 ///     launch, update      the kernel; new values
-///     describe            what the statistics call the atom, stored numbers, share of matrix units
+///     describe            what the statistics call the atom, stored numbers, share of matrix units; what else there is
 template <class Csr, class Method>
 class WindowEngine {
  public:
@@ -51,7 +51,7 @@ class WindowEngine {
     const auto launch = [&](const SpmmDense& dense, void* partials, Stream stream) {
       args.dense = dense;
       args.split.partials = partials;
-      return Method::launch(*table_, args, stream);
+      return Method::launch(*table_, format_, args, stream);
     };
     const KernelName name{"spmm", Method::name, format_.precision};
     launch_spmm(space, scratch_, name, alpha, b, span, beta, c, format_.workspace_bytes(c.columns), launch);
@@ -60,13 +60,13 @@ class WindowEngine {
   void update(const Exec& space, const Csr& A) { Method::update(space, format_, A); }
 
   void describe(Statistics& s) const {
-    Method::describe(format_, s);
     s.format_bytes = format_.format_bytes();
     s.map_bytes = format_.map_bytes();
     const auto splits = static_cast<long long>(format_.splits.extent(0));
     s.launches = splits > 0 ? 2 : 1;
     s.classes = {
         {"windows", format_.windows, s.nnz}, {"vectors", format_.column_vectors, s.nnz}, {"split windows", splits, 0}};
+    Method::describe(format_, s);
     if (format_.row_order.extent(0) > 0) s.classes.push_back({"rows reordered", s.rows, s.nnz});
     if (!note_.empty()) s.why += "; " + note_;
   }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "support/Tessera_TestDevice.hpp"
+#include "support/Tessera_TestFp32.hpp"
 #include "support/Tessera_TestSpmm.hpp"
 
 namespace Tessera {
@@ -82,6 +83,35 @@ TYPED_TEST(DeviceSpmm, TransposedProductAndNewValues) {
 TYPED_TEST(DeviceSpmm, Deterministic) { this->suite.deterministic(this->heavy, 12); }
 TYPED_TEST(DeviceSpmm, NoAllocation) { this->suite.no_allocation(this->mixed, 12); }
 TYPED_TEST(DeviceSpmm, Ones) { this->suite.ones(5); }
+
+// FP32 in parts of TF32 errs by no more than FP32 arithmetic: rows that it might err more on are not multiplied so.
+using DeviceSpmmFp32 = DeviceSpmm<SpmmOnDevice<float, panels, ComputeType::FP32>>;
+TEST_F(DeviceSpmmFp32, KeepsTheBoundOfFp32Arithmetic) {
+  using Suite = DeviceSpmmFp32::Suite;
+  for (const SpmmAlgorithm algorithm : {panels, ge_spmm, automatic}) {
+    SCOPED_TRACE(to_string(algorithm));
+    SpmmOptions options;
+    options.algorithm = algorithm;
+    options.compute = ComputeType::FP32;
+    for (const int columns : {9, 40, 130}) {
+      expect_fp32_bound(rows_for_parts(), columns, [&](const auto& A, const std::vector<float>& b, int n) {
+        const Suite::Device device(A);
+        const Suite::Plan plan(Kokkos::DefaultExecutionSpace(), device.view(), options);
+        const std::vector<float> c(static_cast<std::size_t>(A.rows * n), 0);
+        return dense_product(plan, Op::NoTrans, n, {}, b, A.cols, c, A.rows);
+      });
+    }
+  }
+}
+TEST_F(DeviceSpmmFp32, RowsApartAreRowsLikeOthers) {
+  suite.expect_pattern(rows_for_parts(), "mixed", {5, 40, 130});
+  suite.every_scaling(rows_for_parts(), 7);
+  suite.transposed_product_and_new_values(rows_for_parts(), 9);
+  for (const int columns : {9, 70}) suite.bad_rows_of_b(rows_for_parts(), columns);
+  suite.undefined_operands(rows_for_parts(), 9);
+  suite.no_allocation(rows_for_parts(), 9);
+  suite.deterministic(rows_for_parts(), 9);
+}
 
 }  // namespace Testing
 }  // namespace Tessera

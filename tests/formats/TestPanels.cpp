@@ -17,6 +17,7 @@
 #include "formats/WindowFixture.hpp"
 #include "formats/windows/Tessera_FromWindows.hpp"
 #include "formats/windows/Tessera_ToPanels.hpp"
+#include "support/Tessera_TestFp32.hpp"
 
 namespace Tessera {
 namespace Testing {
@@ -189,6 +190,62 @@ TEST(Panels, Workspace) {
   EXPECT_EQ(f.workspace_bytes(5), 3u * 4 * 8 * 8);
 }
 
+// Where an instruction multiplies in parts: rows of k entries, n instructions that hold some and m entries at most in
+// one of them stay where k >= n + 2 m + 10, the others stand behind, without a bit. Of each four columns of a block the
+// first two are the first instruction's.
+TEST(Panels, RowsApart) {
+  PanelCase c = panel_case(Precision::FP32, 8, 16);
+  c.geometry.part_columns = 0x3333;
+  c.geometry.part_step = 2;
+  const auto A = make_matrix<float, int>(rows_for_parts(), Data::Real, 1);
+  const DeviceMatrix<Exec, float, int> device(A);
+  Order reversed(static_cast<std::size_t>(A.rows));
+  for (int i = 0; i < A.rows; ++i) reversed[static_cast<std::size_t>(i)] = A.rows - 1 - i;
+  for (const Order& order : {Order(), reversed}) {
+    std::vector<std::map<std::int64_t, int>> held(static_cast<std::size_t>(A.rows));  // row -> instruction -> entries
+    std::int64_t first_row = 0;
+    for (const PlainWindow& window : plain_windows(A, 8, order)) {
+      std::int64_t vector = 0;
+      for (const auto& column : window) {
+        for (const auto& entry : column.second) {
+          const auto place = static_cast<std::size_t>(first_row + entry.first);
+          ++held[order.empty() ? place : static_cast<std::size_t>(order[place])][vector / 16 * 2 + vector % 4 / 2];
+        }
+        ++vector;
+      }
+      first_row += 8;
+    }
+    const auto on_device = to_device<Exec>(order);
+    const auto f = to_panels(Exec(), device.view(), c.geometry, c.precision, {}, true, nullptr, on_device);
+    Exec().fence();
+    std::set<int> apart;
+    for (const SpmmRowPiece& piece : to_host(f.apart.pieces)) apart.insert(piece.row);
+    std::int64_t stay = 0;
+    for (int row = 0; row < A.rows; ++row) {
+      const auto& of_row = held[static_cast<std::size_t>(row)];
+      int most = 0;
+      for (const auto& instruction : of_row) most = std::max(most, instruction.second);
+      const bool out = A.length(row) > 0 && A.length(row) < static_cast<std::int64_t>(of_row.size()) + 2 * most + 10;
+      EXPECT_EQ(apart.count(row), out ? 1u : 0u) << "row " << row << " of " << A.length(row);
+      stay += A.length(row) > 0 && !out;
+      EXPECT_TRUE(out || A.length(row) == 0 || A.length(row) >= SpmmFeatures::brief);
+    }
+    EXPECT_GT(stay, 0);
+    EXPECT_GT(f.apart.count(), 0);
+    const auto row_at = to_host(f.apart.row_at);
+    for (std::size_t place = 0; place < row_at.size(); ++place) {
+      const int row = order.empty() ? static_cast<int>(place) : order[place];
+      EXPECT_EQ(row_at[place], apart.count(row) > 0 ? -1 : row);
+    }
+    expect_decoded(from_panels(f), A, c.precision, false);
+    auto B = A;
+    for (float& value : B.values) value = 3 * value;
+    const DeviceMatrix<Exec, float, int> other(B);
+    update_panels(Exec(), f, other.view(), other.view().values());
+    expect_decoded(from_panels(f), B, c.precision, false);
+  }
+}
+
 TEST(Panels, BadShapes) {
   const DeviceMatrix<Exec, double, int> device(make_matrix<double, int>("diagonal", Data::Real, 1));
   const auto A = device.view();
@@ -201,11 +258,12 @@ TEST(Panels, BadShapes) {
   };
   refused([](PanelGeometry& g) { g = PanelGeometry(); });
   refused([](PanelGeometry& g) { g.rows = -8; });
-  refused([](PanelGeometry& g) { g.rows = 32; });        // too many slots
-  refused([](PanelGeometry& g) { g.rows = 1 << 30; });   // ... also where the product overflows
-  refused([](PanelGeometry& g) { g.rows = 6; });         // not whole words of bytes
-  refused([](PanelGeometry& g) { g.depth = 12; });       // rows across words
-  refused([](PanelGeometry& g) { g.value_bytes = 4; });  // of another precision
+  refused([](PanelGeometry& g) { g.rows = 32; });         // too many slots
+  refused([](PanelGeometry& g) { g.rows = 1 << 30; });    // ... also where the product overflows
+  refused([](PanelGeometry& g) { g.rows = 6; });          // not whole words of bytes
+  refused([](PanelGeometry& g) { g.depth = 12; });        // rows across words
+  refused([](PanelGeometry& g) { g.part_columns = 1; });  // which steps to nowhere
+  refused([](PanelGeometry& g) { g.value_bytes = 4; });   // of another precision
 }
 
 /// Entries a different column in all windows of `height` rows.
@@ -240,12 +298,13 @@ TEST(SpmmFeatures, ExactWhereEverythingIsSampled) {
   for (const auto& named : window_cases()) {
     SCOPED_TRACE(named.first);
     const Pattern p = shuffled(named.second);
-    std::int64_t longest = 0, empty = 0, heaviest = 0;
+    std::int64_t longest = 0, empty = 0, brief = 0, heaviest = 0;
     for (std::int64_t r = 0; r < p.rows; ++r) {
       const auto at = static_cast<std::size_t>(r);
       const auto last = static_cast<std::size_t>(std::min(r / 64 * 64 + 64, p.rows));
       longest = std::max(longest, p.row_map[at + 1] - p.row_map[at]);
       empty += p.row_map[at + 1] == p.row_map[at];
+      if (p.row_map[at + 1] - p.row_map[at] < 24) brief += p.row_map[at + 1] - p.row_map[at];
       heaviest = std::max(heaviest, p.row_map[last] - p.row_map[static_cast<std::size_t>(r / 64 * 64)]);
     }
     const SpmmFeatures f = features_of(p);
@@ -254,6 +313,7 @@ TEST(SpmmFeatures, ExactWhereEverythingIsSampled) {
     EXPECT_EQ(f.nnz, static_cast<std::int64_t>(p.entries.size()));
     EXPECT_EQ(f.longest, longest);
     EXPECT_EQ(f.empty_rows, empty);
+    EXPECT_EQ(f.brief_entries, brief);
     EXPECT_EQ(f.mean, p.rows > 0 ? static_cast<double>(p.entries.size()) / static_cast<double>(p.rows) : 0);
     Pattern sorted = p;
     for (std::size_t r = 0; r < static_cast<std::size_t>(p.rows); ++r) {

@@ -134,41 +134,6 @@ TEST(EmulatedSpmmNumbers, LargestStayFinite) {
   }
 }
 
-// Rows of 1 to 64 numbers that two parts of TF32 leave most out of. Panels in parts keep a bound of their own, which
-// (k + 2) u is not (example/manual/precision.md).
-TEST(EmulatedSpmmNumbers, Fp32KeepsItsBound) {
-  HostMatrix<float> A = make_matrix<float>("every_length:longest=64:cols=71", Data::Integers, 1);
-  const int columns = 9;
-  const auto rows_of_b = static_cast<std::size_t>(A.cols), rows_of_c = static_cast<std::size_t>(A.rows);
-  const Kokkos::View<float**, Kokkos::LayoutRight, Exec> b("b", rows_of_b, columns), c("c", rows_of_c, columns);
-  for (const SpmmUnit& u : {SpmmUnit{nvidia, panels}, {amd, panels}, {nvidia, rows}}) {
-    SCOPED_TRACE(std::string(to_string(u.algorithm)) + " on " + to_string(u.backend));
-    SpmmOptions options;
-    options.backend = u.backend;
-    options.algorithm = u.algorithm;
-    for (const bool signs : {false, true}) {
-      worst_for_parts(A.values.data(), A.values.size(), signs, 1);
-      worst_for_parts(b.data(), b.size(), signs, 2);
-      const DeviceMatrix<Exec, float> device(A);
-      SpmmPlan(Exec(), device.view(), options).apply(Exec(), b, c);
-      for (int i = 0; i < A.rows; ++i) {
-        const double k = static_cast<double>(A.length(i)),
-                     allowed = k + (u.backend == nvidia && u.algorithm == panels ? 21 : 2);
-        for (int j = 0; j < columns; ++j) {
-          long double sum = 0, size = 0;
-          for (auto e = A.row_map[static_cast<std::size_t>(i)]; e < A.row_map[static_cast<std::size_t>(i) + 1]; ++e) {
-            const auto at = static_cast<std::size_t>(e);
-            const long double term = static_cast<long double>(A.values[at]) * b(A.entries[at], j);
-            sum += term;
-            size += std::fabs(term);
-          }
-          EXPECT_LE(std::fabs(c(i, j) - sum), allowed * 0x1p-24L * size) << k << " entries";
-        }
-      }
-    }
-  }
-}
-
 // Long pieces first, then those of middle length; where B is large, those of cut rows first, if they are few. Each
 // entry lies in one piece, and the partial sums of a row are numbered as its entries follow each other.
 void expect_pieces(const char* spec, std::int64_t most, bool b_is_cached, bool ordered) {

@@ -86,6 +86,35 @@ TEST(SpmmRules, SharingSpeaksForWindows) {
   }
 }
 
+// Rows that FP32 panels leave to rows count twice: what panels would be taken for is theirs no more where all rows are
+// short, the more of them the sooner, and for FP32 on NVIDIA's units alone.
+TEST(SpmmRules, RowsApartSpeakForRows) {
+  for (const std::int64_t columns : widths()) {
+    for (const Precision precision : precisions()) {
+      SpmmFeatures f = sharing(20, 8);
+      EXPECT_EQ(choice_of(f, precision, of_width(columns)).algorithm, SpmmAlgorithm::Panels);
+      f.brief_entries = f.nnz;
+      const auto c = choice_of(f, precision, of_width(columns));
+      const bool parts = precision == Precision::FP32;
+      EXPECT_EQ(c.algorithm, parts ? SpmmAlgorithm::GeSpmm : SpmmAlgorithm::Panels) << to_string(precision);
+    }
+    // What the features did not know of comes out when the format is made.
+    const SpmmFeatures f = sharing(30, 8);
+    bool given_up = false;
+    for (std::int64_t apart = 0; apart <= f.nnz; apart += f.nnz / 10) {
+      auto c = choice_of(f, Precision::FP32, of_width(columns));
+      const bool now = Impl::panels_given_up(c, f, of_width(columns), apart);
+      EXPECT_TRUE(now || !given_up) << apart;
+      EXPECT_EQ(c.algorithm, now ? SpmmAlgorithm::GeSpmm : SpmmAlgorithm::Panels);
+      EXPECT_FALSE(Impl::panels_given_up(c, f, of_width(columns), apart) && now) << "once";
+      given_up = now;
+    }
+    EXPECT_TRUE(given_up) << "all entries are gathered by rows";
+  }
+  auto c = choice_of(sharing(30, 8), Precision::FP64, of_width(64));
+  EXPECT_FALSE(Impl::panels_given_up(c, sharing(30, 8), of_width(64), sharing(30, 8).nnz));
+}
+
 // The cost of an algorithm grows with the matrix and falls with sharing.
 TEST(SpmmRules, CostsAreMonotone) {
   for (const Precision precision : precisions()) {

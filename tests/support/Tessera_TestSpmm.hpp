@@ -91,14 +91,7 @@ class SpmmSuite {
            (options.backend != Backend::Auto || !Compat::is_host_v<Exec> || options.compute == ComputeType::TF32);
   }
 
-  /// Panels multiply floats in parts (SplitUnit): a row of k >= 1 entries errs by (k + 21) u before alpha, beta and the
-  /// store on a device, 8 u of which are products', and by (k + 11) u where sums are rounded. With one u more than
-  /// units have anyhow, the bound 2 (k + 4) u covers that.
-  double unit() const {
-    const bool split = std::is_same_v<AT, float> && options.compute != ComputeType::TF32 && windows() &&
-                       options.backend != Backend::EmulatedAmd;
-    return unit_of<Sum, Exec>(matrix_unit) + (split ? TypeFacts<Sum>::roundoff() : 0);
-  }
+  double unit() const { return unit_of<Sum, Exec>(matrix_unit); }
   double floor() const { return std::is_same_v<BT, half_t> && matrix_unit ? 0x1p-14 : 0; }
   /// TF32: numbers that it holds, so that products are exact and the bound is that of the sums.
   template <class T>

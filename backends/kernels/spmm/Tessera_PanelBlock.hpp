@@ -10,6 +10,7 @@
 #include "backends/kernels/spmm/Tessera_SpmmRun.hpp"
 #include "backends/kernels/spmm/Tessera_SpmmStore.hpp"
 #include "backends/units/Tessera_RegisterWords.hpp"
+#include "backends/units/Tessera_SplitUnit.hpp"
 
 /// \file
 /// What the kernels over panels share: which blocks a wave takes, and how its sums reach C.
@@ -58,6 +59,12 @@ TESSERA_FUNCTION constexpr PanelGeometry panel_geometry() {
   g.depth = Shape::depth;
   g.value_bytes = sizeof(typename Shape::Operand);
   g.atom = Shape::Atom::name;
+  if (in_parts<typename Shape::Atom>) {
+    g.part_step = Shape::per_step;
+    for (int k = 0; k < Shape::depth; ++k) {
+      if (k % Shape::slots < Shape::per_step) g.part_columns |= std::uint32_t{1} << k;
+    }
+  }
   return g;
 }
 
@@ -94,7 +101,7 @@ TESSERA_FUNCTION void panel_store(const SpmmPanelArgs& args, const PanelPart& pa
     spmm_store_run(spmm_partials<Sum>(args.split, args.dense.columns, part.partial, window_rows), row, column, sums);
     return;
   }
-  const std::int64_t row_of_c = spmm_row(args, part.window, window_rows, row);
+  const std::int64_t row_of_c = spmm_row(args, part.window, window_rows, row);  // none of a row apart
   if (row_of_c < 0) return;
   spmm_to_c<Operand, Sum>(args.dense, [&](const auto& target) { spmm_store_run(target, row_of_c, column, sums); });
 }

@@ -64,7 +64,10 @@ class WindowDecoder {
   void add(std::int64_t place, std::int32_t column, std::uint64_t value) {
     sound(place < rows_, "an entry lies below the last row");
     sound(column >= 0 && column < cols_, "an entry has no column");
-    const auto row = row_order_.empty() ? place : row_order_[static_cast<std::size_t>(place)];
+    add_to_row(row_order_.empty() ? place : row_order_[static_cast<std::size_t>(place)], column, value);
+  }
+  void add_to_row(std::int64_t row, std::int32_t column, std::uint64_t value) {
+    sound(row >= 0 && row < rows_ && column >= 0 && column < cols_, "an entry lies outside the matrix");
     auto& list = lists_[static_cast<std::size_t>(row)];
     sound(list.empty() || list.back().first <= column, "columns of a window descend");
     list.emplace_back(column, value);
@@ -127,6 +130,21 @@ WindowCsr from_me_bcrs(const MeBcrs<Memory>& f) {
   return decoder.finish();
 }
 
+/// Part of from_panels.
+template <class Memory>
+void add_rows_apart(const Panels<Memory>& f, Impl::WindowDecoder& decoder, std::int64_t& entries) {
+  const auto columns = Impl::host_vector(f.apart.columns);
+  for (const SpmmRowPiece& piece : Impl::host_vector(f.apart.pieces)) {
+    const auto first = static_cast<std::size_t>(piece.packed >> SpmmRowPiece::length_bits);
+    const auto length = static_cast<std::size_t>(piece.packed & static_cast<std::uint64_t>(SpmmRowPiece::most_entries));
+    decoder.sound(first + length <= columns.size(), "a row apart ends outside the array");
+    for (std::size_t i = first; i < first + length; ++i) {
+      decoder.add_to_row(piece.row, columns[i], decoder.bits(f.apart.first_value + static_cast<std::int64_t>(i)));
+    }
+    entries += static_cast<std::int64_t>(length);
+  }
+}
+
 /// All entries of a matrix in panels, zeros included, read from the bitmaps. Copies the format to the host; O(blocks x
 /// slots); waits.
 /// @throw InvalidArgument  arrays that contradict each other
@@ -168,6 +186,7 @@ WindowCsr from_panels(const Panels<Memory>& f) {
       entries += count;
     }
   }
+  add_rows_apart(f, decoder, entries);
   decoder.sound(entries == f.nnz, "the bitmaps do not cover the entries");
   return decoder.finish();
 }

@@ -15,6 +15,29 @@
 namespace Tessera {
 namespace Experimental {
 
+/// Rows of a matrix in panels that the kernel for compressed rows multiplies, in plain FP32: where panels multiply in
+/// parts (PanelGeometry::part_columns), those that might err by more than FP32 arithmetic (Impl::apart_from_panels).
+/// Their numbers stand at the end of the panels' values, row by row; no block has an entry of them.
+///
+/// Bytes: 4 per row of the matrix, 4 per entry and 16 per row apart; nothing where there are none.
+template <class MemorySpace>
+struct RowsApart {
+  template <class T>
+  using View = Kokkos::View<T*, Kokkos::LayoutLeft, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+
+  std::shared_ptr<void> storage;
+  std::int64_t first_value = 0;  ///< of their numbers among the panels'
+  View<std::int32_t> row_at;     ///< place in the windows -> row, -1 for these
+  View<std::int32_t> columns;    ///< of their entries
+  View<SpmmRowPiece> pieces;     ///< where among these their entries are
+
+  std::int64_t count() const { return static_cast<std::int64_t>(pieces.extent(0)); }
+  std::int64_t entries() const { return static_cast<std::int64_t>(columns.extent(0)); }
+  std::size_t bytes() const {
+    return 4 * (row_at.extent(0) + columns.extent(0)) + sizeof(SpmmRowPiece) * pieces.extent(0);
+  }
+};
+
 /// Windows of geometry.rows rows. The distinct columns of a window, ascending, stand in blocks of geometry.depth, the
 /// last one padded with column -1. A block has a packet of its columns, a bitmap of the slots that hold an entry, row
 /// by row, how many entries stand before each row, and where its values begin; only entries have a stored value, in the
@@ -45,10 +68,11 @@ struct Panels {
   View<std::int32_t> row_order;    ///< place in the windows -> row; empty: the same
   View<SpmmPart> parts;            ///< empty: every window is one part
   View<SpmmSplit> splits;
+  RowsApart<MemorySpace> apart;
 
   std::size_t format_bytes() const {
     return 4 * (block_ptr.extent(0) + packets.extent(0)) + 8 * values.extent(0) + 4 * row_order.extent(0) +
-           sizeof(SpmmPart) * parts.extent(0) + sizeof(SpmmSplit) * splits.extent(0);
+           sizeof(SpmmPart) * parts.extent(0) + sizeof(SpmmSplit) * splits.extent(0) + apart.bytes();
   }
   std::size_t map_bytes() const { return 4 * entry_slot.extent(0); }
   /// Partial sums of split windows for N columns.
@@ -65,7 +89,7 @@ struct Panels {
     a.rows = rows;
     a.windows = windows;
     a.blocks = blocks;
-    a.row_order = row_order.extent(0) > 0 ? row_order.data() : nullptr;
+    a.row_order = apart.count() > 0 ? apart.row_at.data() : row_order.extent(0) > 0 ? row_order.data() : nullptr;
     a.block_ptr = block_ptr.data();
     a.packets = packets.data();
     a.values = values.data();
@@ -73,6 +97,21 @@ struct Panels {
     a.split.part_count = parts.extent(0) > 0 ? static_cast<std::int64_t>(parts.extent(0)) : windows;
     a.split.splits = splits.data();
     a.split.split_count = static_cast<std::int64_t>(splits.extent(0));
+    return a;
+  }
+  /// Those of the kernel for compressed rows, for the rows apart; dense operands left open.
+  GeSpmmArgs arguments_apart() const {
+    GeSpmmArgs a;
+    a.precision = precision;
+    a.rows = rows;
+    a.cols = cols;
+    a.nnz = apart.entries();
+    a.columns = apart.columns.data();
+    a.values = reinterpret_cast<const char*>(values.data()) + apart.first_value * geometry.value_bytes;
+    a.table = apart.pieces.data();
+    a.count = apart.count();
+    a.most_pieces = 1;
+    a.local = true;  // else there would be no panels
     return a;
   }
 };

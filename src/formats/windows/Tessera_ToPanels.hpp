@@ -10,6 +10,7 @@
 
 #include "Tessera_Options.hpp"
 #include "formats/windows/Tessera_Panels.hpp"
+#include "formats/windows/Tessera_RowsApart.hpp"
 #include "formats/windows/Tessera_WindowUnion.hpp"
 
 namespace Tessera {
@@ -18,6 +19,7 @@ namespace Impl {
 template <class Csr>
 struct PanelFunctors {
   using Base = typename WindowFunctors<Csr>::Base;
+  using Memory = typename Csr::memory_space;
   template <class T>
   using View = typename WindowFunctors<Csr>::template View<T>;
 
@@ -28,6 +30,8 @@ struct PanelFunctors {
     using View = typename WindowFunctors<Csr>::template View<T>;
     View<std::uint32_t> packets;
     int packet_words, bitmap_at, prefix_at, begin_at, count_at, unit;
+    ApartBefore<Memory> apart;
+    std::uint32_t first_apart = 0;  ///< of the numbers of rows apart
     Slots(const Base& b, const PanelGeometry& g, const View<std::uint32_t>& packets_)
         : Base(b),
           packets(packets_),
@@ -38,6 +42,9 @@ struct PanelFunctors {
           count_at(g.count_at()),
           unit(static_cast<int>(g.stored_values(1))) {}
 
+    KOKKOS_INLINE_FUNCTION std::uint32_t block_of(std::int64_t p) const {
+      return this->column_vector(this->leader(p)) / this->depth;
+    }
     /// Where the packet of the entry's block is, the entry's row in the window, and its bit.
     KOKKOS_INLINE_FUNCTION std::int64_t packet_of(std::int64_t p, int& row, int& bit) const {
       const std::uint32_t vector = this->column_vector(this->leader(p)), block = vector / this->depth;
@@ -50,6 +57,20 @@ struct PanelFunctors {
       const int bit = row * static_cast<int>(this->depth);
       const std::uint32_t all = this->depth == 32 ? ~std::uint32_t{0} : (std::uint32_t{1} << this->depth) - 1;
       return packets(packet + bitmap_at + bit / 32) >> bit % 32 & all;
+    }
+    /// Place of an entry among those of all rows apart, of which its row is one.
+    KOKKOS_INLINE_FUNCTION std::uint32_t place_apart(std::int64_t p) const {
+      const std::int32_t r = this->row(p);
+      return apart.entries(r) + (static_cast<std::uint32_t>(p) - this->begin(r));
+    }
+    /// Place of an entry's number.
+    KOKKOS_INLINE_FUNCTION std::uint32_t value_of(std::int64_t p) const {
+      if (apart.is(this->row(p))) return first_apart + place_apart(p);
+      int row = 0, bit = 0;
+      const std::int64_t packet = packet_of(p, row, bit);
+      const int k = bit - row * static_cast<int>(this->depth);
+      return packets(packet + begin_at) + (packets(packet + prefix_at + row / 4) >> row % 4 * 8 & 0xffu) +
+             bit_count(row_bits(packet, row) & ((std::uint32_t{1} << k) - 1));
     }
   };
 
@@ -96,7 +117,7 @@ struct PanelFunctors {
   };
 };
 
-/// Values in the order of bits.
+/// Values in the order of bits, then those of rows apart.
 template <class Slots, class Values, class Origin>
 struct PanelFillFunctor : Slots {
   template <class T>
@@ -107,12 +128,7 @@ struct PanelFillFunctor : Slots {
   SpmmValueStore store;
   explicit PanelFillFunctor(const Slots& s) : Slots(s) {}
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t p) const {
-    int row = 0, bit = 0;
-    const std::int64_t packet = this->packet_of(p, row, bit);
-    const int k = bit - row * static_cast<int>(this->depth);
-    const std::uint32_t slot = this->packets(packet + this->begin_at) +
-                               (this->packets(packet + this->prefix_at + row / 4) >> row % 4 * 8 & 0xffu) +
-                               bit_count(this->row_bits(packet, row) & ((std::uint32_t{1} << k) - 1));
+    const std::uint32_t slot = this->value_of(p);
     const auto entry = origin.extent(0) > 0 ? static_cast<std::int64_t>(origin(p)) : p;
     store(static_cast<std::int64_t>(slot), from(entry));
     if (entry_slot.extent(0) > 0) entry_slot(entry) = slot;
@@ -124,7 +140,7 @@ inline void check_panel_geometry(const PanelGeometry& g, Precision precision) {
   // Bits of a row lie in one word, and numbers of entries before a row in a byte.
   constexpr int most = 256;
   const bool good = (g.depth == 8 || g.depth == 16 || g.depth == 32) && g.rows > 0 && g.rows % 4 == 0 &&
-                    g.rows <= most && g.rows * g.depth <= most;
+                    g.rows <= most && g.rows * g.depth <= most && (g.part_columns == 0 || g.part_step > 0);
   require<InvalidArgument>(good, [&] {
     return "panel geometry '" + std::string(g.atom) + "': " + std::to_string(g.rows) + " x " + std::to_string(g.depth) +
            " slots; rows must be a multiple of 4, columns 8, 16 or 32, slots at most " + std::to_string(most);
@@ -141,6 +157,7 @@ struct PanelPattern {
   Experimental::Panels<typename Pattern::memory_space> format;
   std::optional<WindowUnion<Pattern>> windows;  ///< none where there are no entries
   std::optional<typename PanelFunctors<Pattern>::Slots> slots;
+  std::shared_ptr<void> temporary;  ///< of slots, where there are rows apart
 };
 
 /// Everything of the conversion but the numbers.
@@ -196,7 +213,9 @@ class PanelConversion {
     f_.partial_count = u.sizes.split.parts();
     const std::int64_t padded = f_.blocks * geometry_.depth;
     // How much padding the values of blocks get is known when their bits are; room for the most saves a wait.
-    const std::int64_t unit = geometry_.stored_values(1), stored = (f_.nnz + f_.blocks * (unit - 1)) / unit * unit;
+    // Those of rows apart are not padded, and end the room: it is rounded up for them.
+    const std::int64_t unit = geometry_.stored_values(1), end = geometry_.part_columns != 0 ? unit - 1 : 0;
+    const std::int64_t stored = (f_.nnz + f_.blocks * (unit - 1) + end) / unit * unit;
     constexpr std::int64_t words = std::numeric_limits<std::uint32_t>::max();
     require<NotSupported>(
         f_.column_vectors <= std::numeric_limits<std::int32_t>::max() && padded <= words && stored <= words, [&] {
@@ -220,7 +239,7 @@ class PanelConversion {
 
   void write(const Union& u) {
     result_.slots.emplace(u.base, geometry_, f_.packets);
-    const typename P::Slots& slots = *result_.slots;
+    typename P::Slots& slots = *result_.slots;
     Kokkos::parallel_for("Tessera::convert[panels] clear",
                          Union::range(space_, static_cast<std::int64_t>(packet_words_)), typename P::Clear(slots));
     Kokkos::deep_copy(space_, f_.values, std::uint64_t{0});
@@ -231,6 +250,10 @@ class PanelConversion {
                     geometry_.packet_words());
     u.write_parts(space_, false, f_.parts, f_.splits);
     Kokkos::parallel_for("Tessera::convert[panels] bits", Union::range(space_, f_.nnz), typename P::Bits(slots));
+    if (geometry_.part_columns != 0) {
+      result_.temporary = take_rows_apart(space_, geometry_, backend_, order_, slots, f_.apart,
+                                          static_cast<std::int64_t>(f_.values.extent(0)) * 8 / geometry_.value_bytes);
+    }
     Kokkos::parallel_scan("Tessera::convert[panels] begins", Union::range(space_, f_.blocks),
                           typename P::Begins(slots));
   }
@@ -262,8 +285,8 @@ namespace Experimental {
 ///
 /// Bytes: see Panels; map of an updatable format: 4 nnz. Work O(nnz geometry.rows log(longest row)), one thread per
 /// entry; 12.25 nnz bytes of temporary memory, 28 nnz more where rows are unsorted or reordered; one wait, further ones
-/// for unsorted rows. Deterministic. A is trusted: run validate() on matrices from outside first. The last kernels may
-/// still be in flight on `space`.
+/// for unsorted rows; 16 bytes per row and another wait where instructions multiply in parts. Deterministic. A is
+/// trusted: run validate() on matrices from outside first. The last kernels may still be in flight on `space`.
 /// @param geometry  KernelTable::panel_geometry
 /// @param precision  of stored values, each rounded once; TF32: floats, which the kernel rounds
 /// @param updatable  keep the map that update_panels needs
