@@ -16,10 +16,23 @@
 namespace Tessera {
 namespace Launch {
 
-/// Parts (SddmmRowsKernel) and who takes which. at_once: each wave takes so many consecutive ones and ends; 0: waves
-/// stay, and go on to the part as many further as there are waves.
+/// Parts (SddmmRowsKernel) and who takes which: waves 0, 1 ... `side_by_side` - 1 take the first parts, one each, then
+/// the next ones, `rounds` times; the waves after them go on behind that.
 struct SddmmRowsParts {
-  std::uint32_t count, at_once;
+  std::uint32_t count, side_by_side, rounds;
+
+  std::int64_t waves() const {
+    const std::int64_t whole = count / (std::int64_t{side_by_side} * rounds);
+    const std::int64_t rest = count - whole * side_by_side * rounds;
+    return whole * side_by_side + std::min<std::int64_t>(rest, side_by_side);
+  }
+  TESSERA_FUNCTION std::uint32_t first(std::uint32_t wave) const {
+    return wave / side_by_side * (side_by_side * rounds) + wave % side_by_side;
+  }
+  TESSERA_FUNCTION std::uint32_t end(std::uint32_t wave) const {
+    const std::uint32_t begin = wave / side_by_side * (side_by_side * rounds), all = side_by_side * rounds;
+    return begin >= count || count - begin < all ? count : begin + all;
+  }
 };
 
 template <class Device, class Kernel>
@@ -34,14 +47,10 @@ struct SddmmRowsBody {
                                    std::int64_t first_head) {
     if (!args.beside) thread_block.template wait_for_previous_launch<false>();
     thread_block.each_wave([&](unsigned in_thread_block) {
-      const std::uint32_t index = thread_block.index() * waves + in_thread_block;
-      const std::uint32_t first = parts.at_once == 0 ? index : index * parts.at_once;
-      const std::uint32_t stride = parts.at_once == 0 ? thread_block.thread_blocks() * waves : 1;
-      const std::uint32_t end =
-          parts.at_once == 0 || parts.count - first < parts.at_once ? parts.count : first + parts.at_once;
+      const std::uint32_t index = thread_block.index() * waves + in_thread_block, first = parts.first(index);
       if (first >= parts.count) return;
       const Wave wave;
-      Kernel::run(wave, args, first, stride, end, first_head + thread_block.tile());
+      Kernel::run(wave, args, first, parts.side_by_side, parts.end(index), first_head + thread_block.tile());
     });
     // The launch after this one waits for this one alone, so one thread block waits for the one before.
     if (args.beside && thread_block.index() + 1 == thread_block.thread_blocks()) {
@@ -50,21 +59,22 @@ struct SddmmRowsBody {
   }
 };
 
-/// Waves stay where rows of Y have up to 64 words: the next part's columns come while this one's rows do, and all that
-/// a device has under way lies together, so that it meets the same rows of Y in the caches. With longer rows waves that
-/// wait at different places spread too far for that (perf_test/notes/sddmm.md).
+/// Rows of Y of up to 32 words: as many waves side by side as multiprocessors hold. Each one asks for the next part's
+/// columns while this one's rows come, and all that a device has under way lies together, so that it meets the same
+/// rows of Y in the caches. Waves wait at different places, so that after some rounds they lie far apart: then they
+/// end, and others begin in order. Longer rows of Y: a wave takes neighbouring parts, since a row of X serves them all
+/// (perf_test/notes/sddmm.md).
 template <class Device, class Body>
 SddmmRowsParts sddmm_rows_parts(const SddmmRowsArgs& args, std::int64_t count) {
-  const bool stay = args.dense.words <= 64 && (Body::bound > 0 || Device::emulated);
+  const auto all = static_cast<std::uint32_t>(count);
+  const std::int64_t held =
+      std::int64_t{Body::waves} * (Device::emulated ? 2 : Body::bound * Device::multiprocessors());
+  if (args.dense.words <= 32 && held > 0) {
+    const unsigned rounds = Device::emulated ? 2 : args.dense.words <= 4 ? 64 : 8;
+    return {all, static_cast<std::uint32_t>(held), rounds};
+  }
   const std::int64_t for_all = count / (std::int64_t{8} * Body::waves * Device::multiprocessors());
-  const std::int64_t at_once = stay ? 0 : std::clamp<std::int64_t>(for_all, 1, 4);
-  return {static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(at_once)};
-}
-template <class Device, class Body>
-std::int64_t sddmm_rows_thread_blocks(const SddmmRowsParts& parts) {
-  const std::int64_t all = ceil_div(parts.count, std::int64_t{Body::waves} * std::max(1u, parts.at_once));
-  if (parts.at_once > 0) return all;
-  return std::min(all, Device::emulated ? std::int64_t{2} : std::int64_t{Body::bound} * Device::multiprocessors());
+  return {all, 1, static_cast<std::uint32_t>(std::clamp<std::int64_t>(for_all, 1, 4))};
 }
 
 template <class Device, class Value, class Sum>
@@ -79,7 +89,7 @@ typename Device::Error launch_sddmm_rows(SddmmRowsArgs args, Stream stream) {
     const SddmmRowsParts parts = sddmm_rows_parts<Device, Body>(args, count);
     typename Device::Error error = Device::success;
     for (std::int64_t head = 0; head < args.dense.heads && error == Device::success; head += most_tiles) {
-      const Grid grid{sddmm_rows_thread_blocks<Device, Body>(parts), std::min(most_tiles, args.dense.heads - head)};
+      const Grid grid{ceil_div(parts.waves(), Body::waves), std::min(most_tiles, args.dense.heads - head)};
       error = launch<Device, Body>(grid, stream, args, parts, head);
     }
     return error;
