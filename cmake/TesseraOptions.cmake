@@ -96,6 +96,8 @@ set(Tessera_TEST_FLAGS "${tessera_default_TEST_FLAGS}"
 set(Tessera_PERF_TEST_FLAGS ""
     CACHE STRING "Last flags of the benchmarks in release builds (development; its figures need the default)")
 set(Tessera_PYTHON_FLAGS "" CACHE STRING "Last flags of the Python package's own plans in release builds (development)")
+set(Tessera_PLANS_UNOPTIMIZED ""
+    CACHE STRING "Regular expression: compiled plans, as spmv_float_int, that release builds compile at -O1 (development)")
 set(Tessera_TEST_SHARDS 0 CACHE STRING "Per test program so many ctest entries; 0: one per test (development)")
 option(Tessera_TEST_FEWER_TYPES "Tests leave out types that differ from others in arithmetic or offsets only, and some widths (development)" OFF)
 

@@ -110,6 +110,8 @@ struct CudaDevice {
   static constexpr const char* name = "cuda";
   static constexpr Family family = Family::Nvidia;
   static constexpr bool emulated = false, tables = true;
+  template <class Atom>
+  static constexpr bool every_width = true;
   static constexpr Error success = cudaSuccess, too_large = cudaErrorInvalidConfiguration;
 
   static constexpr std::int64_t most_thread_blocks(int) { return (std::int64_t{1} << 31) - 1; }

@@ -83,6 +83,8 @@ struct HipDevice {
   static constexpr const char* name = "hip";
   static constexpr Family family = Family::Amd;
   static constexpr bool emulated = false;
+  template <class Atom>
+  static constexpr bool every_width = true;
   static constexpr bool tables = false;  ///< 64 kB of shared memory hold too little of x
   static constexpr Error success = hipSuccess, too_large = hipErrorInvalidConfiguration;
 

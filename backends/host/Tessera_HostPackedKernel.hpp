@@ -23,7 +23,8 @@
 #else
 #define TESSERA_HOST_VECTORS 0
 #endif
-#if defined(__GNUC__)
+// With sanitizers, or not optimised, calls stay calls: inlined, they take a minute to compile.
+#if defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__)
 #define TESSERA_HOST_INLINE inline __attribute__((always_inline))
 #define TESSERA_HOST_LAMBDA __attribute__((always_inline))
 #else

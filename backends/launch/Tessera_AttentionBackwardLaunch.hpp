@@ -73,13 +73,18 @@ typename Device::Error launch_attention_backward(const AttentionBackwardArgs& ar
 template <class Device, class Atom, int Height, int Columns, bool ByColumns>
 typename Device::Error launch_attention_backward_columns(const AttentionBackwardArgs& args, Stream stream) {
   const AttentionDense& dense = args.windows.dense;
-  if constexpr (Columns < 128 / Height) {
+  constexpr int widest = 128 / Height;
+  constexpr bool every = Device::template every_width<Atom>;
+  if constexpr (Columns < widest) {
+    constexpr int next = every ? 2 * Columns : widest;
     if (std::max(dense.d, dense.e) > Columns) {
-      return launch_attention_backward_columns<Device, Atom, Height, 2 * Columns, ByColumns>(args, stream);
+      return launch_attention_backward_columns<Device, Atom, Height, next, ByColumns>(args, stream);
     }
   }
-  if (dense.d == Columns && dense.e == Columns) {
-    return launch_attention_backward<Device, Atom, Height, Columns, true, ByColumns>(args, stream);
+  if constexpr (every) {
+    if (dense.d == Columns && dense.e == Columns) {
+      return launch_attention_backward<Device, Atom, Height, Columns, true, ByColumns>(args, stream);
+    }
   }
   return launch_attention_backward<Device, Atom, Height, Columns, false, ByColumns>(args, stream);
 }

@@ -88,11 +88,16 @@ typename Device::Error launch_attention(AttentionArgs args, Stream stream) {
 template <class Device, class Atom, int Height, int Columns>
 typename Device::Error launch_attention_columns(const AttentionArgs& args, Stream stream) {
   const std::int64_t most = std::max(args.dense.d, args.dense.e);
-  if constexpr (Columns < 256 / Height) {
-    if (most > Columns) return launch_attention_columns<Device, Atom, Height, 2 * Columns>(args, stream);
+  constexpr int widest = 256 / Height;
+  constexpr bool every = Device::template every_width<Atom>;
+  if constexpr (Columns < widest) {
+    constexpr int next = every ? 2 * Columns : widest;
+    if (most > Columns) return launch_attention_columns<Device, Atom, Height, next>(args, stream);
   }
-  if (args.dense.d == Columns && args.dense.e == Columns) {
-    return launch_attention<Device, Atom, Height, Columns, true>(args, stream);
+  if constexpr (every) {
+    if (args.dense.d == Columns && args.dense.e == Columns) {
+      return launch_attention<Device, Atom, Height, Columns, true>(args, stream);
+    }
   }
   return launch_attention<Device, Atom, Height, Columns, false>(args, stream);
 }

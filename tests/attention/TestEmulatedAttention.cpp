@@ -38,7 +38,11 @@ class EmulatedAttention : public UnitAttentionTest<Exec, T> {
     for (const auto values : all_values) each(values, f);
   }
 };
+#ifdef TESSERA_TEST_FEWER_TYPES
+using EmulatedAttentionElements = ::testing::Types<half_t>;
+#else
 using EmulatedAttentionElements = ::testing::Types<half_t, bhalf_t>;
+#endif
 TYPED_TEST_SUITE(EmulatedAttention, EmulatedAttentionElements);
 
 TYPED_TEST(EmulatedAttention, RunsOnTheUnit) {
