@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "backends/interface/Tessera_HostHalf.hpp"
 #include "core/Tessera_Accumulator.hpp"
 
 /// \file
@@ -25,9 +26,10 @@ namespace Impl {
 #endif
 #endif
 
-/// Widest vectors, in bytes, that the CPU has registers for.
+/// Widest vectors, in bytes, that the CPU has registers for. Beyond 16 it also widens half_t by an instruction.
 inline int host_vector_bytes() {
 #ifdef TESSERA_HOST_HAS_TARGETS
+  if (!host_has_f16c()) return 16;
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq")) {
     return 64;
@@ -73,6 +75,19 @@ TESSERA_HOST_BITS(64)
 #undef TESSERA_HOST_BITS
 #endif
 
+/// Whether code for vectors of so many bytes widens numbers T by F16C, which every CPU with more than 16 has.
+template <class T, int Bytes>
+constexpr bool host_by_f16c = TESSERA_HOST_F16C != 0 && Bytes > 16 && std::is_same_v<T, half_t>;
+
+/// One number, in code for vectors of so many bytes.
+template <class Sum, int Bytes, class T>
+KOKKOS_FORCEINLINE_FUNCTION Sum host_widen(const T& x) {
+#if TESSERA_HOST_F16C
+  if constexpr (host_by_f16c<T, Bytes>) return static_cast<Sum>(f16c_widen(x));
+#endif
+  return widen<Sum>(x);
+}
+
 /// As many sums as fit a vector of so many bytes.
 template <class Sum, int Bytes>
 struct HostLanes {
@@ -91,6 +106,9 @@ struct HostLanes {
     if constexpr (std::is_same_v<BT, Sum>) {
       std::memcpy(&v, x, sizeof(v));
     } else if constexpr (sizeof(BT) == 2 && std::is_same_v<Sum, float>) {
+#if TESSERA_HOST_F16C && !defined(__clang__)
+      if constexpr (host_by_f16c<BT, Bytes>) return F16c<count>::widen(v, x);
+#endif
       typename HostBits<Bytes>::Wide bits;
       if constexpr (std::is_same_v<BT, half_t>) {
         HostBits<Bytes>::load_half(bits, x);

@@ -81,7 +81,7 @@ struct GeSpmmHostFunctor {
       const std::int64_t stride = f.b.row_stride;
       Vector s0{}, s1{}, s2{}, s3{}, s4{}, s5{}, s6{}, s7{};
       for (offset i = r.first; i < r.last; ++i) {
-        const Sum a = widen<Sum>(values[i]);
+        const Sum a = host_widen<Sum, Bytes>(values[i]);
         const BT* const x = from + static_cast<std::int64_t>(entries[i]) * stride;
         Lanes::add(s0, a, x);
         if constexpr (Count > 1) Lanes::add(s1, a, x + at[1]);
