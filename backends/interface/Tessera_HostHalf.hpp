@@ -16,7 +16,11 @@
 
 #if defined(__GNUC__) && defined(__x86_64__) && !defined(__CUDACC__) && !defined(__HIPCC__)
 #include <cpuid.h>
-#define TESSERA_HOST_F16C 1
+#if defined(__clang__)
+#define TESSERA_HOST_F16C 1  // four numbers; it allows wide operands only where a function's target has them
+#else
+#define TESSERA_HOST_F16C 2  // as many as vectors hold
+#endif
 #else
 #define TESSERA_HOST_F16C 0
 #endif
@@ -51,7 +55,7 @@ struct F16c;
     }                                                                                              \
   };
 TESSERA_F16C(4)
-#if !defined(__clang__)  // which allows such operands only where a function's target has them
+#if TESSERA_HOST_F16C > 1
 TESSERA_F16C(8)
 TESSERA_F16C(16)
 #endif

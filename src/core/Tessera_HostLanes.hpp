@@ -68,6 +68,12 @@ struct HostBits;
       const Wide special = reinterpret_cast<Wide>(magnitude >= 0x0f800000u) & 0x7f800000u;            \
       bits = reinterpret_cast<Wide>(reinterpret_cast<Floats>(magnitude) * 0x1p112f) | special | sign; \
     }                                                                                                 \
+    static KOKKOS_FORCEINLINE_FUNCTION void store_bhalf(void* to, const Wide& bits) {                 \
+      const Wide number = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16, nan = bits >> 16 | 0x40u;       \
+      const Wide none = reinterpret_cast<Wide>((bits & 0x7fffffffu) > 0x7f800000u);                   \
+      const Narrow narrow = __builtin_convertvector((nan & none) | (number & ~none), Narrow);         \
+      std::memcpy(to, &narrow, sizeof(narrow));                                                       \
+    }                                                                                                 \
   };
 TESSERA_HOST_BITS(16)
 TESSERA_HOST_BITS(32)
@@ -77,7 +83,7 @@ TESSERA_HOST_BITS(64)
 
 /// Whether code for vectors of so many bytes widens numbers T by F16C, which every CPU with more than 16 has.
 template <class T, int Bytes>
-constexpr bool host_by_f16c = TESSERA_HOST_F16C != 0 && Bytes > 16 && std::is_same_v<T, half_t>;
+constexpr bool host_by_f16c = TESSERA_HOST_F16C > 1 && Bytes > 16 && std::is_same_v<T, half_t>;
 
 /// One number, in code for vectors of so many bytes.
 template <class Sum, int Bytes, class T>
@@ -106,7 +112,7 @@ struct HostLanes {
     if constexpr (std::is_same_v<BT, Sum>) {
       std::memcpy(&v, x, sizeof(v));
     } else if constexpr (sizeof(BT) == 2 && std::is_same_v<Sum, float>) {
-#if TESSERA_HOST_F16C && !defined(__clang__)
+#if TESSERA_HOST_F16C > 1
       if constexpr (host_by_f16c<BT, Bytes>) return F16c<count>::widen(v, x);
 #endif
       typename HostBits<Bytes>::Wide bits;
@@ -122,6 +128,23 @@ struct HostLanes {
       std::memcpy(&v, numbers, sizeof(v));
     }
   }
+  /// Whether numbers T can be stored as below.
+  template <class T>
+  static constexpr bool can_store =
+      std::is_same_v<Sum, float> && (std::is_same_v<T, bhalf_t> || host_by_f16c<T, Bytes>);
+  /// Each lane rounded as T rounds.
+  template <class T>
+  static KOKKOS_FORCEINLINE_FUNCTION void store(T* to, const type& v) {
+    if constexpr (std::is_same_v<T, bhalf_t>) {
+      typename HostBits<Bytes>::Wide bits;
+      std::memcpy(&bits, &v, sizeof(bits));
+      HostBits<Bytes>::store_bhalf(to, bits);
+    } else {
+#if TESSERA_HOST_F16C > 1
+      F16c<count>::narrow(to, v);
+#endif
+    }
+  }
   static KOKKOS_FORCEINLINE_FUNCTION void add_product(type& sum, const type& a, const type& b) { sum += a * b; }
 #else
   struct type {
@@ -135,6 +158,8 @@ struct HostLanes {
   static KOKKOS_FORCEINLINE_FUNCTION void load(type& v, const BT* x) {
     for (int j = 0; j < count; ++j) v.e[j] = widen<Sum>(x[j]);
   }
+  template <class T>
+  static constexpr bool can_store = false;
   static KOKKOS_FORCEINLINE_FUNCTION void add_product(type& sum, const type& a, const type& b) {
     for (int j = 0; j < count; ++j) sum.e[j] += a.e[j] * b.e[j];
   }

@@ -27,6 +27,11 @@ KOKKOS_FORCEINLINE_FUNCTION void expect_widened() {
     std::memcpy(got, &v, sizeof(got));
     for (std::size_t j = 0; j < Lanes::count; ++j) {
       const float wanted = static_cast<float>(all[first + j]), one = Impl::host_widen<float, Bytes>(all[first + j]);
+      if constexpr (Lanes::template can_store<T>) {
+        T back[Lanes::count];
+        Lanes::store(back, v * 1.001f);  // between two numbers
+        ASSERT_EQ(back[j].bits, T(got[j] * 1.001f).bits) << "bits " << first + j;
+      }
       ASSERT_TRUE(std::memcmp(&one, &got[j], sizeof(float)) == 0 || (std::isnan(one) && std::isnan(wanted)));
       ASSERT_TRUE(std::memcmp(&got[j], &wanted, sizeof(float)) == 0 || (std::isnan(got[j]) && std::isnan(wanted)))
           << "bits " << first + j << ": " << got[j] << " instead of " << wanted;
