@@ -145,6 +145,22 @@ struct HostNumbers {
   static constexpr bool is_half = std::is_same_v<Narrow, half_t>;
 
 #if TESSERA_HOST_VECTORS && defined(__x86_64__)
+  template <int Lanes>
+  static constexpr bool transposes = sizeof(Narrow) == 2 && Lanes == 8;
+  /// to[4 l + s]: number l of row s.
+  TESSERA_HOST_INLINE static void transpose(Narrow* to, const Narrow* a, const Narrow* b, const Narrow* c,
+                                            const Narrow* d) {
+    const auto row = [](const Narrow* p)
+                         TESSERA_HOST_LAMBDA { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); };
+    const __m128i ra = row(a), rb = row(b), rc = row(c), rd = row(d);
+    const __m128i ab = _mm_unpacklo_epi16(ra, rb), cd = _mm_unpacklo_epi16(rc, rd);
+    const __m128i high_ab = _mm_unpackhi_epi16(ra, rb), high_cd = _mm_unpackhi_epi16(rc, rd);
+    __m128i* const out = reinterpret_cast<__m128i*>(to);
+    _mm_storeu_si128(out, _mm_unpacklo_epi32(ab, cd));
+    _mm_storeu_si128(out + 1, _mm_unpackhi_epi32(ab, cd));
+    _mm_storeu_si128(out + 2, _mm_unpacklo_epi32(high_ab, high_cd));
+    _mm_storeu_si128(out + 3, _mm_unpackhi_epi32(high_ab, high_cd));
+  }
   TESSERA_HOST_INLINE static Vector load(const Narrow* p) {
     Vector r;
     if constexpr (is_half) {
@@ -180,6 +196,8 @@ struct HostNumbers {
     }
   }
 #else
+  template <int Lanes>
+  static constexpr bool transposes = false;
   TESSERA_HOST_INLINE static Vector load(const Narrow* p) {
     return gather([&](int i) TESSERA_HOST_LAMBDA { return p[i]; });
   }

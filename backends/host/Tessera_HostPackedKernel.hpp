@@ -244,7 +244,16 @@ class PackedHostKernel {
           return [x, o = Offsets<n>(offset)](int k)
                      TESSERA_HOST_LAMBDA { return x[o.at[k % n] + k / n]; };
         };
-        for (int c = 0; c < whole; ++c) add<0, Lanes>(v, sum, at(Int<chunk>{})), skip(Int<chunk>{});
+        for (int c = 0; c < whole; ++c) {
+          if constexpr (HostNumbers<Value>::template transposes<Lanes>) {
+            Value turned[Lanes * chunk];  // lanes of a step are neighbours in x
+            HostNumbers<Value>::transpose(turned, x + offset(0), x + offset(1), x + offset(2), x + offset(3));
+            add<0, Lanes>(v, sum, static_cast<const Value*>(turned));
+          } else {
+            add<0, Lanes>(v, sum, at(Int<chunk>{}));
+          }
+          skip(Int<chunk>{});
+        }
         to_lanes<0, Lanes>(sum, lanes);
         if (chunk == 4 && (rest & 2)) add_tail<2, 0, Lanes>(v, lanes, at(Int<2>{})), skip(Int<2>{});
         if (rest & 1) add_tail<1, 0, Lanes>(v, lanes, at(Int<1>{}));
@@ -278,12 +287,17 @@ class PackedHostKernel {
     }
   };
 
-  /// A chunk of the lanes from First on. x(k): what the entry at place k of the chunk is multiplied with.
+  /// A chunk of the lanes from First on. x(k), or x[k]: what the entry at place k of the chunk is multiplied with.
   template <int First, int Kept, int Group, class X>
   TESSERA_HOST_INLINE void add(const Stored* v, Vector (&sum)[Group][Kept], X&& x) const {
     unrolled<Kept*(chunk / width)>([&](auto i) TESSERA_HOST_LAMBDA {
       constexpr int n = decltype(i)::value, l = n / (chunk / width), k = First * chunk + n * width;
-      const Vector xs = Vector::gather([&](int j) TESSERA_HOST_LAMBDA { return x(k + j); });
+      Vector xs;
+      if constexpr (std::is_pointer_v<std::decay_t<X>>) {
+        xs = Vector::load(x + k);
+      } else {
+        xs = Vector::gather([&](int j) TESSERA_HOST_LAMBDA { return x(k + j); });
+      }
       unrolled<Group>([&](auto r) TESSERA_HOST_LAMBDA {
         sum[decltype(r)::value][l].add_product(values_.vector(v + decltype(r)::value * Lanes * chunk, k), xs);
       });
