@@ -78,8 +78,8 @@ struct PackedHostIndices {
   TESSERA_HOST_INLINE void skip(int n) { low += n, high += n; }
 };
 
-/// x and y of one column, x of stride 1, no hub columns. Sums and y are floats or doubles; a y of 16-bit numbers has the
-/// type of x. half_t: where host_has_fast_half().
+/// x and y of one column, x of stride 1, no hub columns. Sums and y are floats or doubles; a y of 16-bit numbers has
+/// the type of x. half_t: where host_packed_fast_fp16().
 template <class Types, int Lanes>
 class PackedHostKernel {
  public:
@@ -241,8 +241,7 @@ class PackedHostKernel {
       if (s.rows() == Lanes && !s.masked()) {
         const auto at = [&](auto size) TESSERA_HOST_LAMBDA {
           constexpr int n = decltype(size)::value;
-          return [x, o = Offsets<n>(offset)](int k)
-                     TESSERA_HOST_LAMBDA { return x[o.at[k % n] + k / n]; };
+          return [x, o = Offsets<n>(offset)](int k) TESSERA_HOST_LAMBDA { return x[o.at[k % n] + k / n]; };
         };
         for (int c = 0; c < whole; ++c) {
           if constexpr (HostNumbers<Value>::template transposes<Lanes>) {

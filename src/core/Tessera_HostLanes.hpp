@@ -130,8 +130,8 @@ struct HostLanes {
   }
   /// Whether numbers T can be stored as below.
   template <class T>
-  static constexpr bool can_store =
-      std::is_same_v<Sum, float> && (std::is_same_v<T, bhalf_t> || host_by_f16c<T, Bytes>);
+  static constexpr bool can_store = std::is_same_v<Sum, float> &&
+                                    (std::is_same_v<T, bhalf_t> || host_by_f16c<T, Bytes>);
   /// Each lane rounded as T rounds.
   template <class T>
   static KOKKOS_FORCEINLINE_FUNCTION void store(T* to, const type& v) {
