@@ -192,7 +192,12 @@ struct HostNumbers {
     if constexpr (is_half) {
       F16c<4>::narrow(p, from.v);
     } else {
-      for (int i = 0; i < 4; ++i) p[i] = Narrow(from.v[i]);
+      typedef std::uint32_t Bits __attribute__((vector_size(16)));
+      const Bits bits = reinterpret_cast<Bits>(from.v), nan = bits >> 16 | 0x40u;
+      const Bits number = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+      const Bits none = reinterpret_cast<Bits>((bits & 0x7fffffffu) > 0x7f800000u);
+      const Bits narrow = (nan & none) | (number & ~none);
+      for (int i = 0; i < 4; ++i) p[i].bits = static_cast<std::uint16_t>(narrow[i]);
     }
   }
 #else
