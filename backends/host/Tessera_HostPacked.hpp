@@ -16,12 +16,16 @@ namespace Tessera {
 constexpr int packed_host_lanes = 8;
 
 /// Multiplies the slices [begin, end). Slices write different elements of y, and of partials, so that any threads may
-/// share the slices out. FP64 and FP32 in full have fast kernels for one vector; everything else takes a general one.
+/// share the slices out. Numbers in full have fast kernels for one vector; everything else takes a general one.
 using PackedHostRun = void (*)(const SpmvPackedArgs& args, std::uint32_t begin, std::uint32_t end);
 void host_packed_fp64(const SpmvPackedArgs& args, std::uint32_t begin, std::uint32_t end);
 void host_packed_fp32(const SpmvPackedArgs& args, std::uint32_t begin, std::uint32_t end);
 void host_packed_fp16(const SpmvPackedArgs& args, std::uint32_t begin, std::uint32_t end);
 void host_packed_bf16(const SpmvPackedArgs& args, std::uint32_t begin, std::uint32_t end);
+
+/// Whether FP16 has its fast kernel, too: on x86 CPUs that widen it by an instruction. Where it has none, the general
+/// kernel costs more than the bytes it saves. Both give the same bits.
+bool host_packed_fast_fp16();
 
 }  // namespace Tessera
 

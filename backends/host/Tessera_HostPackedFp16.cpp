@@ -9,4 +9,6 @@ void host_packed_fp16(const SpmvPackedArgs& args, std::uint32_t begin, std::uint
   host_packed<half_t>(args, begin, end);
 }
 
+bool host_packed_fast_fp16() { return Impl::host_has_fast_half(); }
+
 }  // namespace Tessera

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "backends/interface/Tessera_Half.hpp"
+#include "backends/host/Tessera_HostNumbers.hpp"
 #include "backends/interface/Tessera_PackedLayout.hpp"
 #include "backends/interface/Tessera_StoreResult.hpp"
 
@@ -18,118 +18,8 @@
 /// end of a slice. Neighbouring slices of one kind are done in one loop: short rows leave a slice only some forty
 /// entries, over which a call and a dispatch would not pay.
 
-#if !defined(__CUDACC__) && !defined(__HIPCC__) && (defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12))
-#define TESSERA_HOST_VECTORS 1
-#else
-#define TESSERA_HOST_VECTORS 0
-#endif
-// With sanitizers, or not optimised, calls stay calls: inlined, they take a minute to compile.
-#if defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__)
-#define TESSERA_HOST_INLINE inline __attribute__((always_inline))
-#define TESSERA_HOST_LAMBDA __attribute__((always_inline))
-#else
-#define TESSERA_HOST_INLINE inline
-#define TESSERA_HOST_LAMBDA
-#endif
-
 namespace Tessera {
 namespace Impl {
-
-/// 16 bytes of float or double.
-template <class T>
-struct HostVector {
-  static constexpr int width = 16 / static_cast<int>(sizeof(T));
-#if TESSERA_HOST_VECTORS
-  typedef T Native __attribute__((vector_size(16)));
-  Native v;
-
-  TESSERA_HOST_INLINE static HostVector load(const T* p) {
-    HostVector r;
-    std::memcpy(&r.v, p, 16);
-    return r;
-  }
-  template <class F>
-  TESSERA_HOST_INLINE static HostVector make(F&& f) {
-    if constexpr (width == 2) {
-      return {Native{f(0), f(1)}};
-    } else {
-      return {Native{f(0), f(1), f(2), f(3)}};
-    }
-  }
-  TESSERA_HOST_INLINE HostVector times(T factor) const { return {v * factor}; }
-  TESSERA_HOST_INLINE void add_product(HostVector a, HostVector b) { v += a.v * b.v; }
-  TESSERA_HOST_INLINE void add(HostVector a) { v += a.v; }
-  /// Sums of neighbours: those of a, then those of b.
-  TESSERA_HOST_INLINE static HostVector pairs(HostVector a, HostVector b) {
-    if constexpr (width == 2) {
-      return {__builtin_shufflevector(a.v, b.v, 0, 2) + __builtin_shufflevector(a.v, b.v, 1, 3)};
-    } else {
-      return {__builtin_shufflevector(a.v, b.v, 0, 2, 4, 6) + __builtin_shufflevector(a.v, b.v, 1, 3, 5, 7)};
-    }
-  }
-#else
-  T v[width];
-
-  TESSERA_HOST_INLINE static HostVector load(const T* p) {
-    HostVector r;
-    for (int i = 0; i < width; ++i) r.v[i] = p[i];
-    return r;
-  }
-  template <class F>
-  TESSERA_HOST_INLINE static HostVector make(F&& f) {
-    HostVector r;
-    for (int i = 0; i < width; ++i) r.v[i] = f(i);
-    return r;
-  }
-  TESSERA_HOST_INLINE HostVector times(T factor) const {
-    return make([&](int i) TESSERA_HOST_LAMBDA { return v[i] * factor; });
-  }
-  TESSERA_HOST_INLINE void add_product(HostVector a, HostVector b) {
-    for (int i = 0; i < width; ++i) v[i] += a.v[i] * b.v[i];
-  }
-  TESSERA_HOST_INLINE void add(HostVector a) {
-    for (int i = 0; i < width; ++i) v[i] += a.v[i];
-  }
-  TESSERA_HOST_INLINE static HostVector pairs(HostVector a, HostVector b) {
-    HostVector r;
-    for (int i = 0; i < width / 2; ++i) {
-      r.v[i] = a.v[2 * i] + a.v[2 * i + 1];
-      r.v[width / 2 + i] = b.v[2 * i] + b.v[2 * i + 1];
-    }
-    return r;
-  }
-#endif
-  TESSERA_HOST_INLINE static HostVector zero() {
-    return make([](int) TESSERA_HOST_LAMBDA { return T(0); });
-  }
-};
-
-/// Numbers as a kernel adds them. Half without branches: those would be mispredicted, and vectorised by nobody.
-template <class Sum, class T>
-TESSERA_HOST_INLINE Sum host_number(const T& value) {
-  if constexpr (std::is_same_v<T, half_t>) {
-    const std::uint32_t magnitude = (value.bits & 0x7fffu) << 13u;
-    const float small = float_from_bits(magnitude + 0x38800000u) - float_from_bits(0x38800000u);
-    const std::uint32_t top = magnitude >= 0x0f800000u ? 0x70000000u : 0x38000000u;
-    const std::uint32_t bits = magnitude < 0x00800000u ? float_bits(small) : magnitude + top;
-    return static_cast<Sum>(float_from_bits(bits | static_cast<std::uint32_t>(value.bits & 0x8000u) << 16u));
-  } else if constexpr (std::is_same_v<T, bhalf_t>) {
-    return static_cast<Sum>(float_from_bhalf_bits(value.bits));
-  } else {
-    return static_cast<Sum>(value);
-  }
-}
-
-/// x[i], or a zero for !on. No branch, as that would be mispredicted, and no use of x[i], which may be infinite or lie
-/// outside x.
-template <class Sum, class Value>
-TESSERA_HOST_INLINE Sum host_select(const Value* x, std::ptrdiff_t i, bool on) {
-  static constexpr Value zero{};
-  const auto mask = std::uintptr_t{0} - static_cast<std::uintptr_t>(on);
-  const auto here = reinterpret_cast<std::uintptr_t>(x) + static_cast<std::uintptr_t>(i) * sizeof(Value);
-  const auto there = reinterpret_cast<std::uintptr_t>(&zero);
-  return host_number<Sum>(*reinterpret_cast<const Value*>((here & mask) | (there & ~mask)));
-}
 
 /// The whole numbers that one byte holds: loading one costs less than converting it.
 template <class Sum>
@@ -163,7 +53,7 @@ struct PackedHostValues {
     }
   }
   TESSERA_HOST_INLINE Vector vector(const Stored* v, int k) const {
-    if constexpr (std::is_same_v<Stored, Sum>) {
+    if constexpr (std::is_same_v<Stored, Sum> || sizeof(Value) == 2) {
       return Vector::load(v + k);
     } else {
       return Vector::make([&](int i) TESSERA_HOST_LAMBDA { return one(v, k + i); });
@@ -188,8 +78,9 @@ struct PackedHostIndices {
   TESSERA_HOST_INLINE void skip(int n) { low += n, high += n; }
 };
 
-/// x and y of one column, x of stride 1, no hub columns.
-template <class Types, class Y, int Lanes>
+/// x and y of one column, x of stride 1, no hub columns. Sums and y are floats or doubles; a y of 16-bit numbers has
+/// the type of x. half_t: where host_packed_fast_fp16().
+template <class Types, int Lanes>
 class PackedHostKernel {
  public:
   using Value = typename Types::Value;
@@ -200,6 +91,7 @@ class PackedHostKernel {
         x_(static_cast<const Value*>(args.x)),
         alpha_(static_cast<Sum>(args.alpha)),
         beta_(static_cast<Sum>(args.beta)),
+        narrow_(sizeof(Value) == 2 && args.y_type != ElementType::Float),
         values_{static_cast<const Value*>(args.dictionary)} {}
 
   void run(std::uint32_t begin, std::uint32_t end) const {
@@ -288,10 +180,10 @@ class PackedHostKernel {
           if constexpr (value_bytes > 0) v += Group * n;
           index.skip(n);
         };
-        const auto trusted = [&](int k) TESSERA_HOST_LAMBDA { return host_number<Sum>(x[index.get(k)]); };
+        const auto trusted = [&](int k) TESSERA_HOST_LAMBDA { return x[index.get(k)]; };
         const auto tested = [&](int k) TESSERA_HOST_LAMBDA {
           const std::uint32_t i = index.get(k);
-          return host_select<Sum>(x, i, i != Indices::padding);
+          return host_select(x, i, i != Indices::padding);
         };
         Vector sum[Group][kept];
         unrolled<Group * kept>([&](auto i) TESSERA_HOST_LAMBDA {
@@ -349,10 +241,18 @@ class PackedHostKernel {
       if (s.rows() == Lanes && !s.masked()) {
         const auto at = [&](auto size) TESSERA_HOST_LAMBDA {
           constexpr int n = decltype(size)::value;
-          return [x, o = Offsets<n>(offset)](int k)
-                     TESSERA_HOST_LAMBDA { return host_number<Sum>(x[o.at[k % n] + k / n]); };
+          return [x, o = Offsets<n>(offset)](int k) TESSERA_HOST_LAMBDA { return x[o.at[k % n] + k / n]; };
         };
-        for (int c = 0; c < whole; ++c) add<0, Lanes>(v, sum, at(Int<chunk>{})), skip(Int<chunk>{});
+        for (int c = 0; c < whole; ++c) {
+          if constexpr (HostNumbers<Value>::template transposes<Lanes>) {
+            Value turned[Lanes * chunk];  // lanes of a step are neighbours in x
+            HostNumbers<Value>::transpose(turned, x + offset(0), x + offset(1), x + offset(2), x + offset(3));
+            add<0, Lanes>(v, sum, static_cast<const Value*>(turned));
+          } else {
+            add<0, Lanes>(v, sum, at(Int<chunk>{}));
+          }
+          skip(Int<chunk>{});
+        }
         to_lanes<0, Lanes>(sum, lanes);
         if (chunk == 4 && (rest & 2)) add_tail<2, 0, Lanes>(v, lanes, at(Int<2>{})), skip(Int<2>{});
         if (rest & 1) add_tail<1, 0, Lanes>(v, lanes, at(Int<1>{}));
@@ -364,7 +264,7 @@ class PackedHostKernel {
         const auto at = [&](auto size) TESSERA_HOST_LAMBDA {
           constexpr int n = decltype(size)::value;
           return [&](int k) TESSERA_HOST_LAMBDA {
-            return host_select<Sum>(x, offset(k % n) + k / n, (mask[k / n] >> (step + k % n) & 1u) != 0);
+            return host_select(x, offset(k % n) + k / n, (mask[k / n] >> (step + k % n) & 1u) != 0);
           };
         };
         for (int c = 0; c < whole; ++c) add<0, Lanes>(v, sum, at(Int<chunk>{})), skip(Int<chunk>{}), step += chunk;
@@ -386,12 +286,17 @@ class PackedHostKernel {
     }
   };
 
-  /// A chunk of the lanes from First on. x(k): what the entry at place k of the chunk is multiplied with.
+  /// A chunk of the lanes from First on. x(k), or x[k]: what the entry at place k of the chunk is multiplied with.
   template <int First, int Kept, int Group, class X>
   TESSERA_HOST_INLINE void add(const Stored* v, Vector (&sum)[Group][Kept], X&& x) const {
     unrolled<Kept*(chunk / width)>([&](auto i) TESSERA_HOST_LAMBDA {
       constexpr int n = decltype(i)::value, l = n / (chunk / width), k = First * chunk + n * width;
-      const Vector xs = Vector::make([&](int j) TESSERA_HOST_LAMBDA { return x(k + j); });
+      Vector xs;
+      if constexpr (std::is_pointer_v<std::decay_t<X>>) {
+        xs = Vector::load(x + k);
+      } else {
+        xs = Vector::gather([&](int j) TESSERA_HOST_LAMBDA { return x(k + j); });
+      }
       unrolled<Group>([&](auto r) TESSERA_HOST_LAMBDA {
         sum[decltype(r)::value][l].add_product(values_.vector(v + decltype(r)::value * Lanes * chunk, k), xs);
       });
@@ -421,13 +326,13 @@ class PackedHostKernel {
     unrolled<Kept / width>([&](auto i) TESSERA_HOST_LAMBDA {
       constexpr int j = First / width + decltype(i)::value;
       if constexpr (Size == 1) {
-        const Vector xs = Vector::make([&](int n) TESSERA_HOST_LAMBDA { return x(j * width + n); });
+        const Vector xs = Vector::gather([&](int n) TESSERA_HOST_LAMBDA { return x(j * width + n); });
         unrolled<Group>([&](auto r) TESSERA_HOST_LAMBDA {
           lanes[decltype(r)::value][j].add_product(values_.vector(v + decltype(r)::value * Lanes, j * width), xs);
         });
       } else {
-        const Vector a = Vector::make([&](int n) TESSERA_HOST_LAMBDA { return x(2 * j * width + n); });
-        const Vector b = Vector::make([&](int n) TESSERA_HOST_LAMBDA { return x((2 * j + 1) * width + n); });
+        const Vector a = Vector::gather([&](int n) TESSERA_HOST_LAMBDA { return x(2 * j * width + n); });
+        const Vector b = Vector::gather([&](int n) TESSERA_HOST_LAMBDA { return x((2 * j + 1) * width + n); });
         unrolled<Group>([&](auto r) TESSERA_HOST_LAMBDA {
           constexpr int at = decltype(r)::value;
           lanes[at][j].add(Vector::pairs(product(at, 2 * j * width, a), product(at, (2 * j + 1) * width, b)));
@@ -441,15 +346,15 @@ class PackedHostKernel {
                                   Vector (&lanes)[Group][lane_vectors]) const {
     const int log = s.log_lanes(), rows = s.rows();
     const auto* const ids = reinterpret_cast<const std::uint16_t*>(base + PackedPacket(Lanes, value_bytes).row_ids(s));
-    if (log == 0 && rows == Lanes && beta_ == Sum(0)) {
+    if (log == 0 && rows == Lanes && beta_ == Sum(0) && !narrow_) {
       unrolled<Group * lane_vectors>([&](auto i) TESSERA_HOST_LAMBDA {
         constexpr int at = decltype(i)::value / lane_vectors, j = decltype(i)::value % lane_vectors;
         const Vector scaled = lanes[at][j].times(alpha_);
-        Y* const y = static_cast<Y*>(p_.y) + (s.row + at) * p_.y_stride;
+        Sum* const y = static_cast<Sum*>(p_.y) + (s.row + at) * p_.y_stride;
         if (s.contiguous()) {
-          for (int n = 0; n < width; ++n) y[(j * width + n) * Group * p_.y_stride] = static_cast<Y>(scaled.v[n]);
+          for (int n = 0; n < width; ++n) y[(j * width + n) * Group * p_.y_stride] = scaled.v[n];
         } else {
-          for (int n = 0; n < width; ++n) y[ids[j * width + n] * p_.y_stride] = static_cast<Y>(scaled.v[n]);
+          for (int n = 0; n < width; ++n) y[ids[j * width + n] * p_.y_stride] = scaled.v[n];
         }
       });
       return;
@@ -467,7 +372,10 @@ class PackedHostKernel {
           return;
         }
       }
-      Y* const y = static_cast<Y*>(p_.y) + (s.row + at) * p_.y_stride;
+      if constexpr (sizeof(Value) == 2) {
+        if (narrow_) return store_narrow(s.row + at, rows, s.contiguous() ? nullptr : ids, Group, sums);
+      }
+      Sum* const y = static_cast<Sum*>(p_.y) + (s.row + at) * p_.y_stride;
       if (s.contiguous()) {
         if (rows == Lanes) {
           for (int q = 0; q < Lanes; ++q) store(y + q * Group * p_.y_stride, sums[q]);
@@ -481,11 +389,25 @@ class PackedHostKernel {
       }
     });
   }
-  TESSERA_HOST_INLINE void store(Y* y, Sum sum) const { store_scaled(y, alpha_, sum, beta_); }
+  TESSERA_HOST_INLINE void store(Sum* y, Sum sum) const { store_scaled(y, alpha_, sum, beta_); }
+  /// The sums of rows to a y of 16-bit numbers, all rounded at once.
+  void store_narrow(std::int64_t row, int rows, const std::uint16_t* ids, int step, Sum (&sums)[Lanes]) const {
+    Value* const y = static_cast<Value*>(p_.y) + row * p_.y_stride;
+    const auto at = [&](int q) { return (ids != nullptr ? ids[q] : q * step) * p_.y_stride; };
+    if (beta_ == Sum(0)) {
+      for (int q = 0; q < Lanes; ++q) sums[q] *= alpha_;
+    } else {
+      for (int q = 0; q < rows; ++q) sums[q] = scaled_sum(alpha_, sums[q], beta_, y[at(q)]);
+    }
+    Value narrow[Lanes];
+    for (int q = 0; q < Lanes; q += width) Vector::load(sums + q).store(narrow + q);
+    for (int q = 0; q < rows; ++q) y[at(q)] = narrow[q];
+  }
 
   const SpmvPackedArgs& p_;
   const Value* x_;
   Sum alpha_, beta_;
+  bool narrow_;
   Values values_;
 };
 

@@ -37,9 +37,11 @@ void host_packed(const SpmvPackedArgs& args, std::uint32_t begin, std::uint32_t 
     case PackedStorage::Full:
       break;
   }
-  // Hosts widen 16-bit numbers one by one, which no unrolling hides.
-  if constexpr (sizeof(Value) != 2) {
-    if (plain) return Impl::PackedHostKernel<Full, typename Full::Sum, packed_host_lanes>(args).run(begin, end);
+  constexpr bool half = std::is_same_v<Value, half_t>;
+  if constexpr (!half || Impl::host_vectors_of_half) {
+    if (plain && (!half || host_packed_fast_fp16())) {
+      return Impl::PackedHostKernel<Full, packed_host_lanes>(args).run(begin, end);
+    }
   }
   host_packed_general<Value, PackedStorage::Full>(args, begin, end);
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "backends/interface/Tessera_HostHalf.hpp"
 #include "core/Tessera_Accumulator.hpp"
 
 /// \file
@@ -25,9 +26,10 @@ namespace Impl {
 #endif
 #endif
 
-/// Widest vectors, in bytes, that the CPU has registers for.
+/// Widest vectors, in bytes, that the CPU has registers for. Beyond 16 it also widens half_t by an instruction.
 inline int host_vector_bytes() {
 #ifdef TESSERA_HOST_HAS_TARGETS
+  if (!host_has_f16c()) return 16;
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq")) {
     return 64;
@@ -66,12 +68,31 @@ struct HostBits;
       const Wide special = reinterpret_cast<Wide>(magnitude >= 0x0f800000u) & 0x7f800000u;            \
       bits = reinterpret_cast<Wide>(reinterpret_cast<Floats>(magnitude) * 0x1p112f) | special | sign; \
     }                                                                                                 \
+    static KOKKOS_FORCEINLINE_FUNCTION void store_bhalf(void* to, const Wide& bits) {                 \
+      const Wide number = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16, nan = bits >> 16 | 0x40u;       \
+      const Wide none = reinterpret_cast<Wide>((bits & 0x7fffffffu) > 0x7f800000u);                   \
+      const Narrow narrow = __builtin_convertvector((nan & none) | (number & ~none), Narrow);         \
+      std::memcpy(to, &narrow, sizeof(narrow));                                                       \
+    }                                                                                                 \
   };
 TESSERA_HOST_BITS(16)
 TESSERA_HOST_BITS(32)
 TESSERA_HOST_BITS(64)
 #undef TESSERA_HOST_BITS
 #endif
+
+/// Whether code for vectors of so many bytes widens numbers T by F16C, which every CPU with more than 16 has.
+template <class T, int Bytes>
+constexpr bool host_by_f16c = TESSERA_HOST_F16C > 1 && Bytes > 16 && std::is_same_v<T, half_t>;
+
+/// One number, in code for vectors of so many bytes.
+template <class Sum, int Bytes, class T>
+KOKKOS_FORCEINLINE_FUNCTION Sum host_widen(const T& x) {
+#if TESSERA_HOST_F16C
+  if constexpr (host_by_f16c<T, Bytes>) return static_cast<Sum>(f16c_widen(x));
+#endif
+  return widen<Sum>(x);
+}
 
 /// As many sums as fit a vector of so many bytes.
 template <class Sum, int Bytes>
@@ -91,6 +112,9 @@ struct HostLanes {
     if constexpr (std::is_same_v<BT, Sum>) {
       std::memcpy(&v, x, sizeof(v));
     } else if constexpr (sizeof(BT) == 2 && std::is_same_v<Sum, float>) {
+#if TESSERA_HOST_F16C > 1
+      if constexpr (host_by_f16c<BT, Bytes>) return F16c<count>::widen(v, x);
+#endif
       typename HostBits<Bytes>::Wide bits;
       if constexpr (std::is_same_v<BT, half_t>) {
         HostBits<Bytes>::load_half(bits, x);
@@ -102,6 +126,23 @@ struct HostLanes {
       Sum numbers[count];
       for (int j = 0; j < count; ++j) numbers[j] = widen<Sum>(x[j]);
       std::memcpy(&v, numbers, sizeof(v));
+    }
+  }
+  /// Whether numbers T can be stored as below.
+  template <class T>
+  static constexpr bool can_store = std::is_same_v<Sum, float> &&
+                                    (std::is_same_v<T, bhalf_t> || host_by_f16c<T, Bytes>);
+  /// Each lane rounded as T rounds.
+  template <class T>
+  static KOKKOS_FORCEINLINE_FUNCTION void store(T* to, const type& v) {
+    if constexpr (std::is_same_v<T, bhalf_t>) {
+      typename HostBits<Bytes>::Wide bits;
+      std::memcpy(&bits, &v, sizeof(bits));
+      HostBits<Bytes>::store_bhalf(to, bits);
+    } else {
+#if TESSERA_HOST_F16C > 1
+      F16c<count>::narrow(to, v);
+#endif
     }
   }
   static KOKKOS_FORCEINLINE_FUNCTION void add_product(type& sum, const type& a, const type& b) { sum += a * b; }
@@ -117,6 +158,8 @@ struct HostLanes {
   static KOKKOS_FORCEINLINE_FUNCTION void load(type& v, const BT* x) {
     for (int j = 0; j < count; ++j) v.e[j] = widen<Sum>(x[j]);
   }
+  template <class T>
+  static constexpr bool can_store = false;
   static KOKKOS_FORCEINLINE_FUNCTION void add_product(type& sum, const type& a, const type& b) {
     for (int j = 0; j < count; ++j) sum.e[j] += a.e[j] * b.e[j];
   }

@@ -35,8 +35,8 @@ KOKKOS_FORCEINLINE_FUNCTION void host_dots(const T* x, std::int64_t dx, const T*
     for (int c = 0; c < Count; ++c) sums[c] = Lanes::total(v[c]);
   }
   for (; k < n; ++k) {
-    const Sum own = widen<Sum>(x[k * dx]);
-    for (int c = 0; c < Count; ++c) sums[c] += own * widen<Sum>(y[c][k * dy]);
+    const Sum own = host_widen<Sum, Bytes>(x[k * dx]);
+    for (int c = 0; c < Count; ++c) sums[c] += own * host_widen<Sum, Bytes>(y[c][k * dy]);
   }
 }
 
@@ -64,7 +64,7 @@ KOKKOS_FORCEINLINE_FUNCTION void host_add_rows(Sum* sums, const Sum* a, const T*
   for (; k + lanes <= n; k += lanes) host_add_vectors<Bytes, 1>(sums, a, y, count, k);
   for (; k < n; ++k) {
     Sum sum = sums[k];
-    for (int c = 0; c < count; ++c) sum += a[c] * widen<Sum>(y[c][k]);
+    for (int c = 0; c < count; ++c) sum += a[c] * host_widen<Sum, Bytes>(y[c][k]);
     sums[k] = sum;
   }
 }

@@ -66,7 +66,7 @@ struct GeSpmmHostFunctor {
   struct Vectors {
     using Lanes = HostLanes<Sum, Bytes>;
     using Vector = typename Lanes::type;
-    static constexpr int most_columns = most_vectors * Lanes::count;
+    static constexpr int most_columns = most_vectors * Lanes::count, bytes = Bytes;
     const GeSpmmHostFunctor& f;
     const BT* from;
     int at[most_vectors];
@@ -81,7 +81,7 @@ struct GeSpmmHostFunctor {
       const std::int64_t stride = f.b.row_stride;
       Vector s0{}, s1{}, s2{}, s3{}, s4{}, s5{}, s6{}, s7{};
       for (offset i = r.first; i < r.last; ++i) {
-        const Sum a = widen<Sum>(values[i]);
+        const Sum a = host_widen<Sum, Bytes>(values[i]);
         const BT* const x = from + static_cast<std::int64_t>(entries[i]) * stride;
         Lanes::add(s0, a, x);
         if constexpr (Count > 1) Lanes::add(s1, a, x + at[1]);
@@ -113,7 +113,7 @@ struct GeSpmmHostFunctor {
   /// Sums of `Count` single columns of B, whatever its strides.
   template <int Count>
   struct Singles {
-    static constexpr int most_columns = few_columns;
+    static constexpr int most_columns = few_columns, bytes = 0;
     const GeSpmmHostFunctor& f;
     const BT* from;
     KOKKOS_FORCEINLINE_FUNCTION Singles(const GeSpmmHostFunctor& functor, const Tile& tile)
@@ -144,6 +144,28 @@ struct GeSpmmHostFunctor {
     }
   };
 
+  /// As many neighbours as vectors of so many bytes hold, in 16 bits: rounded together. Returns how many.
+  template <int Bytes>
+  KOKKOS_FORCEINLINE_FUNCTION int store_vectors(CT* to, const Sum* sum, int width) const {
+    int j = 0;
+    if constexpr (Bytes > 0) {
+      using Lanes = HostLanes<Sum, Bytes>;
+      if constexpr (Lanes::template can_store<CT>) {
+        for (; j + Lanes::count <= width; j += Lanes::count) {
+          typename Lanes::type v, old;
+          Lanes::load(v, sum + j);
+          v *= alpha;
+          if (beta != Sum(0)) {
+            Lanes::load(old, to + j);
+            v += beta * old;
+          }
+          Lanes::store(to + j, v);
+        }
+      }
+    }
+    return j;
+  }
+  template <int Bytes>
   KOKKOS_FORCEINLINE_FUNCTION void store_row(const Range& r, const Tile& tile, const Sum* sum) const {
     const std::int64_t column = tile.column + tile.known;
     const int width = tile.width - tile.known;
@@ -157,10 +179,13 @@ struct GeSpmmHostFunctor {
     // Loops of their own for neighbours, with beta known: so they become vector instructions.
     if (stride != 1) {
       for (int j = 0; j < width; ++j) store_scaled(to + j * stride, alpha, sum[j], beta);
-    } else if (beta == Sum(0)) {
-      for (int j = 0; j < width; ++j) to[j] = CT(alpha * sum[j]);
+      return;
+    }
+    int j = store_vectors<Bytes>(to, sum, width);
+    if (beta == Sum(0)) {
+      for (; j < width; ++j) to[j] = CT(alpha * sum[j]);
     } else {
-      for (int j = 0; j < width; ++j) to[j] = CT(scaled_sum(alpha, sum[j], beta, to[j]));
+      for (; j < width; ++j) to[j] = CT(scaled_sum(alpha, sum[j], beta, to[j]));
     }
   }
 
@@ -173,7 +198,7 @@ struct GeSpmmHostFunctor {
       for (int k = 0; k < count; ++k) {
         const Range r = pieces.range(A, first + k);
         sums(r, sum);
-        store_row(r, tile, sum);
+        store_row<Sums::bytes>(r, tile, sum);
       }
       return;
     }

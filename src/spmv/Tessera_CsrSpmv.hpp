@@ -8,6 +8,7 @@
 
 #include "backends/interface/Tessera_StoreResult.hpp"
 #include "core/Tessera_Accumulator.hpp"
+#include "core/Tessera_HostLanes.hpp"
 #include "core/Tessera_Pattern.hpp"
 #include "core/Tessera_Shares.hpp"
 
@@ -62,20 +63,27 @@ struct CsrHostFunctor {
   Base f;
   Shares shares;
   bool long_rows;  ///< sums of their own pay: one sum waits four cycles for each addition, but short rows overlap
+  bool f16c = host_has_f16c();
 
   std::int64_t begin_of(std::int64_t share) const {
     return shares.begin(share, [&](std::int64_t row) { return static_cast<std::int64_t>(f.A.row_map()(row)) + row; });
   }
   void operator()(const std::int64_t share) const {
     const std::int64_t begin = begin_of(share), end = begin_of(share + 1);
-    return long_rows ? run<true>(begin, end) : run<false>(begin, end);
+    if constexpr (std::is_same_v<typename Csr::value_type, half_t>) {
+      if (f16c) return long_rows ? run<true, 32>(begin, end) : run<false, 32>(begin, end);
+    }
+    return long_rows ? run<true, 16>(begin, end) : run<false, 16>(begin, end);
   }
-  template <bool Long>
+  /// Bytes: as in host_widen.
+  template <bool Long, int Bytes>
   void run(std::int64_t begin, std::int64_t end) const {
     const auto* const values = f.A.values().data();
     const auto* const entries = f.A.entries().data();
     const auto* const map = f.A.row_map().data();
-    const auto entry = [&](offset i) { return widen<Sum>(values[i]) * widen<Sum>(f.x(entries[i])); };
+    const auto entry = [&](offset i) {
+      return host_widen<Sum, Bytes>(values[i]) * host_widen<Sum, Bytes>(f.x(entries[i]));
+    };
     for (std::int64_t row = begin; row < end; ++row) {
       offset i = map[row];
       const offset last = map[row + 1];

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "Tessera_Options.hpp"
+#include "backends/host/Tessera_HostPacked.hpp"
 #include "features/Tessera_SpmvFeatures.hpp"
 #include "spmv/Tessera_SelectSpmv.hpp"
 
@@ -30,8 +31,9 @@ struct SpmvRule {
   /// Matrix bytes and sectors come over the same path; DASP, CSR5 and CSR wait more often than packed slices do.
   /// Factors are the geometric means of measured time over predicted bytes, packed slices = 1.
   static constexpr double dasp_wait = 1.17, csr5_wait = 1.86, csr_wait = 4.32;
-  /// Hosts: 16-bit numbers are widened one by one, which costs more than their bytes; in matrices this small with rows
-  /// this short, threads share lines of y. Everything else was at least as fast in packed slices.
+  /// Hosts: where no instruction widens FP16, numbers are widened one by one, which costs more than their bytes; in
+  /// matrices this small with rows this short, threads share lines of y. Everything else was at least as fast in packed
+  /// slices.
   static constexpr std::int64_t host_least_entries = 8192;
   static constexpr double host_least_mean = 8;
 };
@@ -66,7 +68,8 @@ inline void predict_spmv(SpmvChoice& c, const SpmvFeatures& f, bool host, bool n
   if (natural && !host) add(SpmvAlgorithm::Csr5);
   if (!host && on_matrix_units(c.precision)) add(SpmvAlgorithm::Dasp);
   const bool tiny = f.nnz < SpmvRule::host_least_entries && f.mean < SpmvRule::host_least_mean;
-  const bool against_bytes = host && natural && (bytes == 2 || tiny);
+  const bool slow = c.precision == Precision::FP16 && !host_packed_fast_fp16();
+  const bool against_bytes = host && natural && (slow || tiny);
   if (against_bytes) {
     std::swap(c.candidates[0], c.candidates[1]);
   } else {
@@ -86,8 +89,8 @@ inline void predict_spmv(SpmvChoice& c, const SpmvFeatures& f, bool host, bool n
       100 * f.narrow, 100 * f.shift, 100 * std::max(f.same2, f.same3), f.sectors);
   c.why = text;
   if (against_bytes) {
-    c.why += bytes == 2 ? "; taken all the same, since hosts widen 16-bit numbers one by one"
-                        : "; taken all the same, since threads of a host share lines of y in rows so few and short";
+    c.why += slow ? "; taken all the same, since this host widens FP16 one by one"
+                  : "; taken all the same, since threads of a host share lines of y in rows so few and short";
   }
 }
 
