@@ -47,7 +47,6 @@ class SddmmHead {
   /// Whether P := alpha sum, in the type of the sums and in CSR order: a case of its own, since for short K the end is
   /// a good part of all instructions.
   TESSERA_FUNCTION bool plain() const { return scale_ == nullptr && slots_.of == nullptr && beta_ == Sum(0) && wide_; }
-  TESSERA_FUNCTION void store_plain(std::int64_t entry, Sum sum) const { sums()[entry] = alpha_ * sum; }
   TESSERA_FUNCTION Sum alpha() const { return alpha_; }
   /// P, where it has the type of the sums.
   TESSERA_FUNCTION Sum* sums() const { return reinterpret_cast<Sum*>(p_); }
