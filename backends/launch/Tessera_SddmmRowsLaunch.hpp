@@ -40,6 +40,7 @@ struct SddmmRowsBody {
   using Wave = typename Device::Wave;
   static constexpr int waves = 4, threads = waves * Wave::lanes, shared = 0;
   static constexpr int bound = for_family<Device>(Kernel::thread_blocks, 0);
+  static constexpr int held = for_family<Device>(Kernel::thread_blocks, 4);  ///< thread blocks per multiprocessor
   static constexpr bool overlapping = true;
 
   template <class ThreadBlock>
@@ -59,22 +60,16 @@ struct SddmmRowsBody {
   }
 };
 
-/// Rows of Y of up to 32 words: as many waves side by side as multiprocessors hold. Each one asks for the next part's
-/// columns while this one's rows come, and all that a device has under way lies together, so that it meets the same
-/// rows of Y in the caches. Waves wait at different places, so that after some rounds they lie far apart: then they
-/// end, and others begin in order. Longer rows of Y: a wave takes neighbouring parts, since a row of X serves them all
-/// (perf_test/notes/sddmm.md).
+/// As many waves side by side as multiprocessors hold. Each one asks for the next part's columns while this one's rows
+/// come, and all that a device has under way lies together, so that it meets the same rows of Y in the caches. Waves
+/// wait at different places, so that after some rounds they lie far apart, by how much data moves in each: then they
+/// end, and others begin in order (perf_test/notes/sddmm.md).
 template <class Device, class Body>
 SddmmRowsParts sddmm_rows_parts(const SddmmRowsArgs& args, std::int64_t count) {
-  const auto all = static_cast<std::uint32_t>(count);
-  const std::int64_t held =
-      std::int64_t{Body::waves} * (Device::emulated ? 2 : Body::bound * Device::multiprocessors());
-  if (args.dense.words <= 32 && held > 0) {
-    const unsigned rounds = Device::emulated ? 2 : args.dense.words <= 4 ? 64 : 8;
-    return {all, static_cast<std::uint32_t>(held), rounds};
-  }
-  const std::int64_t for_all = count / (std::int64_t{8} * Body::waves * Device::multiprocessors());
-  return {all, 1, static_cast<std::uint32_t>(std::clamp<std::int64_t>(for_all, 1, 4))};
+  const int held = Body::waves * (Device::emulated ? 2 : Body::held * std::max(Device::multiprocessors(), 1));
+  const std::int64_t words = args.dense.words;
+  const unsigned rounds = Device::emulated ? 2 : words <= 4 ? 64 : words <= 16 ? 32 : 8;
+  return {static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(held), rounds};
 }
 
 template <class Device, class Value, class Sum>

@@ -76,27 +76,29 @@ class SddmmRowsKernel {
       kept(lane).row = -1;
     });
     for (; part < end; part += stride) {
-      const Varying<Run> now = next;
+      Varying<Run> now = next;
       if (part + stride < end) {
         wave.each([&](int lane) { next(lane) = run_of(args, part + stride, lane); });
       }
-      TESSERA_UNROLL
-      for (int pass = 0; pass < passes; ++pass) {
-        const int first = pass * batch;
+      TESSERA_NO_UNROLL
+      for (int first = 0; first < run_entries; first += batch) {
         Varying<bool> mixed;
-        wave.each([&](int lane) { mixed(lane) = starts_within(now(lane), first) != 0; });
+        wave.each([&](int lane) { mixed(lane) = starts_within(now(lane)) != 0; });
         Varying<Sums> sums;
         if (wave.ballot(mixed) == 0) {
           wave.each([&](int lane) {
-            sums(lane) = products<false>(args, head, lane_of(lane), now(lane), first, kept(lane), lane);
+            sums(lane) = products<false>(args, head, lane_of(lane), now(lane), kept(lane), lane);
           });
         } else {
           wave.each([&](int lane) {
-            sums(lane) = products<true>(args, head, lane_of(lane), now(lane), first, kept(lane), lane);
+            sums(lane) = products<true>(args, head, lane_of(lane), now(lane), kept(lane), lane);
           });
         }
         gather<batch, lanes / 2>(wave, sums);
-        wave.each([&](int lane) { store(args, head, result, part, first, now(lane).count, sums(lane), lane); });
+        wave.each([&](int lane) {
+          store(args, head, result, part, first, now(lane).count, sums(lane), lane);
+          advance(now(lane));
+        });
       }
     }
   }
@@ -128,11 +130,11 @@ class SddmmRowsKernel {
     std::int32_t row;
   };
 
-  /// A team's entries in a part. Those beyond the last one of all have its column.
+  /// A team's entries in a part, the next batch first. Those beyond the last one of all have its column.
   struct Run {
     std::int32_t row;      ///< of the first, as groups count
     std::uint32_t starts;  ///< bit e: entry e begins a row, and is not the first of the run
-    std::int32_t count;
+    std::int32_t count;    ///< of the whole run
     std::int32_t column[run_entries];
   };
   TESSERA_FUNCTION static std::int64_t begin_of(std::uint32_t part, int lane) {
@@ -168,24 +170,32 @@ class SddmmRowsKernel {
     return run;
   }
 
-  /// Of the batch that begins with entry `first` of the run: which entries begin a row, from its second one on.
-  TESSERA_FUNCTION static std::uint32_t starts_within(const Run& run, int first) {
-    return run.starts >> first & ((std::uint32_t{1} << batch) - 2);
+  /// Of the run's next batch: which entries begin a row, from its second one on.
+  TESSERA_FUNCTION static std::uint32_t starts_within(const Run& run) {
+    return run.starts & ((std::uint32_t{1} << batch) - 2);
+  }
+  /// To the next batch. Registers move, so that one copy of the multiplications serves all batches: with a copy for
+  /// each, waves waited for instructions.
+  TESSERA_FUNCTION static void advance(Run& run) {
+    run.row += count_bits(run.starts & ((std::uint32_t{2} << batch) - 2));
+    run.starts >>= batch;
+    TESSERA_UNROLL
+    for (int e = 0; e + batch < run_entries; ++e) run.column[e] = run.column[e + batch];
   }
 
-  /// A lane's shares of the sums of that batch. Mixed: it may have entries of several rows.
+  /// A lane's shares of the sums of the run's next batch. Mixed: it may have entries of several rows.
   template <bool Mixed>
   TESSERA_FUNCTION static Sums products(const SddmmRowsArgs& args, const Head& head, const Lane& at, const Run& run,
-                                        int first, Kept& kept, int lane) {
+                                        Kept& kept, int lane) {
     const int words = Shape::length == SddmmRowLength::Tile ? tile : static_cast<int>(args.dense.words);
     const int own = lane & (lanes - 1);
-    const std::uint32_t starts = starts_within(run, first);
-    const std::int32_t row = run.row + (first > 0 ? count_bits(run.starts & ((std::uint32_t{2} << first) - 1)) : 0);
+    const std::uint32_t starts = starts_within(run);
+    const std::int32_t row = run.row;
     Sums sums{};
     for (int begin = 0; begin < words; begin += tile) {
       RowWord x[batch][Shape::words], y[batch][Shape::words];
       TESSERA_UNROLL
-      for (int b = 0; b < batch; ++b) load(at.y + head.y_distance(run.column[first + b]), begin, words, own, y[b]);
+      for (int b = 0; b < batch; ++b) load(at.y + head.y_distance(run.column[b]), begin, words, own, y[b]);
       if (row != kept.row || words > tile) load(at.x + x_distance(args, head, row), begin, words, own, kept.x);
       // Most of these end in the first-level cache; to choose which are needed takes longer.
       TESSERA_UNROLL
