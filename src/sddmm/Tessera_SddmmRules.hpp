@@ -23,19 +23,21 @@ namespace Impl {
 /// What decides: from so many entries per fetched row of Y on, panels were the faster on an H100
 /// (perf_test/notes/sddmm.md), by the bytes of a row of X or Y. A block costs about the same however short its rows
 /// are, so short ones ask for denser windows; Rows converts every 16-bit number, units none; FP32 costs three products;
-/// up to 512 bytes (FP64: 1024) the rows of X stay in registers in Panels, up to 2048 in Rows.
-inline double least_sddmm_density(std::int64_t inner, Precision precision) {
+/// up to 512 bytes (FP64: 1024) the rows of X stay in registers in Panels, up to 2048 in Rows. mean: entries per row.
+/// Where that is hundreds, all blocks of a window are full, and its rows of X are read for many of them.
+inline double least_sddmm_density(std::int64_t inner, Precision precision, double mean = 0) {
   const std::int64_t bytes = inner * bytes_of(precision);
+  const double full = mean >= 200 && bytes >= 512 ? 0.86 : 1;
   switch (precision) {
     case Precision::FP16:
     case Precision::BF16:
-      return bytes <= 64 ? 1.55 : bytes <= 128 ? 1.23 : bytes <= 256 ? 1.08 : 1.24;
+      return bytes <= 64 ? 1.55 : bytes <= 128 ? 1.23 : bytes <= 256 ? 1.08 : 1.12;
     case Precision::TF32:
-      return bytes <= 128 ? 1.37 : bytes <= 256 ? 1.23 : 1.4;
+      return bytes <= 128 ? 1.37 : bytes <= 256 ? 1.23 : 1.4 * full;
     case Precision::FP32:
-      return bytes <= 256 ? 1.6 : 1.65;
+      return bytes <= 128 ? 1.75 : 1.65 * full;
     default:
-      return bytes <= 256 ? 1.58 : 1.65;
+      return 1.65 * full;
   }
 }
 
@@ -98,7 +100,8 @@ inline bool sddmm_copies_y(std::int64_t inner, double nnz, double fetched, doubl
 inline double panels_cost(const SpmmFeatures& f, Precision precision, const SddmmOptions& options, double served,
                           double worth) {
   const double nnz = static_cast<double>(f.nnz), fetched = nnz / std::max(served, 1.0);
-  const double least = least_sddmm_density(options.inner_hint, precision), plain = least * nnz / std::max(worth, 1.0);
+  const double least = least_sddmm_density(options.inner_hint, precision, f.mean);
+  const double plain = least * nnz / std::max(worth, 1.0);
   const bool possible = precision == Precision::TF32 && options.tf32_copy != Tf32Copy::Never;
   const auto rows_of_y = static_cast<double>(f.cols);
   if (!possible || !sddmm_copies_y(options.inner_hint, nnz, fetched, rows_of_y)) return plain;
