@@ -17,7 +17,7 @@
 
 /// \file
 /// CSR to DASP on the execution space of the matrix, with two waits for sizes. Bytes moved, ideally: row_map twice,
-/// 21 a row for the order, CSR once (12 an entry in FP64), the format once (12 a slot).
+/// 21 per row for the order, CSR once (12 per entry in FP64), the format once (12 per slot).
 
 namespace Tessera {
 namespace Impl {
@@ -118,7 +118,7 @@ void dasp_layout(Experimental::Dasp<MemorySpace>& d, const DaspSummary& s, const
     block += d.medium_sets[c - DaspMedium1];
   }
   d.block_count = block;
-  // Several units a wave, loaded ahead, once there are enough of them to fill every device; sets of one or two
+  // Several units per wave, loaded ahead, once there are enough of them to fill every device; sets of one or two
   // row-blocks are work enough for a wave.
   const auto per_wave = [&](std::int64_t units) {
     return static_cast<std::uint32_t>(!o.adaptive_work || units < 8192 ? 1 : units < 16384 ? 2 : 4);
