@@ -86,38 +86,56 @@ typename Device::Error launch_sddmm_windows(SddmmWindowArgs args, Stream stream)
   return launch_tiles<Device, Body>({ceil_div(waves, Body::waves), args.dense.heads}, stream, args);
 }
 
+/// Rows of several times so many chunks.
+template <int Height, int Count>
+struct SddmmLongRows : SddmmChunks<Height, Count> {
+  static constexpr bool whole = false;
+};
+/// Rows of any length.
+template <int Height>
+struct SddmmAnyRows : SddmmChunks<Height, 2> {
+  static constexpr bool whole = false, exact = false;
+};
+/// The same from a copy of Y in TF32.
+template <class Chunks>
+struct SddmmFromCopy : Chunks {
+  static constexpr bool compact = true;
+};
+
 /// The kernel for rows of so many words.
 template <class Device, class Atom, int Height>
 typename Device::Error launch_sddmm_height(const SddmmWindowArgs& args, Stream stream) {
+  const auto launch = [&](auto chunks) { return launch_sddmm_windows<Device, Atom, decltype(chunks)>(args, stream); };
   const std::int64_t words = args.dense.words;
-  if (words == 4) return launch_sddmm_windows<Device, Atom, SddmmChunks<Height, 1, true, true>>(args, stream);
-  if (words == 8) return launch_sddmm_windows<Device, Atom, SddmmChunks<Height, 2, true, true>>(args, stream);
-  if (words == 16) return launch_sddmm_windows<Device, Atom, SddmmChunks<Height, 4, true, true>>(args, stream);
+  if (words == 4) return launch(SddmmChunks<Height, 1>());
+  if (words == 8) return launch(SddmmChunks<Height, 2>());
+  if (words == 16) return launch(SddmmChunks<Height, 4>());
   if constexpr (Height == 1) {
-    if (words == 32) return launch_sddmm_windows<Device, Atom, SddmmChunks<1, 8, true, true>>(args, stream);
+    if (words == 32) return launch(SddmmChunks<1, 8>());
     if constexpr (Atom::m == 8) {  // half the registers for Y
-      if (words == 64) return launch_sddmm_windows<Device, Atom, SddmmChunks<1, 16, true, true>>(args, stream);
+      if (words == 64) return launch(SddmmChunks<1, 16>());
     }
-    if (words % 32 == 0) return launch_sddmm_windows<Device, Atom, SddmmChunks<1, 8, false, true>>(args, stream);
+    if (words % 32 == 0) return launch(SddmmLongRows<1, 8>());
   }
-  if (words % 16 == 0) return launch_sddmm_windows<Device, Atom, SddmmChunks<Height, 4, false, true>>(args, stream);
-  return launch_sddmm_windows<Device, Atom, SddmmChunks<Height, 2, false, false>>(args, stream);
+  if (words % 16 == 0) return launch(SddmmLongRows<Height, 4>());
+  return launch(SddmmAnyRows<Height>());
 }
 
 /// The same with a copy of Y in TF32.
 template <class Device, class Atom, int Height>
 typename Device::Error launch_sddmm_compact(const SddmmWindowArgs& args, Stream stream) {
+  const auto launch = [&](auto chunks) {
+    return launch_sddmm_windows<Device, Atom, SddmmFromCopy<decltype(chunks)>>(args, stream);
+  };
   const std::int64_t words = args.dense.words;
-  if (words == 8) return launch_sddmm_windows<Device, Atom, SddmmChunks<Height, 2, true, true, true>>(args, stream);
-  if (words == 16) return launch_sddmm_windows<Device, Atom, SddmmChunks<Height, 4, true, true, true>>(args, stream);
+  if (words == 8) return launch(SddmmChunks<Height, 2>());
+  if (words == 16) return launch(SddmmChunks<Height, 4>());
   if constexpr (Height == 1) {
-    if (words == 32) return launch_sddmm_windows<Device, Atom, SddmmChunks<1, 8, true, true, true>>(args, stream);
-    if (words % 32 == 0) return launch_sddmm_windows<Device, Atom, SddmmChunks<1, 8, false, true, true>>(args, stream);
+    if (words == 32) return launch(SddmmChunks<1, 8>());
+    if (words % 32 == 0) return launch(SddmmLongRows<1, 8>());
   }
-  if (words % 16 == 0) {
-    return launch_sddmm_windows<Device, Atom, SddmmChunks<Height, 4, false, true, true>>(args, stream);
-  }
-  return launch_sddmm_windows<Device, Atom, SddmmChunks<Height, 2, false, false, true>>(args, stream);
+  if (words % 16 == 0) return launch(SddmmLongRows<Height, 4>());
+  return launch(SddmmAnyRows<Height>());
 }
 
 template <class Device>

@@ -34,14 +34,14 @@
 
 namespace Tessera {
 
-/// How rows go by.
-template <int Height, int Count, bool Whole, bool Exact, bool Compact = false>
+/// How rows go by; a kernel's tuning derives from it.
+template <int Height, int Count>
 struct SddmmChunks {
-  static constexpr int height = Height;     ///< instructions that a window is high
-  static constexpr int count = Count;       ///< chunks of 64 bytes of X at once
-  static constexpr bool whole = Whole;      ///< that is all of a row; those of X then stay in registers while they can
-  static constexpr bool exact = Exact;      ///< rows are whole numbers of them
-  static constexpr bool compact = Compact;  ///< Y is a copy in TF32
+  static constexpr int height = Height;   ///< instructions that a window is high
+  static constexpr int count = Count;     ///< chunks of 64 bytes of X at once
+  static constexpr bool whole = true;     ///< that is all of a row; those of X then stay in registers while they can
+  static constexpr bool exact = true;     ///< rows are whole numbers of them
+  static constexpr bool compact = false;  ///< Y is a copy in TF32
 };
 
 /// The unit that a kernel multiplies with. TF32 on NVIDIA's: operands are rounded by the kernel, those of X once and
@@ -57,6 +57,7 @@ struct SddmmUnit<Unit<Sm80_M16N8K8_F32_TF32>> {
   static constexpr bool rounds = true;
 };
 
+/// Chunks: an SddmmChunks.
 template <class Unit_, class Wave, class Chunks>
 class SddmmWindowKernel {
  public:
