@@ -10,7 +10,7 @@ if(NOT EXISTS "${ASSEMBLY}")
   message(FATAL_ERROR "CheckHipAssembly: -DASSEMBLY=... names no file: '${ASSEMBLY}'")
 endif()
 
-# What has a meaning in a CMake list is taken out before the text becomes one: an element a kernel.
+# What has a meaning in a CMake list is taken out before the text becomes one: an element per kernel.
 file(READ "${ASSEMBLY}" text)
 string(REPLACE ";" "#" text "${text}")
 string(REPLACE "[" "(" text "${text}")
@@ -54,9 +54,10 @@ foreach(function IN LISTS functions)
     endforeach()
   endif()
   if(NOT scratch STREQUAL "0")
-    list(APPEND faults "${name}: ${scratch} bytes of scratch a lane")
+    list(APPEND faults "${name}: ${scratch} bytes of scratch per lane")
   endif()
-  message(STATUS "${name}: ${count} ${product}, scratch ${scratch}, ${vectors} vector registers, ${waves} waves a SIMD")
+  message(STATUS "${name}: ${count} ${product}, scratch ${scratch}, ${vectors} vector registers, "
+                 "${waves} waves per SIMD")
 endforeach()
 
 # The same facts as the loader sees them.

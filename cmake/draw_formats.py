@@ -210,7 +210,7 @@ def draw_packed(m, d):
             index = s["indices"][at]
             row = m.row(value, -1 if index == 255 else s["column"] + index)
             if row is not None:
-                unit = at % lanes // s["lanes_a_row"]
+                unit = at % lanes // s["lanes_per_row"]
                 colour[value - 1] = shade(FILLS[i % 8], unit % 2)
     x = pattern(svg, m, lambda e: colour[e])
     y = 30
@@ -227,16 +227,16 @@ def draw_packed(m, d):
         else:
             rows = "rows " + " ".join(str(s["row"] + r) for r in (ids or range(s["rows"])))
         svg.text(left, y + 9, f"slice {i}: {rows}", 9, bold=True)
-        a_row = "a lane" if s["lanes_a_row"] == 1 else f"{s['lanes_a_row']} lanes"
-        svg.text(left, y + 20, f"{a_row} a row, columns from {s['column']},", 8, colour=LINE)
+        per_row = "a lane" if s["lanes_per_row"] == 1 else f"{s['lanes_per_row']} lanes"
+        svg.text(left, y + 20, f"{per_row} per row, columns from {s['column']},", 8, colour=LINE)
         svg.text(left, y + 30, f"packet of {s['bytes']} bytes at {s['packet']} x 32", 8, colour=LINE)
         y += 35
         for at, index in enumerate(s["indices"]):
-            unit = at % lanes // s["lanes_a_row"]
+            unit = at % lanes // s["lanes_per_row"]
             fill = GREY if s["values"][at] == 0 else shade(FILLS[i % 8], unit % 2)
             svg.cell(left + at % lanes * w, y + at // lanes * h, w, h, "ff" if index == 255 else index, fill, 8)
-        for unit in range(1, lanes // s["lanes_a_row"]):
-            at = left + unit * s["lanes_a_row"] * w
+        for unit in range(1, lanes // s["lanes_per_row"]):
+            at = left + unit * s["lanes_per_row"] * w
             svg.line(at, y, at, y + s["steps"] * h)
         tops[side] = y + s["steps"] * h + 14
     return svg
@@ -341,9 +341,9 @@ def draw_panels(m, d):
     x = pattern(svg, m, lambda e: fill_of[(m.row_of[e] // rows, m.entries[e])], range(rows, m.rows, rows))
     y = svg.array(x, 30, "block_ptr: first block of each window", pointers)
     for words in (f"Window: {rows} rows. Block: {depth} of its distinct columns, the last", "one padded with -1. A packet "
-                  "holds the columns, a bit a slot, how", "many entries of the block stand before each row, and where the",
-                  "values begin; only entries have a value (numbers of CSR", "entries here), from a multiple of 16 bytes "
-                  "on (grey: unused).", f"Instruction: {d['instruction']}"):
+                  "holds the columns, a bit per slot, how", "many entries of the block stand before each row, and where "
+                  "the", "values begin; only entries have a value (numbers of CSR", "entries here), from a multiple of 16 "
+                  "bytes on (grey: unused).", f"Instruction: {d['instruction']}"):
         svg.text(x, y + 9, words, 10)
         y += 14
     size, h = 20, 12

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-"""Draws how fast Auto is against the fastest peer of each matrix: one panel a precision and number of columns, a point a
-matrix. Python's own library only; the same input gives the same text.
+"""Draws how fast Auto is against the fastest peer of each matrix: one panel per precision and number of columns, a
+point per matrix. Python's own library only; the same input gives the same text.
 
     draw_speed.py perf_test/results/spmv-h200.csv --out example/manual/figures/spmv-speed.svg --title "SpMV on an H200"
     draw_speed.py RUN.csv ... --write RESULTS.csv --out FIGURE.svg

@@ -28,7 +28,7 @@ using Exec = Kokkos::DefaultHostExecutionSpace;
 using Memory = Exec::memory_space;
 using Csr = Tessera::CsrView<double, int, std::int64_t, Exec::device_type>;
 
-/// Members of JSON objects, one a line.
+/// Members of JSON objects, one per line.
 class Json {
  public:
   void open(const std::string& name = "") { start(name, "{"); }
@@ -200,7 +200,7 @@ void print_packed(Json& out, const Exec& space, const Csr& A) {
     out.number("row", s.row);
     out.number("column", s.column);
     out.number("steps", s.steps());
-    out.number("lanes_a_row", 1 << s.log_lanes());
+    out.number("lanes_per_row", 1 << s.log_lanes());
     out.number("rows", s.rows());
     out.number("index_bytes", s.index() == Tessera::PackedIndexFree ? 0 : s.index() + 1);
     out.number("part", s.part());

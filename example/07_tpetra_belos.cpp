@@ -58,7 +58,7 @@ Outcome solve(const char* name, const Teuchos::RCP<const Operator>& A, const Mat
   const double residual = r.getVector(0)->norm2() / b.getVector(0)->norm2();
   const Outcome outcome{converged, solver.getNumIters(), residual, seconds};
   if (matrix.getComm()->getRank() == 0) {
-    std::printf("%-8s %5d iterations  |b - A x| / |b| = %.3e  %.4f s  %.1f us an iteration  %s\n", name,
+    std::printf("%-8s %5d iterations  |b - A x| / |b| = %.3e  %.4f s  %.1f us per iteration  %s\n", name,
                 outcome.iterations, residual, seconds, 1e6 * seconds / outcome.iterations,
                 converged ? "converged" : "NOT CONVERGED");
   }

@@ -154,7 +154,7 @@ std::vector<typename View::non_const_value_type> to_host(const View& view) {
 }
 
 /// How far u may be from the solution of A u = b: norms of b - A u, computed with plain loops on the host, plus what
-/// these loops may err by (seven roundings a row of five entries, eps = 2 u each).
+/// these loops may err by (seven roundings per row of five entries, eps = 2 u each).
 struct Residual {
   double largest = 0, sum = 0, euclidean = 0;
 };
@@ -195,7 +195,7 @@ double norm_of(const std::vector<double>& u) {
 /// I + dt K is symmetric with column sums 1, an inverse without negative elements and eigenvalues >= 1. With
 /// r = b - A u exactly, therefore: the sum of u is that of b but for sum |r|; u stays between the least and the largest
 /// of b but for max |r|; the norm of u is at most that of b plus |r|. (Column sums are 1 but for roundings of the
-/// matrix, relative eps a value, which the last term of each residual covers.)
+/// matrix, relative eps per value, which the last term of each residual covers.)
 bool check(const std::vector<double>& b, const std::vector<double>& u, const Residual& r) {
   const auto [low, high] = std::minmax_element(b.begin(), b.end());
   const auto [least, most] = std::minmax_element(u.begin(), u.end());

@@ -3,12 +3,13 @@
 # SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 """Draws what `tessera_bench --json FILE` wrote, in the manner of the figures of the DASP paper (Lu & Liu, SC'23).
 
-  PREFIX_speedup_PRECISION.png    speedup over each baseline, matrices in the order of their entries (Figures 1, 12, 14)
-  PREFIX_bandwidth_PRECISION.png  GB/s against entries, with the streaming ceiling (Figure 13)
-  PREFIX_classes_PRECISION.png    shares of DASP's row classes, rows above entries (Figure 15)
-  PREFIX_indices_PRECISION.png    shares of the entries of packed slices by the width of their indices
+  PREFIX_speedup_CASE.png    speedup over each baseline, matrices in the order of their entries (Figures 1, 12, 14)
+  PREFIX_bandwidth_CASE.png  GB/s against entries, with the streaming ceiling (Figure 13)
+  PREFIX_classes_CASE.png    shares of DASP's row classes, rows above entries (Figure 15)
+  PREFIX_indices_CASE.png    shares of the entries of packed slices by the width of their indices
 
-For SpMM every number of columns N has figures of its own: PRECISION is then, as an example, fp16_n64.
+A CASE is an operation, a precision, and where there are several columns their number (SpMM: N, SDDMM: K, attention: d)
+and that of heads: spmm_fp16_n64, sddmm_tf32_k128, attention_bf16_d64_heads4, spgemm_fp64; of SpMV the precision alone.
 
 Every algorithm of the files is drawn; auto is one of them, whatever it took.
 Wrong results and, unless --emulated is given, emulated matrix units are left out.
@@ -18,6 +19,7 @@ import argparse
 import json
 import math
 import sys
+import typing
 
 import matplotlib
 import matplotlib.ticker
@@ -28,6 +30,16 @@ import matplotlib.pyplot as plt  # noqa: E402
 # Distinguishable without colour vision (Okabe and Ito), and by marker in print.
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 MARKERS = ["o", "^", "s", "D", "v", "P", "X"]
+
+# What titles call an operation, and the number of columns of its dense operands.
+OPERATIONS = {
+    "spmv": ("SpMV", "n"),
+    "spmm": ("SpMM", "N"),
+    "sddmm": ("SDDMM", "K"),
+    "attention": ("attention", "d"),
+    "attention-backward": ("gradients of attention", "d"),
+    "spgemm": ("SpGEMM", "n"),
+}
 
 
 def fail(message):
@@ -41,18 +53,35 @@ def label(record):
         return "auto"
     if not record.get("variant"):
         return record["algorithm"]
-    return record["label"] if record["op"] == "spmm" else f"{record['algorithm']}[{record['variant']}]"
+    return record.get("label") or f"{record['algorithm']}[{record['variant']}]"
 
 
-def group(record):
-    """What figures are drawn for: a precision, for SpMM with the number of columns."""
-    return f"{record['precision']}_n{record['n']}" if record.get("op") == "spmm" else record["precision"]
+class Case(typing.NamedTuple):
+    """What has figures of its own."""
 
+    op: str
+    precision: str
+    n: int
+    heads: int
 
-def operation(data, precision):
-    """The operation as titles have it."""
-    records = next(iter(data.cases[precision].values())).values()
-    return "SpMM" if any(r.get("op") == "spmm" for r in records) else "SpMV"
+    @classmethod
+    def of(cls, record):
+        return cls(record.get("op", "spmv"), record["precision"], record.get("n", 1), record.get("heads", 1))
+
+    def title(self):
+        title, letter = OPERATIONS.get(self.op, (self.op, "n"))
+        words = [title, self.precision]
+        words += [f"{letter} = {self.n}"] if self.n > 1 else []
+        words += [f"{self.heads} heads"] if self.heads > 1 else []
+        return ", ".join(words)
+
+    def __str__(self):
+        """For names of files."""
+        _, letter = OPERATIONS.get(self.op, (self.op, "n"))
+        words = [self.precision] if self.op == "spmv" else [self.op, self.precision]
+        words += [f"{letter.lower()}{self.n}"] if self.n > 1 else []
+        words += [f"heads{self.heads}"] if self.heads > 1 else []
+        return "_".join(words)
 
 
 def style(i):
@@ -61,7 +90,7 @@ def style(i):
 
 
 class Data:
-    """Records by group (precision, N), matrix and system; later files win over earlier ones."""
+    """Records by case, matrix and system; later files win over earlier ones."""
 
     def __init__(self, files, emulated):
         self.cases = {}
@@ -78,36 +107,36 @@ class Data:
             for record in records:
                 if not record["verified"] or (record["emulated"] and not emulated):
                     continue
-                precision, system = group(record), label(record)
-                self.cases.setdefault(precision, {}).setdefault(record["matrix"], {})[system] = record
-                self.roles.setdefault(precision, {})[system] = record["role"]
+                case, system = Case.of(record), label(record)
+                self.cases.setdefault(case, {}).setdefault(record["matrix"], {})[system] = record
+                self.roles.setdefault(case, {})[system] = record["role"]
         for matrices in self.cases.values():
             for systems in matrices.values():
                 algorithms = [r for s, r in systems.items() if s.startswith("cusparse-alg")]
                 if algorithms:
                     systems["cusparse"] = min(algorithms, key=lambda r: r["seconds_median"])
 
-    def systems(self, precision, role):
-        names = [s for s, r in self.roles[precision].items() if r == role and not s.startswith("cusparse-alg")]
-        if role == "baseline" and any(s.startswith("cusparse-alg") for s in self.roles[precision]):
+    def systems(self, case, role):
+        names = [s for s, r in self.roles[case].items() if r == role and not s.startswith("cusparse-alg")]
+        if role == "baseline" and any(s.startswith("cusparse-alg") for s in self.roles[case]):
             names.append("cusparse")
         return names
 
-    def in_order(self, precision):
-        matrices = self.cases[precision]
+    def in_order(self, case):
+        matrices = self.cases[case]
         return sorted(matrices, key=lambda m: next(iter(matrices[m].values()))["nnz"])
 
 
-def draw_speedup(data, precision, baselines, seconds, file):
+def draw_speedup(data, case, baselines, seconds, file):
     figure, axes = plt.subplots(len(baselines), 1, figsize=(9, 3.2 * len(baselines)), squeeze=False, sharex=True)
-    order = data.in_order(precision)
+    order = data.in_order(case)
     drawn = False
     for axis, baseline in zip(axes[:, 0], baselines):
-        own = [s for s in data.systems(precision, "tessera") if s != baseline]
+        own = [s for s in data.systems(case, "tessera") if s != baseline]
         for i, system in enumerate(own):
             points = []
             for position, matrix in enumerate(order):
-                records = data.cases[precision][matrix]
+                records = data.cases[case][matrix]
                 if system not in records or baseline not in records:
                     continue
                 mine, other = records[system][seconds], records[baseline][seconds]
@@ -140,16 +169,16 @@ def draw_speedup(data, precision, baselines, seconds, file):
         last.set_xlabel("matrices by number of entries")
     else:
         last.set_xlabel(f"{len(order)} matrices by number of entries")
-    axes[0, 0].set_title(f"{operation(data, precision)}, {precision}{', cold cache' if 'cold' in seconds else ''}")
+    axes[0, 0].set_title(f"{case.title()}{', cold cache' if 'cold' in seconds else ''}")
     return save(figure, file) if drawn else close(figure)
 
 
-def draw_bandwidth(data, precision, ceiling, seconds, file):
+def draw_bandwidth(data, case, ceiling, seconds, file):
     figure, axis = plt.subplots(figsize=(8, 5))
-    systems = data.systems(precision, "baseline") + data.systems(precision, "tessera")
+    systems = data.systems(case, "baseline") + data.systems(case, "tessera")
     for i, system in enumerate(systems):
         points = []
-        for records in data.cases[precision].values():
+        for records in data.cases[case].values():
             record = records.get(system)
             if record and record[seconds] and record["nnz"] > 0:
                 scale = record["seconds_median"] / record[seconds]
@@ -168,36 +197,36 @@ def draw_bandwidth(data, precision, ceiling, seconds, file):
     axis.set_xscale("log")
     axis.set_ylim(bottom=0)
     axis.set_xlabel("entries")
-    axis.set_ylabel("GB/s (bytes of CSR and both dense operands)")
-    axis.set_title(f"{operation(data, precision)}, {precision}{', cold cache' if 'cold' in seconds else ''}")
+    axis.set_ylabel("GB/s (bytes of CSR and dense operands)")
+    axis.set_title(f"{case.title()}{', cold cache' if 'cold' in seconds else ''}")
     axis.grid(True, linewidth=0.3)
     axis.legend(fontsize=8)
     return save(figure, file)
 
 
-def with_classes(data, precision, algorithm):
-    """One record a matrix of those that have classes of this algorithm."""
+def with_classes(data, case, algorithm):
+    """One record per matrix of those that have classes of this algorithm."""
     found = []
-    for matrix in data.in_order(precision):
-        records = data.cases[precision][matrix].values()
+    for matrix in data.in_order(case):
+        records = data.cases[case][matrix].values()
         found += [r for r in records if r["algorithm"] == algorithm and r["classes"]][:1]
     return found
 
 
-def draw_classes(data, precision, file):
-    rows = with_classes(data, precision, "dasp")
+def draw_classes(data, case, file):
+    rows = with_classes(data, case, "dasp")
     panels = (("rows", "% of rows"), ("nnz", "% of entries"))
-    return draw_shares(rows, panels, lambda name: True, f"DASP row classes, {precision}", file)
+    return draw_shares(rows, panels, lambda name: True, f"DASP row classes, {case.title()}", file)
 
 
-def draw_indices(data, precision, file):
-    rows = with_classes(data, precision, "packed")
+def draw_indices(data, case, file):
+    rows = with_classes(data, case, "packed")
     panels = (("nnz", "% of slots"),)
-    return draw_shares(rows, panels, lambda name: "ind" in name, f"indices of packed slices, {precision}", file)
+    return draw_shares(rows, panels, lambda name: "ind" in name, f"indices of packed slices, {case.title()}", file)
 
 
 def draw_shares(rows, panels, wanted, title, file):
-    """Stacked bars, one a record: the classes that are wanted, as shares of their sum."""
+    """Stacked bars, one per record: the classes that are wanted, as shares of their sum."""
     names = list(dict.fromkeys(c["name"] for r in rows for c in r["classes"] if wanted(c["name"])))
     if not names:
         return None
@@ -258,22 +287,22 @@ def main():
         fail("no verified records" + ("" if arguments.emulated else " (emulated ones need --emulated)"))
     seconds = "seconds_cold_median" if arguments.cold else "seconds_median"
     written = []
-    for precision in data.cases:
-        name = {kind: f"{arguments.output}_{kind}_{precision}.{arguments.format}"
+    for case in data.cases:
+        name = {kind: f"{arguments.output}_{kind}_{case}.{arguments.format}"
                 for kind in ("speedup", "bandwidth", "classes", "indices")}
-        known = {s for records in data.cases[precision].values() for s in records}
+        known = {s for records in data.cases[case].values() for s in records}
         if arguments.baseline:
             baselines = [b for b in arguments.baseline.split(",") if b in known]
         else:
-            baselines = data.systems(precision, "baseline") or [s for s in ("csr",) if s in known]
+            baselines = data.systems(case, "baseline") or [s for s in ("csr", "chain") if s in known]
         if baselines:
-            written.append(draw_speedup(data, precision, baselines, seconds, name["speedup"]))
+            written.append(draw_speedup(data, case, baselines, seconds, name["speedup"]))
         elif arguments.baseline:
-            print(f"plot.py: {precision}: no {arguments.baseline}; there are {', '.join(sorted(known))}",
+            print(f"plot.py: {case}: no {arguments.baseline}; there are {', '.join(sorted(known))}",
                   file=sys.stderr)
-        written.append(draw_bandwidth(data, precision, arguments.ceiling or data.ceiling, seconds, name["bandwidth"]))
-        written.append(draw_classes(data, precision, name["classes"]))
-        written.append(draw_indices(data, precision, name["indices"]))
+        written.append(draw_bandwidth(data, case, arguments.ceiling or data.ceiling, seconds, name["bandwidth"]))
+        written.append(draw_classes(data, case, name["classes"]))
+        written.append(draw_indices(data, case, name["indices"]))
     written = [w for w in written if w]
     for file in written:
         print(file)

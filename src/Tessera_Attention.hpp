@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Device.hpp"
 #include "Tessera_RowSoftmax.hpp"
 #include "Tessera_Statistics.hpp"
+#include "attention/Tessera_AttentionCalls.hpp"
 #include "attention/Tessera_AttentionInstances.hpp"
 
 namespace Tessera {
@@ -30,34 +32,18 @@ namespace Tessera {
 /// a score of +inf, make the row of O NaN that they belong to and no other; Fused does not even read K_j and V_j of a
 /// masked entry (Chain multiplies them by 0).
 ///
-/// Fused of a backend (16-bit types, columns of Q and V that are multiples of 8 up to 256; all else goes to the
-/// portable kernel, in any call): windows of rows on matrix units. Weights are rounded to the operands' type before
-/// they multiply V, and are not where they are summed: O errs by another unit roundoff of sum_j P_ij |V_j|; in FP16
-/// weights below 2^-31 of the row's largest one may be 0, so that an infinite V_j of such an entry gives NaN. Other
-/// rows never see it: windows where V is not finite are done again row by row. backward goes there too, for columns up
-/// to 128 (64 where windows are of 16 rows): P_ij and dS_ij are rounded to the operands' type before they multiply; in
-/// FP16 P below 2^-39, and dS below 2^-32 of the largest one of its row (dK: column), may be 0.
-///
 /// Bytes, per head, with s per element: Q, K, V and O once, (d + e) s per row and per column, 4 per entry and the row
-/// map, and from the caches (d + e) s per entry. Chain adds 5 passes over the scores, 20 bytes per entry (FP64: 40),
-/// and their memory, for as many heads at once as have up to 2^24 scores. On units a row of K and of V is fetched once
-/// per column vector of a window of 8 or 16 rows, which has 8 or 12 bytes of the pattern (blocks rounded up); scratch
-/// is O(rows of split windows) forward and backward. backward reads Q, K, V, O, dO and writes dQ, dK, dV once, and from
-/// the caches (d + e) s per entry in each of its two passes; nothing is kept of the forward pass but O and the
-/// log-sum-exp. Time O(nnz (d + e)).
+/// map, and from the caches (d + e) s per entry. backward reads Q, K, V, O, dO and writes dQ, dK, dV once, and from the
+/// caches (d + e) s per entry in each of its two passes; nothing is kept of the forward pass but O and the log-sum-exp.
+/// Time O(nnz (d + e)). What Chain and matrix units need besides, also for set-up, and how units round:
+/// AttentionAlgorithm.
 ///
-/// Set-up: Auto looks at a sample of rows (O(m) work, one wait); Fused nothing, on units windows of the pattern, made
-/// on the device (Experimental::SplitWindows: O(nnz log(longest row)) work, one wait); Chain that of its SDDMM and SpMM
-/// plans; prepare_backward adds the transposed pattern, O(nnz log(longest column)) work, some waits, nnz (sizeof offset
-/// + 4) bytes, and on units its windows, as those of the pattern (with values 4 bytes per entry more). Deterministic:
-/// bitwise the same result for the same plan options, device, layouts and inputs, by Fused and backward for every
-/// number of threads; no floating-point atomics: dK and dV are summed by rows of the transposed pattern.
-///
-/// Scratch (copies of operands whose rows are not contiguous, the scores of Chain, a number per row for backward) grows
-/// at the first call that needs more, and is kept; thread safety as SpmmPlan.
-///
-/// Running maximum and sum: Milakov & Gimelshein, arXiv:1805.02867, Dao et al., "FlashAttention", NeurIPS'22 (backward
-/// by recomputation, too); on sparse patterns: Fused3S, ICS'25.
+/// Set-up: Auto looks at a sample of rows (O(m) work, one wait); prepare_backward adds the transposed pattern, O(nnz
+/// log(longest column)) work, some waits, nnz (sizeof offset + 4) bytes. Deterministic: bitwise the same result for the
+/// same plan options, device, layouts and inputs, by Fused and backward for every number of threads; no floating-point
+/// atomics: dK and dV are summed by rows of the transposed pattern. Scratch (copies of operands whose rows are not
+/// contiguous, the scores of Chain, a number per row for backward) grows at the first call that needs more, and is
+/// kept; thread safety as SpmmPlan.
 template <class Csr>
 class AttentionPlan {
   static_assert(Impl::IsCsrView<Csr>::value,
@@ -68,7 +54,8 @@ class AttentionPlan {
   using execution_space = typename Csr::execution_space;  ///< where plan and applies run
   using memory_space = typename Csr::memory_space;        ///< where all operands lie
   using value_type = typename Csr::value_type;            ///< of all operands
-  using sum_type = Impl::AttentionSum<value_type>;        ///< of the log-sum-exp: double or float
+  /// Of the log-sum-exp.
+  using sum_type = std::conditional_t<std::is_same_v<value_type, double>, double, float>;
 
   /// Chooses and prepares on `space`. A is trusted: run validate() on matrices from outside first. Arrays of managed
   /// Views stay alive with the plan; those of unmanaged ones must outlive it.
@@ -98,19 +85,14 @@ class AttentionPlan {
   template <class Q, class K, class V, class O, class L>
   void apply(const execution_space& space, double scale, const Q& q, const K& k, const V& v, const O& o,
              const L& lse) const {
-    Impl::check_attention_vectors<Csr, Q, sum_type, L>();
-    const auto in = input(q, k, v);
-    auto out = output(in, o);
-    out.lse = Impl::batch_vector_of(lse);
-    check_vector("the log-sum-exp", q, lse, out.lse, in.q.matrix.rows);
-    Impl::require_apart_from("the log-sum-exp", out.lse, in.heads, in.q, in.k, in.v, out.o);
-    body_->apply(space, Op::NoTrans, scale, in, 0.0, out);
+    const auto in = Impl::attention_input(csr_, q, k, v);
+    body_->apply(space, Op::NoTrans, scale, in, 0.0, Impl::attention_output<Csr>(in, q, o, lse));
   }
   /// The same without the log-sum-exp.
   template <class Q, class K, class V, class O>
   void apply(const execution_space& space, double scale, const Q& q, const K& k, const V& v, const O& o) const {
-    const auto in = input(q, k, v);
-    body_->apply(space, Op::NoTrans, scale, in, 0.0, output(in, o));
+    const auto in = Impl::attention_input(csr_, q, k, v);
+    body_->apply(space, Op::NoTrans, scale, in, 0.0, Impl::attention_output<Csr>(in, o));
   }
 
   /// dQ, dK, dV and d_values from dO, the gradient by O: with P as above,
@@ -128,24 +110,20 @@ class AttentionPlan {
   template <class Q, class K, class V, class O, class L, class DO, class DQ, class DK, class DV, class DA>
   void backward(const execution_space& space, double scale, const Q& q, const K& k, const V& v, const O& o,
                 const L& lse, const DO& d_o, const DQ& d_q, const DK& d_k, const DV& d_v, const DA& d_values) const {
-    Impl::check_attention_vectors<Csr, Q, value_type, DA>();
-    const auto in = input(q, k, v);
-    auto g = gradients(in, q, o, lse, d_o, d_q, d_k, d_v);
+    const auto in = Impl::attention_input(csr_, q, k, v);
+    auto g = Impl::attention_gradients<Csr>(backward_ != nullptr, in, q, o, lse, d_o, d_q, d_k, d_v);
     Impl::require<InvalidArgument>(body_->options().values != AttentionValues::None, [] {
       return std::string("attention: the plan does not use the matrix's values, so they have no gradient");
     });
-    g.d_values = Impl::batch_vector_of(d_values);
-    check_vector("the gradient of values", q, d_values, g.d_values, static_cast<std::int64_t>(csr_.nnz()));
-    Impl::require_apart_from("the gradient of values", g.d_values, in.heads, in.q, in.k, in.v, g.o, g.d_o, g.d_q, g.d_k,
-                             g.d_v);
+    g.d_values = Impl::attention_gradient_of_values(csr_, in, g, q, d_values);
     launch(space, scale, in, g);
   }
   /// The same without the gradient of values.
   template <class Q, class K, class V, class O, class L, class DO, class DQ, class DK, class DV>
   void backward(const execution_space& space, double scale, const Q& q, const K& k, const V& v, const O& o,
                 const L& lse, const DO& d_o, const DQ& d_q, const DK& d_k, const DV& d_v) const {
-    const auto in = input(q, k, v);
-    launch(space, scale, in, gradients(in, q, o, lse, d_o, d_q, d_k, d_v));
+    const auto in = Impl::attention_input(csr_, q, k, v);
+    launch(space, scale, in, Impl::attention_gradients<Csr>(backward_ != nullptr, in, q, o, lse, d_o, d_q, d_k, d_v));
   }
 
   /// New numbers for the same pattern: no work, the plan keeps this view instead of the old one.
@@ -187,59 +165,6 @@ class AttentionPlan {
   using Backward = Impl::AttentionBackward<Matrix>;
   using Input = Impl::AttentionInput<value_type>;
 
-  template <class Q, class K, class V>
-  Input input(const Q& q, const K& k, const V& v) const {
-    Impl::check_attention_views<Csr, Q, K, V>();
-    const auto rows = static_cast<std::int64_t>(csr_.rows()), cols = static_cast<std::int64_t>(csr_.cols());
-    const Input in{Impl::dense_batch_of(typename Q::const_type(q)), Impl::dense_batch_of(typename K::const_type(k)),
-                   Impl::dense_batch_of(typename V::const_type(v)), Impl::heads_of(q)};
-    Impl::require_size("Q", in.q, rows, in.q.matrix.columns, in.heads, in.heads);
-    Impl::require_size("K", in.k, cols, in.q.matrix.columns, Impl::heads_of(k), in.heads);
-    Impl::require_size("V", in.v, cols, in.v.matrix.columns, Impl::heads_of(v), in.heads);
-    return in;
-  }
-  template <class O>
-  static Impl::AttentionOutput<value_type> output(const Input& in, const O& o) {
-    Impl::check_attention_views<Csr, O>();
-    static_assert(!std::is_const_v<typename O::value_type>, "Tessera::attention: O is written, it must not be const");
-    const Impl::AttentionOutput<value_type> out{Impl::dense_batch_of(o)};
-    Impl::require_size("O", out.o, in.q.matrix.rows, in.v.matrix.columns, Impl::heads_of(o), in.heads);
-    Impl::require_apart("O and Q", out.o, in.q, in.heads);
-    Impl::require_apart("O and K", out.o, in.k, in.heads);
-    Impl::require_apart("O and V", out.o, in.v, in.heads);
-    return out;
-  }
-  /// Vectors of one rank less than the operands.
-  template <class Q, class L, class T>
-  static void check_vector(const char* name, const Q& q, const L& view, const Impl::BatchVector<T>& v,
-                           std::int64_t size) {
-    const auto heads = static_cast<std::int64_t>(Compat::view_rank<L> == 2 ? view.extent(0) : 1);
-    Impl::require_size(name, v, size, heads, Impl::heads_of(q));
-  }
-  template <class Q, class O, class L, class DO, class DQ, class DK, class DV>
-  Impl::AttentionGradients<value_type> gradients(const Input& in, const Q& q, const O& o, const L& lse, const DO& d_o,
-                                                 const DQ& d_q, const DK& d_k, const DV& d_v) const {
-    Impl::check_attention_views<Csr, Q, O, DO, DQ, DK, DV>();
-    Impl::check_attention_vectors<Csr, Q, sum_type, L>();
-    Impl::require<NotSupported>(backward_ != nullptr, [] {
-      return std::string("attention: backward needs AttentionOptions::prepare_backward = true when the plan is made");
-    });
-    const Impl::AttentionGradients<value_type> g{Impl::dense_batch_of(typename O::const_type(o)),
-                                                 Impl::dense_batch_of(typename DO::const_type(d_o)),
-                                                 Impl::batch_vector_of(typename L::const_type(lse)),
-                                                 Impl::dense_batch_of(d_q),
-                                                 Impl::dense_batch_of(d_k),
-                                                 Impl::dense_batch_of(d_v)};
-    const std::int64_t m = in.q.matrix.rows, n = in.k.matrix.rows, d = in.q.matrix.columns, e = in.v.matrix.columns;
-    Impl::require_size("O", g.o, m, e, Impl::heads_of(o), in.heads);
-    Impl::require_size("dO", g.d_o, m, e, Impl::heads_of(d_o), in.heads);
-    Impl::require_size("dQ", g.d_q, m, d, Impl::heads_of(d_q), in.heads);
-    Impl::require_size("dK", g.d_k, n, d, Impl::heads_of(d_k), in.heads);
-    Impl::require_size("dV", g.d_v, n, e, Impl::heads_of(d_v), in.heads);
-    check_vector("the log-sum-exp", q, lse, g.lse, m);
-    Impl::require_gradients_apart(in, g);
-    return g;
-  }
   void launch(const execution_space& space, double scale, const Input& in,
               const Impl::AttentionGradients<value_type>& g) const {
     if (in.heads == 0) return;

@@ -154,7 +154,7 @@ struct CsrReport {
 };
 
 namespace Impl {
-/// First row with a fault, as rows * kind + row would not fit: one minimum a kind.
+/// First row with a fault, as rows * kind + row would not fit: one minimum per kind.
 template <class Csr>
 struct ValidateFunctor {
   using value_type = long long;

@@ -16,7 +16,7 @@ struct Workspace {
   std::size_t bytes = 0;  ///< at least the plan's workspace_bytes(), or 0
 };
 
-/// Whether the matrix, read once an apply, passes the first-level cache by.
+/// Whether the matrix, read once per apply, passes the first-level cache by.
 enum class CacheBypass {
   Auto,    ///< Always, unless the whole format fits into the last-level cache (measured: perf_test/notes/spmv-dasp.md)
   Always,  ///< leaves the first level to x
@@ -36,8 +36,8 @@ struct DaspOptions {
   double threshold = 0.75;           ///< least share of real entries in a step of the regular part, in (0, 1]
   int min_pairs = 128;               ///< rows of 1 and 3 are paired only if there are this many of each
   SortRange sort = SortRange::Auto;  ///< where rows are sorted by length
-  int entries_per_wave = 0;          ///< work of a wave: decides row-blocks a wave and pieces of long rows; 0: by size
-  bool adaptive_work = true;         ///< false: one row-block, one short step a wave
+  int entries_per_wave = 0;   ///< work of a wave: decides row-blocks per wave and pieces of long rows; 0: by size
+  bool adaptive_work = true;  ///< false: one row-block, one short step per wave
   CacheBypass bypass = CacheBypass::Auto;  ///< how the matrix is read
 };
 
@@ -48,7 +48,7 @@ struct PackedOptions {
   int window = 0;       ///< rows sorted among themselves, rounded down to a multiple of 12; 0: by size
   double natural_padding = 0.02;     ///< rows are sorted only where their natural order pads more than this
   bool narrow_indices = true;        ///< 8, 16 or 24 bits where the columns of a slice allow it
-  bool index_free = true;            ///< one offset a step where rows repeat, shifted (stencils)
+  bool index_free = true;            ///< one offset per step where rows repeat, shifted (stencils)
   bool shared_patterns = true;       ///< one index list for two or three rows with equal columns
   long long least_shared = 1000000;  ///< ... in matrices of at least so many entries
   bool value_classes = true;         ///< store values in fewer bytes where that loses nothing
@@ -94,12 +94,12 @@ struct FlashOptions {
   int vector_length = 8;  ///< rows of a window; 16: the paper's comparison (on AMD's units always 16)
   bool padded = false;    ///< store whole blocks (SR-BCRS), the paper's other comparison
   FlashMapping mapping = FlashMapping::Coalesced;  ///< how lanes read B
-  int max_blocks = 0;                              ///< blocks a wave takes; heavier windows are split; 0: by size
+  int max_blocks = 0;                              ///< blocks that a wave takes; heavier windows are split; 0: by size
 };
 
 /// Parameters of panels.
 struct PanelOptions {
-  int max_blocks = 0;  ///< blocks a wave takes; heavier windows are split; 0: by size
+  int max_blocks = 0;  ///< blocks that a wave takes; heavier windows are split; 0: by size
 };
 
 /// Whether SpMM by rows in TF32 first copies B, and SDDMM on matrix units Y, rounded to TF32, at 20 bits per element

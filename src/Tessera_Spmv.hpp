@@ -98,8 +98,8 @@ class SpmvPlan {
   /// Same sizes and the same row_map and entries arrays (not a comparison of their contents).
   bool matches(const Csr& A) const noexcept { return body_->matches(Impl::plan_matrix(A)); }
 
-  /// Scratch an apply needs: 0, or sums and counters for rows cut into several pieces, x at hub columns, sums of column
-  /// blocks. A transposed plan has its own, which is not counted here and not taken from SpmvOptions::workspace.
+  /// Scratch that an apply needs: 0, or sums and counters for rows cut into several pieces, x at hub columns, sums of
+  /// column blocks. A transposed plan has its own, which is not counted here and not taken from SpmvOptions::workspace.
   std::size_t workspace_bytes() const { return body_->workspace_bytes(1); }
   /// Device memory of the format, update map included.
   std::size_t format_bytes() const { return body_->format_bytes(); }

@@ -20,8 +20,8 @@ struct ClassShare {
 
 /// What a plan decided and what it costs. Host data only, cheap to copy.
 struct Statistics {
-  std::string operation;            ///< "spmv" or "spmm"
-  std::string algorithm;            ///< as to_string(SpmvAlgorithm) and to_string(SpmmAlgorithm) name them
+  std::string operation;            ///< "spmv", "spmm", "sddmm", "attention" or "spgemm"
+  std::string algorithm;            ///< as to_string of the operation's algorithms names it
   std::string backend;              ///< as to_string(Backend) names it
   std::string atom;                 ///< the matrix instruction; empty: none is used
   std::string compute;              ///< as to_string(Precision) names it

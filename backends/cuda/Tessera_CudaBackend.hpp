@@ -39,7 +39,7 @@ class AllowedMemory {
   std::atomic<std::size_t> bytes_[most_devices]{};
 };
 
-/// Of the current device: shared memory a thread block can have, and multiprocessors.
+/// Of the current device: shared memory that a thread block can have, and multiprocessors.
 std::size_t shared_bytes() noexcept;
 int multiprocessors() noexcept;
 

@@ -93,7 +93,7 @@ std::uint64_t kept_bytes(std::size_t memory_bytes) {
   return std::max<std::uint64_t>(std::uint64_t{256} << 20, memory_bytes / 32);
 }
 
-/// One pool a device, made at first use and left to the driver at the end of the process.
+/// One pool per device, made at first use and left to the driver at the end of the process.
 cudaError_t pool_of(int device, cudaMemPool_t& pool) {
   static std::mutex guard;
   static cudaMemPool_t pools[most_devices] = {};

@@ -11,8 +11,8 @@
 #include "backends/launch/Tessera_Launch.hpp"
 
 /// \file
-/// HIP as launchers see it (Tessera_Launch.hpp). hipcc reads the second launch bound as waves a SIMD: with 4 a lane may
-/// have 128 of the 512 registers.
+/// HIP as launchers see it (Tessera_Launch.hpp). hipcc reads the second launch bound as waves per SIMD: with 4 a lane
+/// may have 128 of the 512 registers.
 
 namespace Tessera {
 

@@ -90,7 +90,13 @@ class PackedHostVectors {
       first += size;
     }
     if (!folded) each(group, columns, [&](int r, int l, int j) { sum[r][l][j] = fold(r, l, j, width); });
-    const int log = s.log_lanes();
+    write(s, base, packet, sum);
+  }
+
+  /// Adds up the lanes of each row, then writes its part's sums or its results.
+  void write(const PackedSlice& s, const unsigned char* base, const PackedPacket& packet,
+             Sum (&sum)[3][Lanes][most]) const {
+    const int log = s.log_lanes(), group = s.group(), columns = p_.columns;
     const auto* const ids = reinterpret_cast<const std::uint16_t*>(base + packet.row_ids(s));
     for (int r = 0; r < group; ++r) {
       for (int t = 0, n = Lanes / 2; t < log; ++t, n /= 2) {

@@ -17,8 +17,8 @@ struct DeviceFacts {
   std::size_t shared_bytes = 0;  ///< per thread block, opt-in maximum
   std::size_t cache_bytes = 0;   ///< last level
   std::size_t memory_bytes = 0;
-  double bandwidth = 0;         ///< bytes a second, nominal
-  double fp64_matrix_rate = 0;  ///< flop a second of the FP64 matrix instruction, tabulated by device
+  double bandwidth = 0;         ///< bytes per second, nominal
+  double fp64_matrix_rate = 0;  ///< flop per second of the FP64 matrix instruction, tabulated by device
 };
 
 }  // namespace Tessera

@@ -20,7 +20,7 @@
 ///
 ///     values   steps x group x lanes entries, in chunks of `chunk` steps: a lane's entries of a chunk are adjacent
 ///     indices  the same for the columns, relative to the record's column (24 bits: a plane of 16 and one of 8), or for
-///              an index-free slice one offset (column - row) a step and, where rows lack entries, a mask a lane
+///              an index-free slice one offset (column - row) per step and, where rows lack entries, a mask per lane
 ///     row ids  16 bits per row, unless the rows are consecutive
 ///
 /// The last steps (fewer than `chunk`) follow as chunks of half the size, a quarter, and so on. `group` rows with equal
@@ -96,7 +96,7 @@ struct alignas(16) PackedShare {
   }
 };
 
-/// Column blocks a matrix may have.
+/// Column blocks that a matrix may have.
 constexpr int packed_max_blocks = 64;
 
 /// Offsets in a packet. value_bytes: of a stored value (0 for PackedStorage::Constant).

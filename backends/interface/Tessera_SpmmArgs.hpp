@@ -74,7 +74,7 @@ struct SpmmFlashArgs {
 
 /// How the blocks of panels are laid out for one instruction: `rows` x `depth` slots, their bits and values row by row.
 /// A block has a *packet* of whole 16 bytes: its columns (-1: padding), the bitmap of the slots that hold an entry (bit
-/// row * depth + k of it in word / 32), a byte a row: how many entries of the block stand before it, then where its
+/// row * depth + k of it in word / 32), a byte per row: how many entries of the block stand before it, then where its
 /// values begin, and how many there are. Values of a block begin at a multiple of 16 bytes.
 struct PanelGeometry {
   int rows = 0;         ///< of a window

@@ -17,7 +17,7 @@ namespace Tessera {
 /// is named by the row-blocks one wave takes at once.
 enum DaspClass : int {
   DaspLong,     // more than max_medium_length entries, cut into pieces of whole steps
-  DaspMedium1,  // one row-block a wave
+  DaspMedium1,  // one row-block per wave
   DaspMedium2,  // two
   DaspMedium4,  // four
   DaspPairs13,  // a row of 1 and a row of 3 share four slots
@@ -80,7 +80,7 @@ struct SpmvDaspArgs {
   std::uint32_t short_steps_per_wave = 1;
   std::uint64_t first_single = 0;  ///< of the single entries among the irregular ones
   bool streaming = true;           ///< load the matrix past the first-level cache
-  // Scratch for rows of several pieces: one sum a piece, one counter a long row (zero between applies).
+  // Scratch for rows of several pieces: one sum per piece, one counter per long row (zero between applies).
   void* partials = nullptr;
   std::uint32_t* arrivals = nullptr;
   // The vectors.

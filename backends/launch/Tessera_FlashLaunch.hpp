@@ -67,7 +67,7 @@ int flash_depth(Precision precision, int vector_length) noexcept {
 template <class Device>
 Status spmm_flash(const SpmmFlashArgs& args, Stream stream) noexcept {
   using Vendor = ForFamily<Device, FlashNvidia, FlashAmd>;
-  /// Waves a multiprocessor should have before a wave takes several tiles of columns.
+  /// Waves that a multiprocessor should have before a wave takes several tiles of columns.
   constexpr int least_waves = Device::emulated ? 0 : for_family<Device>(32, 0);
   const Status status = flash_check<Vendor>(args);
   if (!status.ok() || args.split.part_count == 0 || args.dense.columns == 0) return status;

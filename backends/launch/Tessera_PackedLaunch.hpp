@@ -8,7 +8,7 @@
 
 /// \file
 /// Launchers of packed-slices SpMV: one slice per wave, four waves per thread block; with tables of x in shared memory
-/// one thread block a multiprocessor. The kernels of one precision, and of three kinds of call, are compiled in files
+/// one thread block per multiprocessor. The kernels of one precision, and of three kinds of call, are compiled in files
 /// of their own (backends/CMakeLists.txt).
 
 namespace Tessera {
@@ -97,7 +97,7 @@ struct PackedHubBody
   }
 };
 
-/// One thread block a share: x at the columns of its block in shared memory, then its slices.
+/// One thread block per share: x at the columns of its block in shared memory, then its slices.
 template <class Device, class Types>
 struct PackedBlockBody : PackedTableBody<Device, Types, GatherBlock<typename Types::Value, typename Device::Wave>> {
   using Base = PackedTableBody<Device, Types, GatherBlock<typename Types::Value, typename Device::Wave>>;

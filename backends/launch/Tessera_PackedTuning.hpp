@@ -29,7 +29,7 @@ struct PackedCached : Tuning {
 template <class Types>
 struct PackedNvidia {
   static constexpr bool variants = true;
-  static constexpr bool pairs = Types::value_bytes == 8;                      // two steps a chunk, else four
+  static constexpr bool pairs = Types::value_bytes == 8;                      // two steps per chunk, else four
   static constexpr bool wide_x = !pairs && sizeof(typename Types::Sum) == 8;  // doubles stored in fewer bytes
 
   struct General : PackedTuning {
@@ -73,7 +73,7 @@ struct PackedNvidia {
   };
 };
 
-/// Not tuned: nothing has run on a device. With 4 waves a SIMD a lane may have 128 registers.
+/// Not tuned: nothing has run on a device. With 4 waves per SIMD a lane may have 128 registers.
 template <class Types>
 struct PackedAmd {
   static constexpr bool variants = false;

@@ -19,7 +19,7 @@
 namespace Tessera {
 namespace Launch {
 
-/// Threads of a block that looks at rows, a row each at once.
+/// Threads of a block that looks at rows, one per thread at once.
 constexpr int spgemm_row_threads = 256;
 
 /// A kernel of a thread block.

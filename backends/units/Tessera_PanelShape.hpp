@@ -23,7 +23,7 @@ struct PanelShape {
   /// First column of the lanes that come next in a row.
   static constexpr int stride = Atom::b_coord(Atom::lanes == 32 ? 1 : Atom::n, 0).row;
   static constexpr int groups = Atom::m >= 16 && Atom::lanes == 32 ? 8 : Atom::m;  ///< lanes along the columns of B
-  static constexpr int halves = Atom::m / groups;                       ///< columns of B a lane holds in an instruction
+  static constexpr int halves = Atom::m / groups;  ///< columns of B that a lane holds in an instruction
   static constexpr int width = 16 / static_cast<int>(sizeof(Operand));  ///< columns of a sixteen-byte load
   static constexpr int quads = Atom::lanes / rows;                      ///< lanes that share a row of the window
 

@@ -13,8 +13,8 @@
 /// and HipWave:
 ///
 ///   lanes                              number of lanes
-///   Mask                               unsigned type with a bit a lane
-///   Varying<T> v;  v(lane)             one T a lane (device: one register; host: an array)
+///   Mask                               unsigned type with a bit per lane
+///   Varying<T> v;  v(lane)             one T per lane (device: one register; host: an array)
 ///   each(f)                            f(lane) for every lane (device: once, for the own lane)
 ///   shuffle(out, in, source)           out(lane) = in(source(lane))
 ///   ballot(flag)                       bit mask of the lanes whose Varying<bool> is set

@@ -100,7 +100,7 @@ void Report::describe_matrix(std::int64_t rows, std::int64_t cols, std::int64_t 
   clear_progress();
   pattern_ = pattern;
   if (options_.quiet) return;
-  std::printf("\n[%zu/%zu] %s: %lld x %lld, %lld entries (%.2f a row)%s%s%s\n", index_ + 1, options_.matrices.size(),
+  std::printf("\n[%zu/%zu] %s: %lld x %lld, %lld entries (%.2f per row)%s%s%s\n", index_ + 1, options_.matrices.size(),
               matrix_.c_str(), static_cast<long long>(rows), static_cast<long long>(cols), static_cast<long long>(nnz),
               rows > 0 ? static_cast<double>(nnz) / static_cast<double>(rows) : 0.0,
               seeded_values ? ", seeded values" : "", pattern.empty() ? "" : ", ", pattern.c_str());

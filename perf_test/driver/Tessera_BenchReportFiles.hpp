@@ -15,7 +15,7 @@ namespace Bench {
 /// std::runtime_error
 void write_json(const std::string& file, const BenchContext& context, const BenchOptions& options,
                 const std::vector<Record>& records);
-/// The records' keys as a header, one line a record, row classes left out. @throw std::runtime_error
+/// The records' keys as a header, one line per record, row classes left out. @throw std::runtime_error
 void write_csv(const std::string& file, const std::vector<Record>& records);
 
 }  // namespace Bench

@@ -187,7 +187,7 @@ bool run(const Options& o, const Comm& comm) {
                 o.matrix.empty() ? "27-point stencil" : o.matrix.c_str(), static_cast<long long>(A->getGlobalNumRows()),
                 static_cast<long long>(A->getGlobalNumEntries()));
     std::printf(
-        "exchange a column: %.0f bytes in all, %.0f bytes from %.0f neighbours to one process at most; "
+        "exchange per column: %.0f bytes in all, %.0f bytes from %.0f neighbours to one process at most; "
         "%.2f %% of rows and %.2f %% of entries are at boundaries\n",
         all_halo, most_halo, most_neighbours, 100 * boundary_rows / static_cast<double>(A->getGlobalNumRows()),
         100 * halo_nnz / static_cast<double>(A->getGlobalNumEntries()));

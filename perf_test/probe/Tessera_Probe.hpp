@@ -40,7 +40,7 @@ struct Ceiling {
   std::string group, name;
   double working_set = none;  ///< bytes
   Timing time;                ///< of one run
-  double operations = none;   ///< reads, entries, launches or instructions a run
+  double operations = none;   ///< reads, entries, launches or instructions per run
   double bytes = none;        ///< moved by a run
   double flop = none;         ///< done by a run
   std::string unavailable;    ///< why there is no figure; empty if there is one

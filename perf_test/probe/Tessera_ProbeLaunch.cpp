@@ -101,7 +101,7 @@ void probe_graphs(const Probe& probe, ProbeWord* sink) {
     try {
       const EmptyGraph<Space> graph(kernels, sink);
       Timer<Space> timer(graph.space(), probe.options.repeat, probe.options.budget);
-      probe.sheet.add(figure(name + ", back to back, a kernel", kernels, timer.warm([&] { graph.launch(); })));
+      probe.sheet.add(figure(name + ", back to back, per kernel", kernels, timer.warm([&] { graph.launch(); })));
       const Timing alone = timer.blocking(
           10 * probe.options.repeat, [] {}, [&] { graph.launch(); });
       probe.sheet.add(figure(name + ", launch and wait, a graph", 1, alone));

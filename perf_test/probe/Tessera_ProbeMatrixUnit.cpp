@@ -58,7 +58,7 @@ void probe_matrix_units(const Probe& probe) {
     for (int i = 0; i < count; ++i) measure(probe, all[i], units, sink.data());
 #endif
   }
-  probe.sheet.print_list("matrix unit", "Matrix instructions (time an instruction, over all that run at once)");
+  probe.sheet.print_list("matrix unit", "Matrix instructions (time per instruction, over all that run at once)");
 }
 
 }  // namespace Bench

@@ -87,7 +87,7 @@ class Streams {
   void read(std::int64_t bytes) const {
     constexpr int a = sizeof(Value), b = sizeof(Index), smaller = a < b ? a : b;
     const std::string kind =
-        std::to_string(a + b) + " B an entry (" + std::to_string(a) + "+" + std::to_string(b) + ")";
+        std::to_string(a + b) + " B per entry (" + std::to_string(a) + "+" + std::to_string(b) + ")";
     const double entries = static_cast<double>(bytes) / (a + b);
     read_as<Value, Index, 1, 1>(kind + " by element", bytes, entries);
     read_as<ProbeWord, ProbeWord, a / smaller, b / smaller>(kind + " by word", bytes, entries);

@@ -74,28 +74,31 @@ void add_features(const SpgemmOperands& o, std::int64_t products, Json& j) {
   j["seconds of features"] = cost;
 }
 
-}  // namespace
+struct Method {
+  SpgemmAlgorithm algorithm;
+  System system;
+  int runs = 1;
+  std::vector<double> seconds;  ///< not of the first run, unless it was long
+  double first = 0, spent = 0;
+};
 
-void write_spgemm_features(const std::string& file, const SpgemmOperands& o, std::int64_t products,
-                           const std::string& matrix, const BenchOptions& options,
-                           const std::vector<SpgemmAlgorithm>& algorithms,
-                           const std::function<System(SpgemmAlgorithm)>& make) {
-  struct Method {
-    SpgemmAlgorithm algorithm;
-    System system;
-    int runs = 1;
-    std::vector<double> seconds;  ///< not of the first run, unless it was long
-    double first = 0, spent = 0;
-  };
-  Json j;
-  j["A"] = matrix;
-  j["B"] = options.matrix_b;
-  j["space"] = Exec::name();
+/// Runs it once: how many entries C has, and how many runs a time needs.
+std::int64_t run_first(Method& m, const SpgemmOperands& o) {
+  const double begin = now();
+  m.system.apply();
+  Compat::fence(o.A.space, "Tessera::bench");
+  m.first = m.spent = now() - begin;
+  m.runs = static_cast<int>(std::min(1000.0, std::max(1.0, 5e-4 / m.spent)));
+  return static_cast<std::int64_t>(o.C->entries.size());
+}
+
+/// The methods that take these matrices, each run once. @throw BenchError  they find different numbers of entries
+std::vector<Method> methods_of(const SpgemmOperands& o, std::int64_t products,
+                               const std::vector<SpgemmAlgorithm>& algorithms,
+                               const std::function<System(SpgemmAlgorithm)>& make) {
   std::vector<Method> methods;
-  double fastest = std::numeric_limits<double>::infinity();
   std::int64_t entries = -1;
   for (const SpgemmAlgorithm a : algorithms) {
-    j["seconds"][to_string(a)] = nullptr;
     // They sort a row's products: of many, hopeless.
     const bool sorts = a == SpgemmAlgorithm::Heap || a == SpgemmAlgorithm::Coo;
     if (sorts && products > 32 * static_cast<std::int64_t>(o.A.rows)) continue;
@@ -103,24 +106,24 @@ void write_spgemm_features(const std::string& file, const SpgemmOperands& o, std
       Method m;
       m.algorithm = a;
       m.system = make(a);
-      const double begin = now();
-      m.system.apply();
-      Compat::fence(o.A.space, "Tessera::bench");
-      m.spent = now() - begin;
-      const auto found = static_cast<std::int64_t>(o.C->entries.size());
+      const std::int64_t found = run_first(m, o);
       if (entries < 0) entries = found;
       if (found != entries) {
         throw BenchError(ExitWrongResult, std::string(to_string(a)) + " finds " + std::to_string(found) +
                                               " entries, the method before " + std::to_string(entries));
       }
-      m.runs = static_cast<int>(std::min(1000.0, std::max(1.0, 5e-4 / m.spent)));
-      fastest = std::min(fastest, m.spent);
-      m.first = m.spent;
       methods.push_back(std::move(m));
     } catch (const NotSupported&) {  // too much memory, or not for such matrices
     } catch (const OutOfMemory&) {
     }
   }
+  return methods;
+}
+
+/// Times in turn, until the budget of each is spent; of much slower ones the first time does.
+void measure_in_turn(std::vector<Method>& methods, const SpgemmOperands& o, const BenchOptions& options) {
+  double fastest = std::numeric_limits<double>::infinity();
+  for (const Method& m : methods) fastest = std::min(fastest, m.first);
   for (int round = 0; round < options.repeat; ++round) {
     for (Method& m : methods) {
       if (m.spent > options.budget || (round > 0 && m.first > 8 * fastest)) continue;
@@ -134,6 +137,23 @@ void write_spgemm_features(const std::string& file, const SpgemmOperands& o, std
   }
   for (Method& m : methods) {
     if (m.seconds.empty()) m.seconds.push_back(m.first);
+  }
+}
+
+}  // namespace
+
+void write_spgemm_features(const std::string& file, const SpgemmOperands& o, std::int64_t products,
+                           const std::string& matrix, const BenchOptions& options,
+                           const std::vector<SpgemmAlgorithm>& algorithms,
+                           const std::function<System(SpgemmAlgorithm)>& make) {
+  Json j;
+  j["A"] = matrix;
+  j["B"] = options.matrix_b;
+  j["space"] = Exec::name();
+  for (const SpgemmAlgorithm a : algorithms) j["seconds"][to_string(a)] = nullptr;
+  std::vector<Method> methods = methods_of(o, products, algorithms, make);
+  measure_in_turn(methods, o, options);
+  for (const Method& m : methods) {
     j["seconds"][to_string(m.algorithm)] = median_of(m.seconds);
     j["least seconds"][to_string(m.algorithm)] = *std::min_element(m.seconds.begin(), m.seconds.end());
   }

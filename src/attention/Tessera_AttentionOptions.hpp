@@ -11,6 +11,25 @@ namespace Tessera {
 
 /// Fused: one pass per row with a running maximum and sum, scores are never written. Chain: SDDMM into the values of
 /// the pattern, softmax of rows, SpMM, each by its own plan. Auto takes the one that is predicted to be faster.
+///
+/// Chain moves the scores five times, 20 bytes per entry (FP64: 40), and keeps those of as many heads at once as have
+/// up to 2^24; its set-up is that of its SDDMM and SpMM plans. The portable Fused has none.
+///
+/// Fused of a backend (16-bit types, columns of Q and V that are multiples of 8 up to 256; all else goes to the
+/// portable kernel, in any call): windows of rows on matrix units. Weights are rounded to the operands' type before
+/// they multiply V, and are not where they are summed: O errs by another unit roundoff of sum_j P_ij |V_j|; in FP16
+/// weights below 2^-31 of the row's largest one may be 0, so that an infinite V_j of such an entry gives NaN. Other
+/// rows never see it: windows where V is not finite are done again row by row. backward goes there too, for columns up
+/// to 128 (64 where windows are of 16 rows): P_ij and dS_ij are rounded to the operands' type before they multiply; in
+/// FP16 P below 2^-39, and dS below 2^-32 of the largest one of its row (dK: column), may be 0.
+///
+/// There a row of K and of V is fetched once per column vector of a window of 8 or 16 rows, which has 8 or 12 bytes of
+/// the pattern (blocks rounded up); scratch is O(rows of split windows) forward and backward. Windows are made on the
+/// device (Experimental::SplitWindows: O(nnz log(longest row)) work, one wait), for backward those of the transposed
+/// pattern as well (with values 4 bytes per entry more).
+///
+/// Running maximum and sum: Milakov & Gimelshein, arXiv:1805.02867, Dao et al., "FlashAttention", NeurIPS'22 (backward
+/// by recomputation, too); on sparse patterns: Fused3S, ICS'25.
 enum class AttentionAlgorithm { Auto, Fused, Chain };
 
 /// What the numbers of the matrix are. None: they are not read. Bias: added to the scores, -inf masks an entry.

@@ -27,7 +27,7 @@ struct SpmvFeatures {
   double same3 = 0;    ///< in aligned triples of rows with equal columns (sampled, probed)
   double shift = 0;    ///< in rows whose columns are those of the row before plus one (sampled, probed)
   double narrow = 0;   ///< sampled windows of 32 rows whose columns span less than 2^16
-  double sectors = 0;  ///< different 32-byte sectors of an x of doubles an entry inside sampled windows of 32 rows
+  double sectors = 0;  ///< different 32-byte sectors of an x of doubles per entry inside sampled windows of 32 rows
 };
 
 namespace Impl {

@@ -23,7 +23,7 @@ struct Adjacency {
   std::vector<std::int32_t> neighbours;  ///< of a vertex: ascending, without repetition, without itself
 };
 
-/// The pattern of A + A^T. O(nnz log(longest row)) time, two ints an entry.
+/// The pattern of A + A^T. O(nnz log(longest row)) time, two ints per entry.
 Adjacency symmetrised(std::int32_t n, const std::int64_t* row_map, const std::int32_t* entries) {
   Adjacency g;
   const auto size = static_cast<std::size_t>(n);

@@ -90,7 +90,7 @@ struct BlockDiagonalFunctors {
 
 /// diag(A_0, A_1, ...): rows, columns and entries of the blocks in their order, shifted by those of the blocks before.
 /// Blocks of any shape, also without rows, columns or entries; no block gives a 0 x 0 matrix. The blocks are copied on
-/// the device, whatever number of them: two kernels, O((rows + nnz) log(blocks)) work, and 48 bytes a block that come
+/// the device, whatever number of them: two kernels, O((rows + nnz) log(blocks)) work, and 48 bytes per block that come
 /// from the host. Waits. Deterministic. The blocks are trusted: run validate() on matrices from outside first.
 ///
 ///     const auto batch = block_diagonal(space, blocks);

@@ -133,8 +133,8 @@ auto inverse(const Exec& space, const Permutation& p) {
 }
 
 /// y := P x, that is y(i) = x(p(i)): from the user's order to the new one. Vectors of rank 1, or of rank 2 with a
-/// vector a column; any layout. One kernel, enqueued; O(n) a column. x and y must not overlap; p must be a permutation
-/// (is_permutation tells), which is not checked here.
+/// vector per column; any layout. One kernel, enqueued; O(n) per column. x and y must not overlap; p must be a
+/// permutation (is_permutation tells), which is not checked here.
 /// @throw DimensionMismatch  the extents differ;  @throw InvalidArgument  x and y start at one address
 template <class Exec, class Permutation, class X, class Y>
 void permute_vector(const Exec& space, const Permutation& p, const X& x, const Y& y) {

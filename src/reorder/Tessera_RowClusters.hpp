@@ -299,7 +299,7 @@ struct RowOrder {
   std::string note;  ///< what was done and why; empty if nobody asked
 };
 
-/// Fetched rows of B an entry of A with its rows in an order (without elements: their own), from at most 1024 windows
+/// Fetched rows of B per entry of A with its rows in an order (without elements: their own), from at most 1024 windows
 /// spread evenly. One kernel, one wait. Deterministic.
 template <class Exec, class Csr>
 double fetched_share(const Exec& space, const Csr& A, int height, const decltype(RowOrder<Csr>::order)& order,
@@ -364,7 +364,7 @@ RowOrder<Pattern> choose_row_order(const Exec& space, const Pattern& A, int heig
   const bool keep = std::min(clustered, by_column) <= (1 - least_saving) * natural;
   char text[200];
   std::snprintf(text, sizeof(text),
-                "rows %s: %.3f fetched rows of B an entry in their own order, %.3f by first column, %.3f clustered",
+                "rows %s: %.3f fetched rows of B per entry in their own order, %.3f by first column, %.3f clustered",
                 !keep        ? "in their own order"
                 : by_cluster ? "clustered"
                              : "by first column",

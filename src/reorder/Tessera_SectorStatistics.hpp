@@ -15,7 +15,7 @@ namespace reorder {
 
 /// What sector_statistics looks at.
 struct SectorOptions {
-  /// Rows that share what they read of x: those a multiprocessor has in flight, as a rule of thumb.
+  /// Rows that share what they read of x: those that a multiprocessor has in flight, as a rule of thumb.
   int window_rows = 256;
   /// Windows looked at, spread evenly over the matrix; all of them if there are no more.
   int windows = 1024;

@@ -54,7 +54,7 @@ struct FlashMethod {
     Experimental::update_me_bcrs(space, format, A, A.values());
   }
   static void describe(const Format& format, Statistics& s) {
-    s.atom = std::to_string(format.vector_length) + "x1 vectors, " + std::to_string(format.depth) + " a block";
+    s.atom = std::to_string(format.vector_length) + "x1 vectors, " + std::to_string(format.depth) + " per block";
     s.stored = format.stored();
     s.matrix_unit_share = s.nnz > 0 ? 1 : 0;
   }

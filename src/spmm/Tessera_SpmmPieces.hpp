@@ -198,7 +198,7 @@ void sort_pieces(const Exec& space, const Pieces& from, const Pieces& to) {
 /// ones are moved to the front, unless it costs B its place in the caches: all of them where B stays there
 /// (b_is_cached), else those of cut rows if they hold little of the matrix. Waits once for the longest row, and once
 /// more where there is one to cut. O(rows) work; 16 bytes per piece, and for a while 24 bytes per row and 16 (40 where
-/// long pieces are moved) a piece, only where a row is cut.
+/// long pieces are moved) per piece, only where a row is cut.
 template <class Exec, class Csr>
 PieceTable<typename Csr::memory_space> cut_rows(const Exec& space, const Csr& A, std::int64_t most,
                                                 std::int64_t tolerated, const KernelTable* backend, bool b_is_cached) {

@@ -427,8 +427,8 @@ void csr5_spmv_threads(const Exec& space, double alpha, const Experimental::Csr5
 /// y := alpha A x + beta y for rank-1 x[cols], y[rows] of any stride.
 ///
 /// Sums in double if A, x or y is double, else in float; a narrower y is rounded once. beta == 0 does not read y, alpha
-/// == 0 does not read A and x. Bytes: nnz (v + 4) + 4 nnz packets / sigma + 4 a tile, 16 a tile for the partial sums, y
-/// once, x once if it stays in cache. One launch, two if rows lie in several tiles; no allocation, no wait.
+/// == 0 does not read A and x. Bytes: nnz (v + 4) + 4 nnz packets / sigma + 4 per tile, 16 per tile for the partial
+/// sums, y once, x once if it stays in cache. One launch, two if rows lie in several tiles; no allocation, no wait.
 /// Deterministic: no floating-point atomics, every sum in an order that the format alone decides. Applies of one format
 /// share its scratch and must not run at the same time. The caller checks extents and types (Impl::check_extents).
 /// Source: Liu & Vinter, ICS'15, section 4; the differences stand at the head of this file.

@@ -18,7 +18,7 @@
 /// \file
 /// y := alpha A x + beta y in packed slices on host execution spaces.
 ///
-/// Bytes: the packets, 16 a slice, x and y once if they stay in cache, whatever the number of columns; one launch, a
+/// Bytes: the packets, 16 per slice, x and y once if they stay in cache, whatever the number of columns; one launch, a
 /// second one where rows have several parts. Deterministic and independent of the number of threads: a slice is one
 /// thread's, and the parts of a row are added in their order.
 

@@ -82,7 +82,7 @@ inline void predict_spmv(SpmvChoice& c, const SpmvFeatures& f, bool host, bool n
       text, sizeof(text),
       "%s is predicted to move %.3g MB, %s %.3g MB: rows of %.1f (cv %.2f, longest %lld), %.0f %% of windows "
       "within 2^16 columns, %.0f %% of entries in rows shifted by one, %.0f %% in equal rows, %.2f sectors of x "
-      "an entry",
+      "per entry",
       to_string(c.candidates[0].algorithm), 1e-6 * c.candidates[0].cost,
       c.candidates.size() > 1 ? to_string(c.candidates[1].algorithm) : "no other algorithm",
       c.candidates.size() > 1 ? 1e-6 * c.candidates[1].cost : 0.0, f.mean, f.cv, static_cast<long long>(f.longest),

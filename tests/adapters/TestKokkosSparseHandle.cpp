@@ -278,110 +278,126 @@ struct Refusal {
   std::function<void()> call;
 };
 
-TEST_F(KokkosSparseHandle, Refusals) {
-  Handle handle, fixed([] {
+/// Refused calls, which write neither y nor C, and after which a handle still serves its matrix.
+class KokkosSparseRefusals : public KokkosSparseHandle {
+ public:
+  const Vector n = to_device<Exec>(x), m = to_device<Exec>(y0);
+  const Multi b{"b", 99, 3}, c{"c", 111, 3};
+  Handle handle;
+  static constexpr ErrorCode argument = ErrorCode::InvalidArgument, size = ErrorCode::DimensionMismatch,
+                             stale = ErrorCode::StalePlan;
+
+  KokkosSparseRefusals() {
+    Kokkos::deep_copy(c, 7);
+    Tessera::spmv(&handle, "N", 1, theirs, n, 0, to_device<Exec>(y0));
+  }
+  void expect_refused(const std::vector<Refusal>& all) {
+    for (const Refusal& r : all) {
+      SCOPED_TRACE(r.name);
+      try {
+        r.call();
+        ADD_FAILURE() << "was accepted";
+      } catch (const Error& e) {
+        const std::string message = e.what();
+        EXPECT_EQ(static_cast<int>(e.code()), static_cast<int>(r.code)) << message;
+        for (const std::string& part : r.parts) EXPECT_NE(message.find(part), std::string::npos) << message;
+      }
+      EXPECT_EQ(to_host(m), y0) << "y was written";
+      EXPECT_EQ(to_host(Kokkos::subview(c, Kokkos::ALL(), 1)), std::vector<double>(111, 7)) << "C was written";
+    }
+    expect_all(handle, theirs, A);
+  }
+};
+
+TEST_F(KokkosSparseRefusals, ModesAndOperands) {
+  const Vector longer("longer", 100), shorter("shorter", 98);
+  const Matrix negative("negative", 111, -1, theirs.nnz(), theirs.values, theirs.graph.row_map, theirs.graph.entries);
+  const auto square = their_matrix<Matrix>(make_matrix<double>("diagonal:rows=111:cols=111", Data::Integers, 1));
+  Handle* const null = nullptr;
+  expect_refused(
+      {{"x one long", size, {"111 x 99", "x is 100 x 1"}, [&] { Tessera::spmv("N", 1, theirs, longer, 0, m); }},
+       {"x one short",
+        size,
+        {"111 x 99", "x is 98 x 1"},
+        [&] { Tessera::spmv(&handle, "N", 1, theirs, shorter, 0, m); }},
+       {"y one long",
+        size,
+        {"y is 100 x 1", "99 x 111", "transposed"},
+        [&] { Tessera::spmv("T", 1, theirs, m, 0, longer); }},
+       {"mode T with vectors for N",
+        size,
+        {"99 x 111 (A transposed)", "x is 99 x 1", "y is 111 x 1"},
+        [&] { Tessera::spmv(&handle, "T", 1, theirs, n, 0, m); }},
+       {"3 columns and 2",
+        size,
+        {"99 x 3", "111 x 2"},
+        [&] { Tessera::spmv("N", 1, theirs, b, 0, Kokkos::subview(c, Kokkos::ALL(), std::make_pair(0, 2))); }},
+       {"mode X",
+        argument,
+        {"'X'", "N (A)", "H (conjugate transpose)"},
+        [&] { Tessera::spmv("X", 1, theirs, n, 0, m); }},
+       {"mode X with a handle", argument, {"'X'"}, [&] { Tessera::spmv(Exec(), &handle, "X", 1, theirs, n, 0, m); }},
+       {"an empty mode", argument, {"''"}, [&] { Tessera::spmv(Exec(), "", 1, theirs, n, 0, m); }},
+       {"mode X, alpha = 0", argument, {"'X'"}, [&] { Tessera::spmm("X", 0, theirs, b, 1, c); }},
+       {"mode null", argument, {"mode", "null"}, [&] { Tessera::spmv(nullptr, 1.0, theirs, n, 0.0, m); }},
+       {"handle null", argument, {"handle", "null"}, [&] { Tessera::spmv(null, "N", 1, theirs, n, 0, m); }},
+       {"x and y the same", argument, {"overlap"}, [&] { Tessera::spmv("N", 1, square, m, 0, m); }},
+       {"B and C the same", argument, {"overlap"}, [&] { Tessera::spmv("N", 1, square, c, 0, c); }},
+       {"-1 columns", argument, {"111 x -1", "negative"}, [&] { Tessera::spmv("N", 1, negative, n, 0, m); }}});
+}
+
+TEST_F(KokkosSparseRefusals, OtherMatricesAndValues) {
+  Handle fixed([] {
     SpmvOptions o;
     o.updatable = false;
     return o;
   }());
-  const auto n = to_device<Exec>(x), m = to_device<Exec>(y0);
-  const Multi b("b", 99, 3), c("c", 111, 3);
-  Kokkos::deep_copy(c, 7);
-  Tessera::spmv(&handle, "N", 1, theirs, n, 0, to_device<Exec>(y0));
   Tessera::spmv(&fixed, "N", 1, theirs, n, 0, to_device<Exec>(y0));
-  const Vector longer("longer", 100), shorter("shorter", 98);
   const auto twin = their_matrix<Matrix>(A);  // the same pattern in other arrays
   const auto larger = their_matrix<Matrix>(make_matrix<double>("diagonal:rows=111:cols=99", Data::Integers, 1));
   const Matrix new_values("new", theirs.numRows(), theirs.numCols(), theirs.nnz(), to_device<Exec>(A.values),
                           theirs.graph.row_map, theirs.graph.entries);
   Matrix cut = theirs;
   cut.values = to_device<Exec>(std::vector<double>(A.values.begin(), A.values.end() - 1));
-  const Matrix negative("negative", 111, -1, theirs.nnz(), theirs.values, theirs.graph.row_map, theirs.graph.entries);
-  const auto square = their_matrix<Matrix>(make_matrix<double>("diagonal:rows=111:cols=111", Data::Integers, 1));
-  Handle* const null = nullptr;
-  io::HostCsr<double, int, std::size_t> broken{3, 5, {0, 1}, {0}, {1}};
+  expect_refused(
+      {{"values one short",
+        size,
+        {std::to_string(A.nnz()), std::to_string(A.nnz() - 1)},
+        [&] { Tessera::spmv("N", 1, cut, n, 0, m); }},
+       {"another graph of the same sizes",
+        stale,
+        {"other arrays", "reset()"},
+        [&] { Tessera::spmv(&handle, "N", 1, twin, n, 0, m); }},
+       {"another number of entries",
+        stale,
+        {std::to_string(A.nnz()), "99 entries"},
+        [&] { Tessera::spmv(&handle, "N", 1, larger, n, 0, m); }},
+       {"values in another array",
+        stale,
+        {"update_values"},
+        [&] { Tessera::spmv(&handle, "N", 1, new_values, n, 0, m); }},
+       {"update_values, another graph", stale, {"update_values", "other arrays"}, [&] { handle.update_values(twin); }},
+       {"update_values, one short", size, {std::to_string(A.nnz() - 1)}, [&] { handle.update_values(cut); }},
+       {"update_values, updatable = false", stale, {"updatable = false"}, [&] { fixed.update_values(theirs); }}});
+}
 
-  const ErrorCode argument = ErrorCode::InvalidArgument, size = ErrorCode::DimensionMismatch,
-                  stale = ErrorCode::StalePlan;
-  const std::vector<Refusal> all = {
-      {"x one long", size, {"111 x 99", "x is 100 x 1"}, [&] { Tessera::spmv("N", 1, theirs, longer, 0, m); }},
-      {"x one short",
-       size,
-       {"111 x 99", "x is 98 x 1"},
-       [&] { Tessera::spmv(&handle, "N", 1, theirs, shorter, 0, m); }},
-      {"y one long",
-       size,
-       {"y is 100 x 1", "99 x 111", "transposed"},
-       [&] { Tessera::spmv("T", 1, theirs, m, 0, longer); }},
-      {"mode T with vectors for N",
-       size,
-       {"99 x 111 (A transposed)", "x is 99 x 1", "y is 111 x 1"},
-       [&] { Tessera::spmv(&handle, "T", 1, theirs, n, 0, m); }},
-      {"3 columns and 2",
-       size,
-       {"99 x 3", "111 x 2"},
-       [&] { Tessera::spmv("N", 1, theirs, b, 0, Kokkos::subview(c, Kokkos::ALL(), std::make_pair(0, 2))); }},
-      {"mode X",
-       argument,
-       {"'X'", "N (A)", "H (conjugate transpose)"},
-       [&] { Tessera::spmv("X", 1, theirs, n, 0, m); }},
-      {"mode X with a handle", argument, {"'X'"}, [&] { Tessera::spmv(Exec(), &handle, "X", 1, theirs, n, 0, m); }},
-      {"an empty mode", argument, {"''"}, [&] { Tessera::spmv(Exec(), "", 1, theirs, n, 0, m); }},
-      {"mode X, alpha = 0", argument, {"'X'"}, [&] { Tessera::spmm("X", 0, theirs, b, 1, c); }},
-      {"mode null", argument, {"mode", "null"}, [&] { Tessera::spmv(nullptr, 1.0, theirs, n, 0.0, m); }},
-      {"handle null", argument, {"handle", "null"}, [&] { Tessera::spmv(null, "N", 1, theirs, n, 0, m); }},
-      {"x and y the same", argument, {"overlap"}, [&] { Tessera::spmv("N", 1, square, m, 0, m); }},
-      {"B and C the same", argument, {"overlap"}, [&] { Tessera::spmv("N", 1, square, c, 0, c); }},
-      {"-1 columns", argument, {"111 x -1", "negative"}, [&] { Tessera::spmv("N", 1, negative, n, 0, m); }},
-      {"values one short",
-       size,
-       {std::to_string(A.nnz()), std::to_string(A.nnz() - 1)},
-       [&] { Tessera::spmv("N", 1, cut, n, 0, m); }},
-      {"another graph of the same sizes",
-       stale,
-       {"other arrays", "reset()"},
-       [&] { Tessera::spmv(&handle, "N", 1, twin, n, 0, m); }},
-      {"another number of entries",
-       stale,
-       {std::to_string(A.nnz()), "99 entries"},
-       [&] { Tessera::spmv(&handle, "N", 1, larger, n, 0, m); }},
-      {"values in another array",
-       stale,
-       {"update_values"},
-       [&] { Tessera::spmv(&handle, "N", 1, new_values, n, 0, m); }},
-      {"update_values, another graph", stale, {"update_values", "other arrays"}, [&] { handle.update_values(twin); }},
-      {"update_values, one short", size, {std::to_string(A.nnz() - 1)}, [&] { handle.update_values(cut); }},
-      {"update_values, updatable = false", stale, {"updatable = false"}, [&] { fixed.update_values(theirs); }},
-      {"handle with a workspace",
-       argument,
-       {"workspace"},
-       [&] {
-         SpmvOptions o;
-         o.workspace = {m.data(), 64};
-         Handle refused(o);
-       }},
-      {"to_crs_matrix, row_map of 2 for 3 rows",
-       size,
-       {"2 elements", "need 4"},
-       [&] { to_crs_matrix<Matrix>(broken); }},
-      {"read_crs_matrix of nothing", ErrorCode::FileError, {"none.mtx"}, [&] {
-         io::read_crs_matrix<Matrix>("none.mtx");
-       }}};
-  for (const Refusal& r : all) {
-    SCOPED_TRACE(r.name);
-    try {
-      r.call();
-      ADD_FAILURE() << "was accepted";
-    } catch (const Error& e) {
-      const std::string message = e.what();
-      EXPECT_EQ(static_cast<int>(e.code()), static_cast<int>(r.code)) << message;
-      for (const std::string& part : r.parts) EXPECT_NE(message.find(part), std::string::npos) << message;
-    }
-    EXPECT_EQ(to_host(m), y0) << "y was written";
-    EXPECT_EQ(to_host(Kokkos::subview(c, Kokkos::ALL(), 1)), std::vector<double>(111, 7)) << "C was written";
-  }
-  // A refused handle still serves its matrix.
-  expect_all(handle, theirs, A);
+TEST_F(KokkosSparseRefusals, OptionsAndFiles) {
+  io::HostCsr<double, int, std::size_t> broken{3, 5, {0, 1}, {0}, {1}};
+  expect_refused({{"handle with a workspace",
+                   argument,
+                   {"workspace"},
+                   [&] {
+                     SpmvOptions o;
+                     o.workspace = {m.data(), 64};
+                     Handle refused(o);
+                   }},
+                  {"to_crs_matrix, row_map of 2 for 3 rows",
+                   size,
+                   {"2 elements", "need 4"},
+                   [&] { to_crs_matrix<Matrix>(broken); }},
+                  {"read_crs_matrix of nothing", ErrorCode::FileError, {"none.mtx"}, [&] {
+                     io::read_crs_matrix<Matrix>("none.mtx");
+                   }}});
 }
 
 }  // namespace Testing

@@ -67,7 +67,7 @@ TYPED_TEST(DeviceSpmm, FewLongRows) {  // which waves share
   const std::string spec = "random:rows=300:cols=2000:mean=200";
   this->suite.expect_pattern(generate(spec), spec, {8, 32, 64});
 }
-TYPED_TEST(DeviceSpmm, ManyRows) {  // several windows a wave
+TYPED_TEST(DeviceSpmm, ManyRows) {  // several windows per wave
   const auto A = this->suite.matrix(generate("stencil2d:nx=330:ny=330"), Data::Integers, 3);
   const typename TestFixture::Suite::Device device(A);
   const typename TestFixture::Suite::Plan plan(Kokkos::DefaultExecutionSpace(), device.view(), this->suite.options);

@@ -71,7 +71,7 @@ struct PlainPanels {
         packets[packet + static_cast<std::size_t>(c.geometry.begin_at())] = static_cast<std::uint32_t>(values.size());
         packets[packet + static_cast<std::size_t>(c.geometry.count_at())] =
             static_cast<std::uint32_t>(entry_of_bit.size());
-        // Bytes, a row each, as the kernel reads them.
+        // Bytes, one per row, as the kernel reads them.
         auto* const prefix = reinterpret_cast<unsigned char*>(&packets[packet]) + 4 * c.geometry.prefix_at();
         for (int row = 0; row < rows; ++row) {
           prefix[row] =

@@ -83,7 +83,7 @@ TEST(RowsWalks, FollowsTheMatrix) {
   EXPECT_EQ(choice_of<float>(finan512, 128), "P512");
   EXPECT_EQ(choice_of<double>(finan512, 32), "O256");
 
-  const Shape shell{219114, 11744484, 120000, true};  // six unknowns a node: neighbours share columns
+  const Shape shell{219114, 11744484, 120000, true};  // six unknowns per node: neighbours share columns
   EXPECT_EQ(choice_of<float>(shell, 64), "O256");
   EXPECT_EQ(choice_of<float>(shell, 256), "P1024");
   EXPECT_EQ(choice_of<double>(shell, 32), "O256");

@@ -179,34 +179,51 @@ struct DenseB {
   Value& at(std::int64_t row, std::int64_t column) { return first[row * ld + column]; }
 };
 
-/// C := alpha A B + beta C, checked against sums in long double and for what lies around C. Returns C.
+/// What alpha A B + beta C is, and what an error is measured against.
+struct Wanted {
+  std::vector<double> value, magnitude;  ///< per element of C; the second: sums of magnitudes
+  std::vector<int> length;               ///< of the rows of A
+
+  Wanted(std::int64_t rows, std::int64_t n)
+      : value(static_cast<std::size_t>(rows * n)), magnitude(value.size()), length(static_cast<std::size_t>(rows), 0) {}
+};
+
+/// Fills C, with NaN where it must not be read, and adds up what is wanted.
 template <class O, class C>
-std::vector<C> check(Format<O>& format, const std::vector<Entry>& all, DenseB<typename O::Value>& b,
-                     FlashMapping mapping, Scaling s, std::int64_t gap, int offset) {
-  const std::int64_t rows = format.args.rows, n = b.n, ldc = n + gap;
-  std::vector<C> memory(static_cast<std::size_t>(rows * ldc + 8), C(77.0f));
-  C* const c = memory.data() + offset;
-  std::vector<double> wanted(static_cast<std::size_t>(rows * n)), magnitude(wanted.size());
-  std::vector<int> length(static_cast<std::size_t>(rows), 0);
+Wanted fill_and_multiply(const std::vector<Entry>& all, DenseB<typename O::Value>& b, Scaling s, std::int64_t rows,
+                         C* c, std::int64_t ldc) {
+  const std::int64_t n = b.n;
+  Wanted wanted(rows, n);
   std::mt19937 engine(9);
   std::uniform_real_distribution<float> value(-1, 1);
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < n; ++j) {
       C& old = c[i * ldc + j];
       old = C(s.beta == 0 ? static_cast<float>(nan_value) : value(engine));
-      wanted[i * n + j] = s.beta == 0 ? 0 : s.beta * plain(old);
-      magnitude[i * n + j] = std::fabs(wanted[i * n + j]);
+      wanted.value[i * n + j] = s.beta == 0 ? 0 : s.beta * plain(old);
+      wanted.magnitude[i * n + j] = std::fabs(wanted.value[i * n + j]);
     }
   }
   for (const Entry& e : all) {
-    ++length[e.row];
+    ++wanted.length[e.row];
     const double a = O::operand(typename O::Value(static_cast<float>(e.value)));
     for (std::int64_t j = 0; j < n; ++j) {
       const double term = s.alpha * a * O::operand(b.at(e.col, j));
-      wanted[e.row * n + j] += term;
-      magnitude[e.row * n + j] += std::fabs(term);
+      wanted.value[e.row * n + j] += term;
+      wanted.magnitude[e.row * n + j] += std::fabs(term);
     }
   }
+  return wanted;
+}
+
+/// C := alpha A B + beta C, checked against sums in double and for what lies around C. Returns C.
+template <class O, class C>
+std::vector<C> check(Format<O>& format, const std::vector<Entry>& all, DenseB<typename O::Value>& b,
+                     FlashMapping mapping, Scaling s, std::int64_t gap, int offset) {
+  const std::int64_t rows = format.args.rows, n = b.n, ldc = n + gap;
+  std::vector<C> memory(static_cast<std::size_t>(rows * ldc + 8), C(77.0f));
+  C* const c = memory.data() + offset;
+  const Wanted wanted = fill_and_multiply<O>(all, b, s, rows, c, ldc);
 
   SpmmFlashArgs args = format.args;
   args.coalesced = mapping == FlashMapping::Coalesced;
@@ -235,11 +252,12 @@ std::vector<C> check(Format<O>& format, const std::vector<Entry>& all, DenseB<ty
     for (std::int64_t j = 0; j < n; ++j) {
       const std::size_t at = static_cast<std::size_t>(i * n + j);
       const double got = plain(c[i * ldc + j]);
-      const double bound = Reference::spmv_bound(length[static_cast<std::size_t>(i)], TypeFacts<float>::roundoff(),
-                                                 magnitude[at], v, wanted[at], tiny);
-      if (!(std::fabs(got - wanted[at]) <= bound) && ++wrong < 4) {
+      const double bound =
+          Reference::spmv_bound(wanted.length[static_cast<std::size_t>(i)], TypeFacts<float>::roundoff(),
+                                wanted.magnitude[at], v, wanted.value[at], tiny);
+      if (!(std::fabs(got - wanted.value[at]) <= bound) && ++wrong < 4) {
         ADD_FAILURE() << "C(" << i << ", " << j << ") of " << rows << " x " << n << " is " << got << ", wanted "
-                      << wanted[at] << ", allowed " << bound;
+                      << wanted.value[at] << ", allowed " << bound;
       }
       result.push_back(c[i * ldc + j]);
     }

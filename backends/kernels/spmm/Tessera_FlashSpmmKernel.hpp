@@ -453,8 +453,8 @@ Status flash_check(const SpmmFlashArgs& args) noexcept {
   return {};
 }
 
-/// Tiles of 16 columns a wave takes: as many as N has, at most 4, fewer where there would be less than `waves` waves.
-/// No result depends on it.
+/// Tiles of 16 columns that a wave takes: as many as N has, at most 4, fewer where there would be less than `waves`
+/// waves. No result depends on it.
 inline int flash_tiles(const SpmmFlashArgs& args, std::int64_t waves) noexcept {
   const std::int64_t n = args.dense.columns;
   int tiles = n > 32 ? 4 : n > 16 ? 2 : 1;

@@ -16,7 +16,7 @@
 
 /// \file
 /// C := alpha A B + beta C from compressed rows, without matrix instructions: for matrices whose neighbouring rows
-/// share few columns, where a row of B is fetched about once an entry however it is done [GE-SpMM, Huang et al.,
+/// share few columns, where a row of B is fetched about once per entry however it is done [GE-SpMM, Huang et al.,
 /// SC'20].
 ///
 /// A *team* of 2^shift lanes takes an item, a row or a piece of a long one [RoDe, Pang et al., PPoPP'24], and reads
@@ -148,7 +148,7 @@ struct GeSpmmKernel {
   static constexpr int words = Walk == RowsWalk::Pairs ? 2 : 1;  ///< a lane's, 2^shift words apart
   static constexpr int batch = Walk == RowsWalk::Pairs ? 2 : Walk == RowsWalk::Octets ? 8 : 4;  ///< entries at once
 
-  /// Items a wave takes, and columns of its tile.
+  /// Items that a wave takes, and columns of its tile.
   static std::int64_t items(const GeSpmmArgs& args) { return shared ? 1 : Wave::lanes >> args.shift; }
   static std::int32_t tile_columns(const GeSpmmArgs& args) { return (words * width) << args.shift; }
 

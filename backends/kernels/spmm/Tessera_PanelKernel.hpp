@@ -52,7 +52,7 @@ struct PanelKernel {
   static constexpr int packets = 4;  ///< in their ring: a packet is copied three blocks before its products
   static constexpr int wave_bytes = (2 * stage_bytes + packets * packet_bytes + 127) / 128 * 128;  ///< of shared memory
   static constexpr int pieces = row_bytes / 16;                       ///< lanes that copy a row
-  static constexpr int copies = Shape::depth * pieces / Wave::lanes;  ///< rows a lane copies a piece of
+  static constexpr int copies = Shape::depth * pieces / Wave::lanes;  ///< rows of which a lane copies a piece
 
   static constexpr int runs = Atom::c_registers / Shape::halves;  ///< of columns that a lane holds of a chunk
 

@@ -18,8 +18,8 @@
 /// irregular entries of a row-block are stored compacted in lane order and so are read coalesced by all lanes; rows cut
 /// into several pieces are finished by the last piece to arrive, in the order of the pieces, within the one launch.
 ///
-/// Bytes a launch must move: 12 (FP64) or 6 (16-bit) a slot, x and y once, 4 a row for the row order (none where the
-/// rows of a wave are consecutive), 1 a medium row, 16 a wave.
+/// Bytes that a launch must move: 12 (FP64) or 6 (16-bit) per slot, x and y once, 4 per row for the row order (none
+/// where the rows of a wave are consecutive), 1 per medium row, 16 per wave.
 
 namespace Tessera {
 
@@ -47,7 +47,7 @@ class DaspKernel {
     kernel.empty(index);
   }
 
-  /// Rows a wave takes of the classes without matrix products.
+  /// Rows that a wave takes of the classes without matrix products.
   static constexpr int rows_per_lane = 4;
 
  private:
@@ -55,7 +55,7 @@ class DaspKernel {
   static constexpr int slots_per_lane = tiles * elements;
   static constexpr int values_per_word = 16 / static_cast<int>(sizeof(Value));
   static constexpr int value_words = slots_per_lane / values_per_word, index_words = slots_per_lane / 4;
-  /// Irregular entries a lane has in flight.
+  /// Irregular entries that a lane has in flight.
   static constexpr int irregular_unroll = sizeof(Value) == 8 ? 2 : 4;
   static_assert(value_words > 0 && index_words > 0, "a lane reads whole 16-byte words");
 
@@ -132,9 +132,9 @@ class DaspKernel {
     }
   }
 
-  /// One product a tile; every lane adds the one result that lies in it. Summing here instead of in the accumulators
-  /// costs an addition a tile and saves the registers that the next loads need. `keep(lane, e)` says whether slot e of
-  /// the lane takes part.
+  /// One product per tile; every lane adds the one result that lies in it. Summing here instead of in the accumulators
+  /// costs an addition per tile and saves the registers that the next loads need. `keep(lane, e)` says whether slot e
+  /// of the lane takes part.
   template <class Keep>
   TESSERA_FUNCTION void multiply(Varying<Sum>& sum, Varying<Step>& s, Varying<Gathered>& g, Keep keep) const {
     TESSERA_UNROLL

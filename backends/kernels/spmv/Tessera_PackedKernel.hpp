@@ -18,8 +18,8 @@
 /// are issued before the first of them is needed, and indices stay packed until their gather. A branch or an early
 /// unpacking would make each load wait for the one before (perf_test/notes/spmv-packed.md).
 ///
-/// Bytes a launch must move: the packets, 16 a slice, x and y once. No matrix instruction: an entry costs one gather of
-/// x, and that, not the multiplication, is what there is too little of.
+/// Bytes that a launch must move: the packets, 16 per slice, x and y once. No matrix instruction: an entry costs one
+/// gather of x, and that, not the multiplication, is what there is too little of.
 
 namespace Tessera {
 
@@ -311,7 +311,7 @@ class PackedKernel {
   template <int N, int Group, int Index>
   TESSERA_FUNCTION static void load(const Lane& at, int step, bool on, Chunk<N, Group, Index>& c) {
     constexpr int low_bytes = static_cast<int>(sizeof(Low<Index>));
-    // An index-free slice has one offset a step, which all lanes read.
+    // An index-free slice has one offset per step, which all lanes read.
     const std::size_t low = Index == PackedIndexFree
                                 ? static_cast<std::size_t>(step) * 4
                                 : (static_cast<std::size_t>(step) * lanes + at.lane * N) * low_bytes;

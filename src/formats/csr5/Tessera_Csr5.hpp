@@ -75,7 +75,7 @@ struct Csr5Data {
 /// slot j of lane i stands at j omega + i; the last tile, if not full, stays as it is in CSR (the tail).
 ///
 /// Descriptor of a lane, `packets` words (word w of lane i of tile t at (t packets + w) omega + i), from the highest
-/// bit: y_offset | seg_offset | one flag a slot, continued in the second word. A flag says that a row starts in the
+/// bit: y_offset | seg_offset | one flag per slot, continued in the second word. A flag says that a row starts in the
 /// slot; the flag of a tile's first slot is stored as it is and taken as set where segments are counted. The s-th
 /// segment (s >= 1) of a tile belongs to row tile_row + s, or tile_row + 1 + empty_offset(empty_ptr(t) + s - 1) where
 /// the tile passes over empty rows; segment 0 belongs to tile_row.

@@ -13,7 +13,7 @@
 
 /// \file
 /// CSR to CSR5 on the execution space of the matrix, with one wait for sizes. Bytes moved, ideally: CSR once, the
-/// format once, the descriptors twice more, row_map twice more; a binary search in row_map a tile.
+/// format once, the descriptors twice more, row_map twice more; a binary search in row_map per tile.
 
 namespace Tessera {
 namespace Impl {
@@ -415,10 +415,10 @@ namespace Experimental {
 /// Converts A, which is not changed and not kept, to CSR5 with as many lanes as the execution space has in a wave
 /// (CUDA 32, HIP 64) or a vector register (hosts 8). Values keep their type and bits, entries their order.
 ///
-/// Bytes of the format: nnz (v + 4) + 4 nnz packets / sigma + 12 a tile, 4 an empty row, 4 a row in tiles that pass
-/// over empty rows. Work O(nnz + rows + tiles log rows); at most three allocations, of which the last is scratch of the
-/// product; one wait. Deterministic. A is trusted: run validate() on matrices from outside first. Returns when all
-/// sizes are known; the last kernels may still be in flight on `space`.
+/// Bytes of the format: nnz (v + 4) + 4 nnz packets / sigma + 12 per tile, 4 per empty row, 4 per row in tiles that
+/// pass over empty rows. Work O(nnz + rows + tiles log rows); at most three allocations, of which the last is scratch
+/// of the product; one wait. Deterministic. A is trusted: run validate() on matrices from outside first. Returns when
+/// all sizes are known; the last kernels may still be in flight on `space`.
 /// @param updatable  has no price here: slots of entries follow from their numbers, csr5_fill needs no map
 /// @param backend  whose memory pool to use, if it has one; null: Kokkos allocations
 /// @throw InvalidArgument  options out of range

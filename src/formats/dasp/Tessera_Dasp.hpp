@@ -82,7 +82,7 @@ struct Dasp {
            sizeof(DaspBlock) * blocks.extent(0) + remainder.extent(0);
   }
   std::size_t map_bytes() const { return 8 * row_begin.extent(0) + 4 * row_length.extent(0); }
-  /// One sum a piece and one counter a long row, only if some row has several pieces.
+  /// One sum per piece and one counter per long row, only if some row has several pieces.
   std::size_t partial_bytes() const { return 8 * static_cast<std::size_t>(long_blocks); }
   std::size_t workspace_bytes() const {
     const auto long_rows = static_cast<std::size_t>(class_rows[DaspLong]);

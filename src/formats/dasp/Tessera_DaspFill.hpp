@@ -21,7 +21,7 @@ KOKKOS_INLINE_FUNCTION constexpr int log2_of(int n) {
   return log;
 }
 
-/// Where slot (tile, row, k) of a step lies, in values and in columns: two tables of one entry a slot, indexed by
+/// Where slot (tile, row, k) of a step lies, in values and in columns: two tables of one entry per slot, indexed by
 /// tile, row, k as one number, in device memory (threads look up different entries). All extents are powers of two.
 template <class MemorySpace>
 struct DaspPlacement {
@@ -198,7 +198,7 @@ struct DaspFillData {
   std::int64_t block_units, short_units, long_blocks, short_first_unit[5];
 };
 
-/// Writes values (and, the first time, columns) of every stored slot. One Kokkos team a unit: a long piece, a medium
+/// Writes values (and, the first time, columns) of every stored slot. One Kokkos team per unit: a long piece, a medium
 /// set, a short step, or 256 single rows. A thread writes four consecutive slots of a row at a time: four independent
 /// loads.
 template <class Exec, class Values, class Entries, class Stored>

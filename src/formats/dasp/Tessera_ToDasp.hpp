@@ -17,7 +17,7 @@
 
 /// \file
 /// CSR to DASP on the execution space of the matrix, with two waits for sizes. Bytes moved, ideally: row_map twice,
-/// 21 a row for the order, CSR once (12 an entry in FP64), the format once (12 a slot).
+/// 21 per row for the order, CSR once (12 per entry in FP64), the format once (12 per slot).
 
 namespace Tessera {
 namespace Impl {
@@ -61,14 +61,13 @@ inline DaspBins dasp_bins(const DaspOptions& o, const DaspGeometry& g, std::int6
   return b;
 }
 
-/// Sizes and places of the short classes and of everything that follows from the class sizes alone.
+/// Rows and entries of each class, and where in the row order it begins.
 template <class MemorySpace>
-void dasp_layout(Experimental::Dasp<MemorySpace>& d, const DaspSummary& s, const DaspOptions& o) {
+void dasp_class_sizes(Experimental::Dasp<MemorySpace>& d, const DaspSummary& s, const DaspOptions& o) {
   const DaspGeometry& g = d.geometry;
   std::int64_t n[DaspBins::sections];
   for (int i = 0; i < DaspBins::sections; ++i) n[i] = s.section_begin[i + 1] - s.section_begin[i];
   const std::int64_t n4 = n[4], n3 = n[5], n2 = n[6], n1 = n[7], n0 = n[8];
-  const std::int64_t units = d.slots_per_step() / 4;
   std::int64_t pairs = std::min(n1, n3);
   pairs = pairs >= std::max(o.min_pairs, 1) ? pairs - pairs % (g.rows * g.slices) : 0;
 
@@ -97,18 +96,26 @@ void dasp_layout(Experimental::Dasp<MemorySpace>& d, const DaspSummary& s, const
   for (const int c : {DaspLong, DaspPairs13, DaspPairs22, DaspThree, DaspFour, DaspSingle}) {
     d.class_nnz[DaspMedium4] -= d.class_nnz[c];
   }
+  d.irregular = d.class_nnz[DaspSingle];
+}
 
-  const std::int64_t short_steps[] = {(pairs + units - 1) / units, ((n2 + 1) / 2 + units - 1) / units,
-                                      (n3 - pairs + units - 1) / units, (n4 + units - 1) / units};
+/// Steps of the short classes and waves of each class, in launch order: the long pieces first, they take longest.
+template <class MemorySpace>
+void dasp_waves(Experimental::Dasp<MemorySpace>& d, const DaspOptions& o) {
+  const DaspGeometry& g = d.geometry;
+  std::int64_t rows[DaspClasses];
+  for (int c = 0; c < DaspClasses; ++c) rows[c] = d.kernel_rows[c];
+  const std::int64_t units = d.slots_per_step() / 4;
+  const std::int64_t short_steps[] = {(rows[DaspPairs13] + units - 1) / units,
+                                      ((rows[DaspPairs22] + 1) / 2 + units - 1) / units,
+                                      (rows[DaspThree] + units - 1) / units, (rows[DaspFour] + units - 1) / units};
   std::int64_t step = 0;
   for (int c = 0; c < 4; ++c) {
     d.first_step[DaspPairs13 + c] = static_cast<std::uint32_t>(step);
     step += short_steps[c];
   }
   d.steps = step;
-  d.irregular = d.class_nnz[DaspSingle];
 
-  // Waves of each class, in launch order: the long pieces first, they take longest.
   std::int64_t waves[DaspClasses], block = d.long_blocks;
   waves[DaspLong] = d.long_blocks;
   for (int c = DaspMedium1; c <= DaspMedium4; ++c) {
@@ -118,7 +125,7 @@ void dasp_layout(Experimental::Dasp<MemorySpace>& d, const DaspSummary& s, const
     block += d.medium_sets[c - DaspMedium1];
   }
   d.block_count = block;
-  // Several units a wave, loaded ahead, once there are enough of them to fill every device; sets of one or two
+  // Several units per wave, loaded ahead, once there are enough of them to fill every device; sets of one or two
   // row-blocks are work enough for a wave.
   const auto per_wave = [&](std::int64_t units) {
     return static_cast<std::uint32_t>(!o.adaptive_work || units < 8192 ? 1 : units < 16384 ? 2 : 4);
@@ -140,6 +147,13 @@ void dasp_layout(Experimental::Dasp<MemorySpace>& d, const DaspSummary& s, const
   }
   d.first_wave[DaspClasses] = static_cast<std::uint32_t>(wave);
   require<NotSupported>(wave < (std::int64_t{1} << 31), [] { return std::string("DASP: more than 2^31 waves"); });
+}
+
+/// Sizes and places of the short classes and of everything that follows from the class sizes alone.
+template <class MemorySpace>
+void dasp_layout(Experimental::Dasp<MemorySpace>& d, const DaspSummary& s, const DaspOptions& o) {
+  dasp_class_sizes(d, s, o);
+  dasp_waves(d, o);
 }
 
 template <class MemorySpace>

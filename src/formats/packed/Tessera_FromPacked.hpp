@@ -400,7 +400,7 @@ class PackedDecoder {
     }
     return s.row + (s.contiguous() ? std::int64_t{q} * s.group() : slots.ids[static_cast<std::size_t>(q)]);
   }
-  /// The row; it may be asked for once, or once a part.
+  /// The row; it may be asked for once, or once per part.
   Row& row_at(std::size_t i, const PackedSlice& s, std::int64_t row) {
     sound(row >= 0 && row < p_.rows * p_.blocks, "a row out of range");
     const auto at = static_cast<std::size_t>(row);

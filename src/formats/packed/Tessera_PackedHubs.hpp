@@ -38,7 +38,7 @@ struct HubCountFunctor : PackedTypesOf<Csr> {
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const { Kokkos::atomic_add(&uses(entries(i)), 1u); }
 };
 
-/// Columns a bin, of those used more often than `least`: all others are too many for atomics on few addresses.
+/// Columns per bin, of those used more often than `least`: all others are too many for atomics on few addresses.
 template <class Csr>
 struct HubBinFunctor : PackedTypesOf<Csr> {
   template <class T>

@@ -84,7 +84,7 @@ struct PackedSlices {
   std::size_t workspace_bytes() const {
     return partial_bytes() + arrival_bytes() + hub_copy_bytes() + block_sum_bytes();
   }
-  /// Kernels an apply to one vector takes.
+  /// Kernels that an apply to one vector takes.
   int launches() const { return copies_hubs && hub_bytes() > 0 ? 2 : blocks > 1 ? 2 : 1; }
 
   /// The kernel's arguments, vectors and scratch left open.

@@ -395,7 +395,7 @@ namespace Experimental {
 
 /// Converts A for waves of `lanes` lanes. Deterministic; columns keep their order inside a row. Two waits for sizes,
 /// and one more where hub columns or column blocks are considered. Peak extra memory besides the format: 4 bytes per
-/// row, 5 a slice, 8 a row if not updatable (rows times column blocks), with hub columns 8 a column.
+/// row, 5 per slice, 8 per row if not updatable (rows times column blocks), with hub columns 8 per column.
 /// @param updatable  keep what packed_update needs: 8 bytes per row (times column blocks)
 /// @param backend  whose memory pool to use, if it has one; null: Kokkos allocations
 /// @throw InvalidArgument  options out of range

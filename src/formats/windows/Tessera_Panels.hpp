@@ -59,7 +59,7 @@ struct Panels {
   PanelGeometry geometry;
   Precision precision = Precision::FP16;
   std::int64_t rows = 0, cols = 0, nnz = 0, windows = 0;
-  std::int64_t column_vectors = 0;  ///< distinct columns of the windows, summed: rows of B fetched an apply
+  std::int64_t column_vectors = 0;  ///< distinct columns of the windows, summed: rows of B fetched per apply
   std::int64_t blocks = 0, partial_count = 0;
   View<std::uint32_t> block_ptr;   ///< windows + 1
   View<std::uint32_t> packets;     ///< [block][geometry.packet_words()]

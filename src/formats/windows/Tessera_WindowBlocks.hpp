@@ -36,7 +36,7 @@ struct WindowBlocks {
   int height = 1;  ///< instructions that a window is high
   Precision precision = Precision::FP16;
   std::int64_t rows = 0, cols = 0, nnz = 0, windows = 0, blocks = 0;
-  std::int64_t column_vectors = 0;  ///< distinct columns of the windows, summed: rows of Y fetched an apply
+  std::int64_t column_vectors = 0;  ///< distinct columns of the windows, summed: rows of Y fetched per apply
   View<SddmmBlock> block;           ///< neighbouring windows in turns
   View<SddmmBlockRow> block_rows;   ///< [block][row of the window]
   View<std::int32_t> columns;       ///< window after window, of whole blocks; shared ones without gaps

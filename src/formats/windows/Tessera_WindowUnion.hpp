@@ -71,7 +71,7 @@ struct WindowFunctors {
     View<std::int32_t> row;             ///< of each entry
     View<std::uint32_t> leader;         ///< of each entry's key
     View<std::uint32_t> column_vector;  ///< of each leader: place among the column vectors
-    View<std::uint32_t> is_leader;      ///< a bit an entry, nnz / 32 + 1 words
+    View<std::uint32_t> is_leader;      ///< a bit per entry, nnz / 32 + 1 words
     View<std::uint32_t> before;         ///< leaders before each of these words
     View<std::uint32_t> first_block;
     View<WindowSizes> sizes;
