@@ -48,7 +48,7 @@ class SddmmStreams : public ::testing::TestWithParam<SddmmStreamCase> {
     std::vector<float> data = rows;
     const std::size_t n = to.extent(0);
     if constexpr (std::is_same_v<Layout, Kokkos::LayoutLeft>) {
-      for (std::size_t i = 0; i < rows.size(); ++i) data[i % inner * to.extent(0) + i / inner] = rows[i];
+      for (std::size_t i = 0; i < rows.size(); ++i) data[i % inner * n + i / inner] = rows[i];
     }
     upload<Kokkos::Cuda::memory_space>(to.data(), data.data(), data.size() * sizeof(float));
   }
