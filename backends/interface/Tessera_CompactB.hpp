@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "backends/interface/Tessera_Aligned.hpp"
 #include "backends/interface/Tessera_Half.hpp"
 #include "backends/interface/Tessera_SpmmArgs.hpp"
 
@@ -111,6 +112,7 @@ struct CompactCopy {
       const std::int64_t first = column(g, half), left = columns - first;
       const float* const at = from + (h * head + row * ld + first);
       if (left >= 4) {
+        expect_aligned(at, sizeof(Four));
         const Four four = *reinterpret_cast<const Four*>(at);
         TESSERA_UNROLL
         for (int j = 0; j < 4; ++j) CompactB::add(group, 4 * half + j, four.v[j]);
@@ -126,6 +128,7 @@ struct CompactCopy {
     };
     char* const copy = static_cast<char*>(to);
     const std::int64_t begin = (h * rows + row) * groups();
+    expect_aligned(copy, sizeof(Upper));
     *reinterpret_cast<Upper*>(copy +
                               (begin + g) * 16) = {{group.upper[0], group.upper[1], group.upper[2], group.upper[3]}};
     *reinterpret_cast<std::uint32_t*>(copy + lower() + (begin + place(g)) * 4) = group.lower;

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "backends/interface/Tessera_Aligned.hpp"
+
 /// \file
 /// A *wave* is who executes a fragment kernel: 32 or 64 lanes in lockstep. The concept, shared by HostWave, CudaWave
 /// and HipWave:
@@ -119,10 +121,12 @@ class HostWave {
   }
   template <bool Streaming, class T>
   static T load(const T* p) {
+    expect_aligned(p, alignof(T));
     return *p;
   }
   static void prefetch(const void*) {}
   static Word load_written(const Word* p) {
+    expect_aligned(p, alignof(Word));
     Word w;
     std::memcpy(&w, p, sizeof(w));
     return w;
@@ -134,17 +138,23 @@ class HostWave {
   template <bool Streaming, int Bytes>
   static void load_if(const void* p, bool on, std::uint32_t fill, std::uint32_t* w) {
     for (int i = 0; i < (Bytes + 3) / 4; ++i) w[i] = fill;
-    if (on) std::memcpy(w, p, Bytes);
+    if (!on) return;
+    expect_aligned(p, Bytes);
+    std::memcpy(w, p, Bytes);
   }
   template <class T>
   static T gather_if(const T* p, bool on) {
-    return on ? *p : T{};
+    if (!on) return T{};
+    expect_aligned(p, alignof(T));
+    return *p;
   }
   using Memory = char*;
   static Memory memory(char* p) { return p; }
   template <bool Cached>
   static void copy_async(Memory to, const void* p, bool on) {
+    expect_aligned(to, 16);
     if (on) {
+      expect_aligned(p, 16);
       std::memcpy(to, p, 16);
     } else {
       std::memset(to, 0, 16);
@@ -167,6 +177,7 @@ class HostWave {
   static void converge() {}
   template <int Bytes>
   static void load_staged(const char* from, std::uint32_t* w) {
+    expect_aligned(from, Bytes);
     if (Bytes < 4) w[0] = 0;
     std::memcpy(w, from, Bytes);
   }

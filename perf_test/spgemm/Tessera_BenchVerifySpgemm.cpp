@@ -2,8 +2,10 @@
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <limits>
 #include <map>
+#include <thread>
 
 #include "backends/reference/Tessera_ReferenceSpgemm.hpp"
 #include "spgemm/Tessera_BenchSpgemm.hpp"
@@ -77,6 +79,41 @@ double check_row(const Arrays& A, const Arrays& B, const Arrays& C, std::int64_t
   return worst;
 }
 
+/// The worst of every step-th row, by all processors of the host; the fault of the first row that has one.
+template <class Check>
+Verdict check_rows(std::int64_t rows, std::int64_t step, const Check& check) {
+  struct Part {
+    double worst = 0;
+    std::int64_t faulty = std::numeric_limits<std::int64_t>::max();
+    std::string fault;
+  };
+  const auto threads = static_cast<std::int64_t>(std::clamp(std::thread::hardware_concurrency(), 1U, 32U));
+  std::vector<std::future<Part>> parts;
+  for (std::int64_t t = 0; t < threads; ++t) {
+    parts.push_back(std::async(std::launch::async, [&check, rows, step, t, threads] {
+      Part part;
+      for (std::int64_t row = t * step; row < rows; row += threads * step) {
+        std::string fault;
+        part.worst = std::max(part.worst, check(row, fault));
+        if (fault.empty() || !part.fault.empty()) continue;
+        part.fault = fault;
+        part.faulty = row;
+      }
+      return part;
+    }));
+  }
+  Verdict verdict;
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (auto& future : parts) {
+    const Part part = future.get();
+    verdict.error_over_bound = std::max(verdict.error_over_bound, part.worst);
+    if (part.faulty >= first) continue;
+    first = part.faulty;
+    verdict.fault = part.fault;
+  }
+  return verdict;
+}
+
 }  // namespace
 
 Verdict check_spgemm(const SpgemmOperands& o) {
@@ -94,13 +131,9 @@ Verdict check_spgemm(const SpgemmOperands& o) {
   }
   constexpr std::int64_t affordable = 2'000'000;
   const std::int64_t step = 1 + products / affordable;
-  Verdict verdict;
-  for (std::int64_t row = 0; row < o.A.rows; row += step) {
-    std::string fault;
-    verdict.error_over_bound = std::max(verdict.error_over_bound, check_row(A, B, C, row, o.C->sorted, u, tiny, fault));
-    if (verdict.fault.empty()) verdict.fault = fault;
-  }
-  return verdict;
+  return check_rows(o.A.rows, step, [&](std::int64_t row, std::string& fault) {
+    return check_row(A, B, C, row, o.C->sorted, u, tiny, fault);
+  });
 }
 
 }  // namespace Bench

@@ -94,6 +94,30 @@ TYPED_TEST(DeviceSddmm, ManyRows) {  // several passes of a wave
   }
 }
 
+// 64 bits per offset in every algorithm.
+TEST(DeviceSddmmOffsets, Of64Bits) {
+  using Exec = Kokkos::DefaultExecutionSpace;
+  const std::string reason = why_no_matrix_unit();
+  if (!reason.empty()) GTEST_SKIP() << reason;
+  for (const SddmmAlgorithm algorithm :
+       {automatic, panels, rows, SddmmAlgorithm::FlashSparse, bsmr, SddmmAlgorithm::Csr}) {
+    for (const char* spec : {"every_length:longest=70:cols=90", "rmat:scale=12:degree=9"}) {
+      SCOPED_TRACE(std::string(to_string(algorithm)) + ", " + spec);
+      const Pattern pattern = generate(spec);
+      SddmmOptions options;
+      options.algorithm = algorithm;
+      options.fallback = false;
+      options.bsmr = {RowReordering::Clusters, 2};
+      for (const int inner : {13, 32}) {
+        offsets_of_type<Exec, double, std::size_t>(options, pattern, inner);
+        offsets_of_type<Exec, float, std::size_t>(options, pattern, inner);
+      }
+      options.compute = tf32;
+      if (algorithm != SddmmAlgorithm::Csr) offsets_of_type<Exec, float, std::size_t>(options, pattern, 32);
+    }
+  }
+}
+
 /// On the windows of an SpMM plan, and straight into its numbers.
 template <class T>
 class DeviceSddmmShared : public ::testing::Test {};
@@ -119,7 +143,13 @@ TYPED_TEST(DeviceSddmmShared, WindowsOfSpmm) {
         spmm.reordering = order;
         const SpmmPlan<typename Suite::Csr> product(Exec(), device.view(), spmm);
         const typename Suite::Plan plan(Exec(), device.view(), product, suite.options);
-        for (const int k : {13, 32, 128}) suite.expect(plan, A, k, Data::Integers, {2.5, -1});
+        // Every K on the small matrix.
+        std::vector<int> inner{13, 32, 128};
+        if (A.rows < 1000) inner = all_inner();
+        for (const int k : inner) suite.expect(plan, A, k, Data::Integers, {2.5, -1});
+        if (A.rows < 1000) {
+          for (const int k : inner) suite.template expect<AcrossRows>(plan, A, k, Data::Integers, {-0.5, 1});
+        }
       }
     }
   }

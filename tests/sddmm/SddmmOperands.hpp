@@ -242,6 +242,32 @@ void bad_scale(Suite suite, const Pattern& p, int inner) {
   }
 }
 
+/// P of whole numbers, scaled by S, whose row map has offsets of this type: as plain loops make it.
+template <class Exec, class T, class Offset>
+void offsets_of_type(SddmmOptions options, const Pattern& p, int inner) {
+  SCOPED_TRACE("K = " + std::to_string(inner) + ", " + std::to_string(sizeof(Offset)) + " bytes per offset");
+  const auto A = make_matrix<T, Offset>(p, Data::Integers, 1);
+  const DeviceMatrix<Exec, T, Offset> device(A);
+  options.scale_by_values = true;
+  const SddmmPlan<typename DeviceMatrix<Exec, T, Offset>::Csr> plan(Exec(), device.view(), options);
+  const auto x = numbers<T>(std::int64_t{A.rows} * inner, Data::Integers, 2),
+             y = numbers<T>(std::int64_t{A.cols} * inner, Data::Integers, 3),
+             before = numbers<T>(A.nnz(), Data::Integers, 4);
+  const Guarded<Exec, T, Kokkos::LayoutRight> dx(x, A.rows, inner, {}, std::nan("")),
+      dy(y, A.cols, inner, {}, std::nan(""));
+  const auto to = to_device<Exec>(before);
+  plan.apply(Exec(), Op::NoTrans, 2.5, dx.view(), dy.view(), -1, to);
+  Exec().fence();
+  std::vector<double> wanted = wide(before);
+  const auto element = [inner](const std::vector<T>& v) {
+    return [&v, inner](std::int64_t i, std::int64_t k) { return wide(v[static_cast<std::size_t>(i * inner + k)]); };
+  };
+  const std::vector<double> scale = wide(A.values);
+  Reference::sddmm(A.rows, inner, A.row_map.data(), A.entries.data(), scale.data(), 2.5, element(x), element(y), -1,
+                   [&](auto e) -> double& { return wanted[static_cast<std::size_t>(e)]; });
+  EXPECT_EQ(wide(to_host(to)), wanted);
+}
+
 /// A 16-bit sum would stop at 2048 (half_t) or 256 (bhalf_t).
 template <class Suite, class Exec = typename Suite::Plan::execution_space>
 void ones(const Suite& suite) {

@@ -19,17 +19,26 @@ struct SddmmHostCase {
 };
 Pattern uneven() { return pattern_of_lengths({3, 0, 7, 1, 40, 2, 2, 2, 5, 9, 1}, 29); }
 
+/// Of Bsmr: entries of these patterns go to matrix units and to CUDA cores, in another order of rows than theirs.
+const BsmrOptions both_kernels{RowReordering::Clusters, 2};
+
 /// One suite per combination of element types is compiled; kernels are numbers at run time.
 template <class Suite>
 class SddmmOperands : public ::testing::Test {
  protected:
   static std::vector<SddmmHostCase> cases() {
-    std::vector<SddmmHostCase> all = {
-        {Backend::Kokkos, SddmmAlgorithm::Rows},         {Backend::Reference, SddmmAlgorithm::Csr},
-        {Backend::EmulatedNvidia, SddmmAlgorithm::Rows}, {Backend::EmulatedNvidia, SddmmAlgorithm::Panels},
-        {Backend::EmulatedAmd, SddmmAlgorithm::Rows},    {Backend::EmulatedAmd, SddmmAlgorithm::Panels}};
+    std::vector<SddmmHostCase> all = {{Backend::Kokkos, SddmmAlgorithm::Rows},
+                                      {Backend::Reference, SddmmAlgorithm::Csr},
+                                      {Backend::EmulatedNvidia, SddmmAlgorithm::Rows},
+                                      {Backend::EmulatedNvidia, SddmmAlgorithm::Panels},
+                                      {Backend::EmulatedAmd, SddmmAlgorithm::Rows},
+                                      {Backend::EmulatedAmd, SddmmAlgorithm::Panels},
+                                      {Backend::EmulatedNvidia, SddmmAlgorithm::Bsmr},
+                                      {Backend::EmulatedAmd, SddmmAlgorithm::Bsmr},
+                                      {Backend::EmulatedNvidia, SddmmAlgorithm::FlashSparse}};
     if (std::is_same_v<typename Suite::Element, float>) {
       all.push_back({Backend::EmulatedNvidia, SddmmAlgorithm::Panels, ComputeType::TF32});
+      all.push_back({Backend::EmulatedNvidia, SddmmAlgorithm::Bsmr, ComputeType::TF32});
     }
     return all;
   }
@@ -39,6 +48,7 @@ class SddmmOperands : public ::testing::Test {
       SCOPED_TRACE(std::string(to_string(c.algorithm)) + " on " + to_string(c.backend) + ", compute " +
                    std::to_string(static_cast<int>(c.compute)));
       Suite suite{c.backend, c.algorithm, c.compute};
+      suite.options.bsmr = both_kernels;
       f(suite);
     }
   }
@@ -88,16 +98,46 @@ TYPED_TEST(SddmmOperands, NarrowTypesSumInFloat) {
   this->each([](const auto& suite) { ones(suite); });
 }
 
+// What the cases of Bsmr above are worth.
+TEST(SddmmBsmr, BothKernelsHaveEntries) {
+  for (const Backend backend : {Backend::EmulatedNvidia, Backend::EmulatedAmd}) {
+    SCOPED_TRACE(to_string(backend));
+    SddmmSuite<Exec, double> suite(backend, SddmmAlgorithm::Bsmr);
+    suite.options.bsmr = both_kernels;
+    for (const Pattern& pattern :
+         {uneven(), with_unsorted_columns(uneven()), generate("stencil2d:nx=11:ny=7:points=9")}) {
+      const DeviceMatrix<Exec, double> device(suite.matrix(pattern, Data::Integers));
+      const Statistics s = SddmmSuite<Exec, double>::Plan(Exec(), device.view(), suite.options).statistics();
+      EXPECT_TRUE(s.matrix_unit_share > 0.05 && s.matrix_unit_share < 0.99) << s.matrix_unit_share;
+      EXPECT_EQ(s.launches, 2);
+    }
+  }
+}
+
 // A row of 100,000 entries: waves take it in turns, windows have it in thousands of units. (SddmmPlan has threads.)
 TEST(SddmmLongRows, OnEmulatedUnits) {
   for (const Backend backend : {Backend::EmulatedNvidia, Backend::EmulatedAmd}) {
-    for (const SddmmAlgorithm algorithm : {SddmmAlgorithm::Rows, SddmmAlgorithm::Panels}) {
+    for (const SddmmAlgorithm algorithm :
+         {SddmmAlgorithm::Rows, SddmmAlgorithm::Panels, SddmmAlgorithm::FlashSparse, SddmmAlgorithm::Bsmr}) {
       SCOPED_TRACE(std::string(to_string(algorithm)) + " on " + to_string(backend));
-      const SddmmSuite<Exec, double> suite(backend, algorithm);
-      const auto A = suite.matrix(generate("dense_row:rows=30:cols=100000"), Data::Integers);
-      const DeviceMatrix<Exec, double> device(A);
-      const SddmmSuite<Exec, double>::Plan plan(Exec(), device.view(), suite.options);
-      suite.expect(plan, A, 8, Data::Integers);
+      SddmmSuite<Exec, double> suite(backend, algorithm);
+      suite.options.bsmr = both_kernels;
+      // A full row among short ones: windows share 20 of its columns; and two full rows, which share all.
+      const Pattern among_short = pattern_of_rows(30, 100000, [](std::int64_t i, std::vector<int>& to) {
+        for (int j = 0; j < (i == 15 ? 100000 : 20); ++j) to.push_back(i == 15 ? j : 4999 * j + static_cast<int>(i));
+      });
+      for (const Pattern& pattern :
+           {generate("dense_row:rows=30:cols=100000"), among_short, generate("dense:rows=2:cols=100000")}) {
+        const auto A = suite.matrix(pattern, Data::Integers);
+        SCOPED_TRACE(std::to_string(A.rows) + " rows, " + std::to_string(A.nnz()) + " entries");
+        const DeviceMatrix<Exec, double> device(A);
+        const SddmmSuite<Exec, double>::Plan plan(Exec(), device.view(), suite.options);
+        suite.expect(plan, A, 8, Data::Integers);
+        if (algorithm != SddmmAlgorithm::Bsmr) continue;
+        const Statistics s = plan.statistics();
+        EXPECT_EQ(s.launches, A.nnz() == among_short.row_map.back() ? 2 : 1);
+        EXPECT_EQ(s.matrix_unit_share == 1, A.rows == 2) << s.matrix_unit_share;
+      }
     }
   }
 }
@@ -124,9 +164,11 @@ TEST(SddmmCopies, OnlyWhereRowsAreNoWholeWords) {
   constexpr int inner = 16;
   const auto o = suite.operands(A, inner, Data::Integers);
   const Steps whole{0, 0, inner + 2, 1}, shifted{1, 0, inner + 2, 1};
-  for (const SddmmAlgorithm algorithm : {SddmmAlgorithm::Panels, SddmmAlgorithm::Rows}) {
+  for (const SddmmAlgorithm algorithm :
+       {SddmmAlgorithm::Panels, SddmmAlgorithm::Rows, SddmmAlgorithm::FlashSparse, SddmmAlgorithm::Bsmr}) {
     SddmmOptions options = suite.options;
     options.algorithm = algorithm;
+    options.bsmr = both_kernels;
     const SddmmSuite<Exec, double>::Plan plan(Exec(), device.view(), options);
     for (int copies = 0; copies < 8; ++copies) {
       SCOPED_TRACE(std::string(to_string(algorithm)) + ", case " + std::to_string(copies));

@@ -81,12 +81,47 @@ TYPED_TEST(SddmmShared, EveryInner) {
         const typename TestFixture::Suite::Plan scores(Exec(), device.view(), *product, suite.options);
         product.reset();
         EXPECT_EQ(scores.options().algorithm, SddmmAlgorithm::FlashSparse);
-        for (const int k : {0, 1, 16, 17, 100}) {
+        for (const int k : all_inner()) {
           suite.expect(scores, A, k, data);
           suite.template expect<AcrossRows>(scores, A, k, data, {-0.5, 1});
         }
       }
     }
+  }
+}
+
+// Row maps of 64 bits in both plans: exact on integers.
+TEST(SddmmSharedPlans, OffsetsOf64Bits) {
+  using Matrix = DeviceMatrix<Exec, float, std::size_t>;
+  constexpr int inner = 20;
+  const auto A = make_matrix<float, std::size_t>(some_rows(), Data::Integers, 1);
+  const Matrix device(A);
+  const auto x = numbers<float>(std::int64_t{A.rows} * inner, Data::Integers, 2),
+             y = numbers<float>(std::int64_t{A.cols} * inner, Data::Integers, 3);
+  const auto element = [](const std::vector<float>& v) {
+    return [&v](std::int64_t i, std::int64_t k) { return v[static_cast<std::size_t>(i * inner + k)]; };
+  };
+  std::vector<double> wanted(static_cast<std::size_t>(A.nnz()));
+  Reference::sddmm(A.rows, inner, A.row_map.data(), A.entries.data(), static_cast<const float*>(nullptr), 1.0,
+                   element(x), element(y), 0.0, [&](auto e) -> double& { return wanted[static_cast<std::size_t>(e)]; });
+  const Guarded<Exec, float, Kokkos::LayoutRight> dx(x, A.rows, inner, {}, std::nan("")),
+      dy(y, A.cols, inner, {}, std::nan(""));
+  for (const SharedCase& c : shared_cases) {
+    SCOPED_TRACE(std::string(to_string(c.backend)) + ", windows of " + std::to_string(c.vector_length));
+    SpmmOptions spmm;
+    spmm.algorithm = SpmmAlgorithm::FlashSparse;
+    spmm.backend = c.backend;
+    spmm.compute = ComputeType::TF32;
+    spmm.flash.vector_length = c.vector_length;
+    spmm.reordering = c.order;
+    const SpmmPlan<Matrix::Csr> product(Exec(), device.view(), spmm);
+    SddmmOptions options;
+    options.compute = ComputeType::TF32;
+    const SddmmPlan<Matrix::Csr> scores(Exec(), device.view(), product, options);
+    const DeviceVector<Exec, float> p("p", wanted.size());
+    scores.apply(Exec(), dx.view(), dy.view(), p);
+    Exec().fence();
+    EXPECT_EQ(wide(to_host(p)), wanted);
   }
 }
 

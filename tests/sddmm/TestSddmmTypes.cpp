@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 
+#include "sddmm/SddmmOperands.hpp"
 #include "support/Tessera_TestSddmm.hpp"
 
 namespace Tessera {
@@ -28,10 +29,20 @@ SddmmOptions with(SddmmAlgorithm algorithm, Backend backend, ComputeType compute
   return o;
 }
 const std::vector<SddmmOptions>& kernels() {
-  static const std::vector<SddmmOptions> all = {
-      with(SddmmAlgorithm::Rows, Backend::Kokkos), with(SddmmAlgorithm::Csr, Backend::Reference),
-      with(SddmmAlgorithm::Rows, Backend::EmulatedNvidia), with(SddmmAlgorithm::Panels, Backend::EmulatedNvidia),
-      with(SddmmAlgorithm::Panels, Backend::EmulatedAmd)};
+  static const std::vector<SddmmOptions> all = [] {
+    std::vector<SddmmOptions> list = {with(SddmmAlgorithm::Rows, Backend::Kokkos),
+                                      with(SddmmAlgorithm::Csr, Backend::Reference)};
+    for (const Backend backend : {Backend::EmulatedNvidia, Backend::EmulatedAmd}) {
+      for (const SddmmAlgorithm algorithm :
+           {SddmmAlgorithm::Rows, SddmmAlgorithm::Panels, SddmmAlgorithm::FlashSparse, SddmmAlgorithm::Bsmr}) {
+        list.push_back(with(algorithm, backend));
+        // So that both kernels of Bsmr have entries, and rows another order than their own.
+        list.back().bsmr.reordering = RowReordering::Clusters;
+        list.back().bsmr.dense_from = 7;
+      }
+    }
+    return list;
+  }();
   return all;
 }
 std::string name_of(const SddmmOptions& o) {
@@ -68,6 +79,34 @@ TEST(SddmmOffsets, OfEveryTypeGiveTheSameBits) {
     EXPECT_TRUE(same_bits(wanted, with_offsets<std::size_t>(o)));
     EXPECT_TRUE(same_bits(wanted, with_offsets<std::ptrdiff_t>(o)));
   }
+}
+
+// 64 bits per offset, signed or not, and the usual 32.
+TEST(SddmmOffsets, OfEveryTypeGiveWhatPlainLoopsDo) {
+  const Pattern pattern = generate("every_length:longest=40:cols=61");
+  for (const SddmmOptions& o : kernels()) {
+    SCOPED_TRACE(name_of(o));
+    for (const int inner : {9, 32}) {
+      offsets_of_type<Exec, double, int>(o, pattern, inner);
+      offsets_of_type<Exec, double, std::size_t>(o, pattern, inner);
+      offsets_of_type<Exec, double, std::ptrdiff_t>(o, pattern, inner);
+      offsets_of_type<Exec, float, std::size_t>(o, pattern, inner);
+    }
+  }
+}
+// What the test above has of Bsmr.
+TEST(SddmmOffsets, BothKernelsOfBsmrHaveEntries) {
+  const auto A = make_matrix<double>("every_length:longest=40:cols=61", Data::Integers, 1);
+  const DeviceMatrix<Exec, double> device(A);
+  int seen = 0;
+  for (const SddmmOptions& o : kernels()) {
+    if (o.algorithm != SddmmAlgorithm::Bsmr) continue;
+    const Statistics s = SddmmPlan<DeviceMatrix<Exec, double>::Csr>(Exec(), device.view(), o).statistics();
+    EXPECT_TRUE(s.matrix_unit_share > 0.1 && s.matrix_unit_share < 0.9) << s.matrix_unit_share;
+    EXPECT_EQ(s.launches, 2);
+    ++seen;
+  }
+  EXPECT_EQ(seen, 2);
 }
 
 // S of double scales products of half_t: exact on integers.

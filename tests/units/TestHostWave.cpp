@@ -28,6 +28,24 @@ TYPED_TEST(HostWaveTest, EachVisitsEveryLaneOnceInOrder) {
   EXPECT_EQ(visited, wanted);
 }
 
+TYPED_TEST(HostWaveTest, StopsAtAccessesThatADeviceWouldNotDo) {
+  using Wave = typename TestFixture::Wave;
+  alignas(16) char memory[64] = {};
+  alignas(16) char own[16] = {};
+  std::uint32_t words[4];
+  const auto at = [&](int byte) { return reinterpret_cast<const Word*>(memory + byte); };
+  EXPECT_EQ(Wave::load_written(at(16)).w[3], 0u);
+  EXPECT_DEATH(Wave::load_written(at(8)), "16 bytes");
+  EXPECT_DEATH(Wave::template load<false>(at(4)), "16 bytes");
+  Wave::template load_if<false, 8>(memory + 8, true, 0, words);
+  Wave::template load_if<false, 8>(memory + 4, false, 0, words);  // no access, as on devices
+  EXPECT_DEATH((Wave::template load_if<false, 8>(memory + 4, true, 0, words)), "8 bytes");
+  EXPECT_DEATH(Wave::gather_if(reinterpret_cast<const double*>(memory + 4), true), "8 bytes");
+  EXPECT_DEATH(Wave::template copy_async<true>(own, memory + 8, true), "16 bytes");
+  EXPECT_DEATH(Wave::template copy_async<true>(own + 8, memory, false), "16 bytes");
+  EXPECT_DEATH(Wave::template load_staged<4>(memory + 2, words), "4 bytes");
+}
+
 TYPED_TEST(HostWaveTest, ShuffleReadsTheSourceLane) {
   using Wave = typename TestFixture::Wave;
   constexpr int lanes = Wave::lanes;

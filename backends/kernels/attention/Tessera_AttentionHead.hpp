@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "backends/interface/Tessera_Aligned.hpp"
 #include "backends/interface/Tessera_AttentionArgs.hpp"
 #include "backends/interface/Tessera_Half.hpp"
 #include "backends/units/Tessera_Wave.hpp"
@@ -25,6 +26,7 @@ constexpr double attention_log2_e = 1.44269504088896340736, attention_ln_2 = 0.6
 /// One store of 4, 8 or 16 bytes, at a multiple of so many. (nvcc wants a void pointer here.)
 template <int Bytes>
 TESSERA_FUNCTION void attention_store(void* to, const void* from) {
+  expect_aligned(to, Bytes);
   __builtin_memcpy(__builtin_assume_aligned(to, Bytes), from, Bytes);
 }
 

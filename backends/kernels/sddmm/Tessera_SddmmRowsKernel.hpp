@@ -174,8 +174,8 @@ class SddmmRowsKernel {
   TESSERA_FUNCTION static std::uint32_t starts_within(const Run& run) {
     return run.starts & ((std::uint32_t{1} << batch) - 2);
   }
-  /// To the next batch. Registers move, so that one copy of the multiplications serves all batches: with a copy for
-  /// each, waves waited for instructions.
+  /// To the next batch. Registers move, so that one copy of the multiplications serves all batches, which is faster
+  /// than a copy for each (perf_test/notes/sddmm.md).
   TESSERA_FUNCTION static void advance(Run& run) {
     run.row += count_bits(run.starts & ((std::uint32_t{2} << batch) - 2));
     run.starts >>= batch;

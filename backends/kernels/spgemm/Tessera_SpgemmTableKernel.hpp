@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "backends/interface/Tessera_Aligned.hpp"
 #include "backends/kernels/spgemm/Tessera_SpgemmWave.hpp"
 
 /// \file
@@ -122,6 +123,7 @@ class SpgemmTableKernel {
       const std::uint32_t column = table.column[i];
       int smaller = 0;
       for (int j = 0; j < n; j += 4) {
+        expect_aligned(table.column + j, sizeof(Four));
         const Four four = *reinterpret_cast<const Four*>(table.column + j);
         TESSERA_UNROLL
         for (int k = 0; k < 4; ++k) smaller += four.c[k] < column;
