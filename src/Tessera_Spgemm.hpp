@@ -13,56 +13,10 @@
 #include "Tessera_Statistics.hpp"
 #include "core/Tessera_HugePages.hpp"
 #include "core/Tessera_KeptArrays.hpp"
+#include "spgemm/Tessera_SpgemmCalls.hpp"
 #include "spgemm/Tessera_SpgemmInstances.hpp"
 
 namespace Tessera {
-
-template <class Csr>
-class SpgemmPlan;
-
-namespace Impl {
-
-/// For plans that are used once: work begins before C has its row map.
-struct SpgemmOnce {
-  template <class Csr, class Exec>
-  static SpgemmPlan<Csr> plan(const Exec& space, const Csr& A, const Csr& B, const SpgemmOptions& options) {
-    return SpgemmPlan<Csr>(space, A, B, options, true);
-  }
-  template <class Plan>
-  static std::size_t kept_bytes(const Plan& plan) {
-    return plan.options_.keep_memory ? plan.body_->kept_bytes() : 0;
-  }
-  template <class Plan, class Exec>
-  static std::int64_t start(Plan& plan, const Exec& space) {
-    return plan.body_->start_once(space);
-  }
-  /// C in arrays with room for `most` entries, those of integers in one allocation if they are of one type: what an
-  /// allocation and a release cost a device is a good part of a small product.
-  template <class Csr, class Plan, class Exec, class Make>
-  static Csr finish(Plan& plan, const Exec& space, std::size_t most, const Make& make) {
-    using Offset = typename Csr::size_type;
-    using Ordinal = typename Csr::ordinal_type;
-    const auto part = [](const auto& view, std::size_t begin, std::size_t n) {
-      return std::decay_t<decltype(view)>(Kokkos::subview(view, std::make_pair(begin, begin + n)));
-    };
-    const std::size_t offsets = static_cast<std::size_t>(plan.rows()) + 1;
-    const auto values = make("C values", typename Csr::value_type(), most);
-    const auto into = [&](const auto& row_map, const auto& entries, std::size_t first) {
-      const auto nnz = static_cast<std::size_t>(plan.body_->finish_once(
-          space, reinterpret_cast<typename Plan::Offset*>(row_map.data()), entries.data() + first, values.data()));
-      return Csr(plan.rows(), plan.cols(), row_map, part(entries, first, nnz), part(values, 0, nnz));
-    };
-    if constexpr (std::is_same_v<Offset, Ordinal>) {
-      const std::size_t first = (offsets + 63) / 64 * 64;
-      const auto both = make("C row_map and entries", Ordinal(), first + most);
-      return into(part(both, 0, offsets), both, first);
-    } else {
-      return into(make("C row_map", Offset(), offsets), make("C entries", Ordinal(), most), 0);
-    }
-  }
-};
-
-}  // namespace Impl
 
 /// Sparse matrix product C := A B with A m x k, B k x n, in two phases, as Kokkos Kernels and cuSPARSE have it:
 ///
@@ -82,23 +36,11 @@ struct SpgemmOnce {
 /// threads does not show; nor does the algorithm where the compiler does not fuse multiplications with additions. An
 /// infinite or undefined number reaches only entries with a product of it.
 ///
-/// Time O(products + rows) for each phase (Hash: and nnz(C) log(longest row of C); Heap, Coo: products log(longest
-/// row); Binned: and, per row of many products, a bit per column from its first to its last, and per part of up to 512
-/// entries of C's row a look at each row of B; Dia: rows times pairs of diagonals, all of whose slots are multiplied,
-/// and rows times diagonals of A, of B for the formats; Ell: per row of C, and per entry of A's row a walk through the
-/// columns found so far). Memory: 8 bytes per row of C, and 8 per row of B and 12 per word of 64 columns of it where
-/// Spa sums and B has two columns or more per word; scratch per thread: Spa n (s + 3/16) bytes with s of a number; Hash
-/// 2 (8 + s) bytes per product of the row with most (but not more than n of them), up to twice as much; Coo 8 + s per
-/// product of that row; Heap 32 bytes per entry of the longest row of A; Binned none, but 20 (by a backend 37) bytes
-/// per row and 8 per part of large rows of C in lists, and by a backend, from symbolic() to numeric(), 4 bytes (in one
-/// call 4 + s) per entry that C may have: min(products, columns from first to last) of each row, or none of it if that
-/// and the lists are more than max_workspace_bytes; if the lists alone are, phases go through the rows in batches, each
-/// of which looks at B once more. Dia, for A and for B, s + 1/8 bytes per row and diagonal, and up to 24 per pair of
-/// diagonals; Ell 4 + s bytes per row of A and of B and entry of the longest one, and 4 min(n, product of the two
-/// lengths) per row of C: Impl::spgemm_dia_bytes, spgemm_ell_bytes. workspace_bytes() has the sum of the threads',
-/// these formats, and the most that Binned on a backend had at once. SpgemmOptions::max_workspace_bytes keeps it lower
-/// by fewer threads; Dia and Ell refuse. Scratch is allocated by the first phase, formats by the plan, and kept. (With
-/// matrices of one pattern, or one matrix twice, formats are shared.)
+/// Time O(products + rows) for each phase. Memory: 8 bytes per row of C, and scratch. What each algorithm needs
+/// besides, of both, is with SpgemmAlgorithm; workspace_bytes() has the sum of the threads' scratch, formats, and the
+/// most that Binned on a backend had at once. SpgemmOptions::max_workspace_bytes keeps it lower by fewer threads; Dia
+/// and Ell refuse. Scratch is allocated by the first phase, formats by the plan, and kept. (With matrices of one
+/// pattern, or one matrix twice, formats are shared.)
 ///
 /// Phases of one plan must not run at the same time; they return when they are done.
 ///
@@ -148,7 +90,7 @@ class SpgemmPlan {
   /// @throw NotSupported  nnz(C) does not fit offsets of this type; row_map is as it was
   template <class RowMap>
   std::int64_t symbolic(const execution_space& space, const RowMap& row_map) {
-    check<RowMap, size_type>("row_map", row_map, static_cast<std::size_t>(rows()) + 1);
+    Impl::check_spgemm_array<Csr, size_type>("row_map", row_map, static_cast<std::size_t>(rows()) + 1);
     return body_->symbolic(space, reinterpret_cast<Offset*>(row_map.data()));
   }
   /// Writes the columns and numbers of C. @param row_map  as symbolic() wrote it
@@ -191,25 +133,12 @@ class SpgemmPlan {
         body_(std::make_unique<Body>(space, Impl::plan_matrix(A), Impl::plan_matrix(B), options, once)) {
     options_.algorithm = body_->algorithm();
   }
-  template <class View, class Element>
-  static void check(const char* name, const View& view, std::size_t extent) {
-    static_assert(Compat::is_view_v<View> && Compat::view_rank<View> == 1 &&
-                      std::is_same_v<typename View::non_const_value_type, Element> &&
-                      std::is_same_v<typename View::memory_space, memory_space>,
-                  "Tessera::SpgemmPlan: row_map, entries and values are Views of rank 1 with the types of A's");
-    Impl::require<DimensionMismatch>(view.extent(0) == extent, [&] {
-      return "spgemm: " + std::string(name) + " has " + std::to_string(view.extent(0)) + " elements, C needs " +
-             std::to_string(extent);
-    });
-    Impl::require<InvalidArgument>(view.extent(0) <= 1 || view.stride(0) == 1,
-                                   [&] { return "spgemm: " + std::string(name) + " must have unit stride"; });
-  }
   template <class RowMap, class Entries, class Values>
   void check_arrays(const RowMap& row_map, const Entries& entries, const Values& values) const {
     Impl::require<StalePlan>(nnz() >= 0, [] { return std::string("spgemm: symbolic() has to come first"); });
-    check<RowMap, size_type>("row_map", row_map, static_cast<std::size_t>(rows()) + 1);
-    check<Entries, ordinal_type>("entries", entries, static_cast<std::size_t>(nnz()));
-    check<Values, value_type>("values", values, static_cast<std::size_t>(nnz()));
+    Impl::check_spgemm_array<Csr, size_type>("row_map", row_map, static_cast<std::size_t>(rows()) + 1);
+    Impl::check_spgemm_array<Csr, ordinal_type>("entries", entries, static_cast<std::size_t>(nnz()));
+    Impl::check_spgemm_array<Csr, value_type>("values", values, static_cast<std::size_t>(nnz()));
   }
 
   Csr A_, B_;  ///< keep the caller's arrays alive

@@ -17,6 +17,22 @@ namespace Tessera {
 /// rows ascending without copies. Ell: A and B padded to their longest rows; for short rows of about one length. Dia
 /// and Ell predict their memory and refuse irregular matrices before they allocate. Auto is Spa, Hash, Dia or
 /// Ell on hosts, as a SpgemmModel says and memory allows, and Binned on devices, where Dia and Ell are offered as well.
+///
+/// Time besides O(products + rows). Hash: nnz(C) log(longest row of C). Heap, Coo: products log(longest row). Binned:
+/// per row of many products a bit per column from its first to its last, and per part of up to 512 entries of C's row a
+/// look at each row of B. Dia: rows times pairs of diagonals, all of whose slots are multiplied, and rows times
+/// diagonals of A, of B for the formats. Ell: per row of C, and per entry of A's row a walk through the columns found
+/// so far.
+///
+/// Memory, s bytes per number. Spa, per thread: n (s + 3/16) bytes; and 8 per row of B and 12 per word of 64 columns of
+/// it where B has two columns or more per word. Hash, per thread: 2 (8 + s) bytes per product of the row with most (but
+/// not more than n of them), up to twice as much. Coo, per thread: 8 + s per product of that row. Heap, per thread: 32
+/// bytes per entry of the longest row of A. Binned: 20 (by a backend 37) bytes per row and 8 per part of large rows of
+/// C in lists, and by a backend, from symbolic() to numeric(), 4 bytes (in one call 4 + s) per entry that C may have:
+/// min(products, columns from first to last) of each row, or none of it if that and the lists are more than
+/// max_workspace_bytes; if the lists alone are, phases go through the rows in batches, each of which looks at B once
+/// more. Dia, for A and for B: s + 1/8 bytes per row and diagonal, and up to 24 per pair of diagonals. Ell: 4 + s bytes
+/// per row of A and of B and entry of the longest one, and 4 min(n, product of the two lengths) per row of C.
 enum class SpgemmAlgorithm { Auto, Spa, Hash, Heap, Coo, Binned, Dia, Ell };
 
 /// By what Auto takes an algorithm. Tree: a few comparisons of features. MatNet: a small network that sees density
