@@ -14,6 +14,7 @@
 #include "core/Tessera_SegmentedSort.hpp"
 #include "features/Tessera_SpmmFeatures.hpp"
 #include "reorder/Tessera_GreedyRows.hpp"
+#include "reorder/Tessera_RowOrderRules.hpp"
 
 /// \file
 /// Orders of rows that bring rows of equal columns together, for formats that cut a matrix into windows of rows (panels
@@ -326,7 +327,6 @@ double fetched_share(const Exec& space, const Csr& A, int height, const decltype
 template <class Exec, class Pattern>
 RowOrder<Pattern> choose_row_order(const Exec& space, const Pattern& A, int height, RowReordering wanted,
                                    const KernelTable* backend) {
-  constexpr double least_saving = 0.1;  // less does not pay for a C that is written row by row in another order
   RowOrder<Pattern> r;
   if (wanted == RowReordering::None) return r;
   if (wanted == RowReordering::Nearest) {
@@ -360,8 +360,8 @@ RowOrder<Pattern> choose_row_order(const Exec& space, const Pattern& A, int heig
                by_column = fetched_share(space, A, height, nearest, backend),
                clustered = fetched_share(space, A, height, clusters, backend);
   // Clusters have to be clearly better than first columns, which also bring neighbouring windows close to each other.
-  const bool by_cluster = clustered <= (1 - least_saving) * by_column;
-  const bool keep = std::min(clustered, by_column) <= (1 - least_saving) * natural;
+  const bool by_cluster = clustered <= (1 - least_row_order_saving) * by_column;
+  const bool keep = std::min(clustered, by_column) <= (1 - least_row_order_saving) * natural;
   char text[200];
   std::snprintf(text, sizeof(text),
                 "rows %s: %.3f fetched rows of B per entry in their own order, %.3f by first column, %.3f clustered",

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "spgemm/Tessera_SpgemmRules.hpp"
 #include "spgemm/Tessera_SpgemmTeams.hpp"
 
 /// \file
@@ -82,7 +83,6 @@ class SpgemmBinned {
 
  private:
   using Bins = SpgemmBins<Exec>;
-  static constexpr std::size_t team_bytes = 24 << 10;  ///< of scratch, at most, and for one row more
 
   static SpgemmTeam<Exec, Csr> base(const Csr& A, const Csr& B) { return {CsrArrays<Csr>(A), CsrArrays<Csr>(B)}; }
 
@@ -95,9 +95,10 @@ class SpgemmBinned {
     run.count = counts;
     run.row_map = row_map;
     run.columns = entries;
-    const int tables = static_cast<std::int64_t>(B.cols()) <= few_windows * 32 * SpgemmWindowRows<Exec, Csr>::most_words
-                           ? SpgemmTables::count - 1
-                           : SpgemmTables::count;
+    const int tables =
+        static_cast<std::int64_t>(B.cols()) <= spgemm_few_windows * 32 * SpgemmWindowRows<Exec, Csr>::most_words
+            ? SpgemmTables::count - 1
+            : SpgemmTables::count;
     for (int bin = 0; bin < tables; ++bin) {
       run.row = bins_.list(bin);
       run.rows = bins_.count(bin);
@@ -137,17 +138,13 @@ class SpgemmBinned {
   void launch(const char* label, const Exec& space, std::size_t row_bytes, Rows& run) const {
     if (run.rows == 0) return;
     run.row_bytes = static_cast<int>((row_bytes + 7) / 8 * 8);
-    run.per_team = std::min(static_cast<int>(std::max<std::size_t>(1, team_bytes / row_bytes)), 128 / run.lanes);
+    run.per_team = std::min(static_cast<int>(std::max<std::size_t>(1, spgemm_team_bytes / row_bytes)), 128 / run.lanes);
     const std::int64_t teams = (run.rows + run.per_team - 1) / run.per_team;
     Kokkos::TeamPolicy<Exec> policy(space, static_cast<int>(teams), Compat::team_size<Exec>(run.per_team), run.lanes);
     policy.set_scratch_size(0, Kokkos::PerTeam(run.row_bytes * run.per_team + static_cast<int>(slack)));
     Kokkos::parallel_for(label, policy, run);
   }
 
-  /// Rows of 97 to 384 entries are put in order in tables where the columns of B fill more windows than this: on an
-  /// H200 a window took 12 to 18 ns per row where sorting in tables took 31 to 127, but stencils of a million columns
-  /// were slower with windows (perf_test/notes/spgemm.md).
-  static constexpr int few_windows = 4;
   static constexpr std::size_t slack = 64;  ///< arrays in scratch are aligned
   SpgemmBins<Exec> bins_;
   const KernelTable* pool_ = nullptr;

@@ -11,6 +11,7 @@
 #include "features/Tessera_SpgemmFeatureVector.hpp"
 #include "features/Tessera_SpgemmFeatures.hpp"
 #include "features/Tessera_SpgemmNet.hpp"
+#include "spgemm/Tessera_SpgemmRules.hpp"
 #include "spgemm/Tessera_SpgemmTrees.hpp"
 
 /// \file
@@ -18,11 +19,6 @@
 
 namespace Tessera {
 namespace Impl {
-
-/// Products of fewer multiplications are done before features would be found: their sizes decide.
-constexpr std::int64_t spgemm_least_products = 16384;
-/// Products of fewer are too short for MatNet, which takes 0.4 to 2 ms: they are the tree's.
-constexpr std::int64_t spgemm_least_for_net = std::int64_t{1} << 22;
 
 /// Finds features when they are asked for, and then all of the same kind.
 template <class Pattern>

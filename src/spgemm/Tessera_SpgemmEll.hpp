@@ -38,7 +38,7 @@ struct SpgemmPadded {
   template <bool Numbers>
   KOKKOS_FORCEINLINE_FUNCTION void ask_ahead(const SpgemmPadded& of_a, std::int64_t slot) const {
     if constexpr (by_rows) {
-      constexpr std::int64_t later = 8;
+      constexpr std::int64_t later = spgemm_rows_ahead;
       const Ordinal k = slot + later < of_a.rows * of_a.width ? of_a.columns[slot + later] : -1;
       if (k < 0) return;
       __builtin_prefetch(columns + first(k));

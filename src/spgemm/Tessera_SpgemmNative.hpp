@@ -12,6 +12,7 @@
 #include "core/Tessera_Arena.hpp"
 #include "core/Tessera_Mailbox.hpp"
 #include "core/Tessera_Profile.hpp"
+#include "spgemm/Tessera_SpgemmRules.hpp"
 
 /// \file
 /// SpgemmAlgorithm::Binned by the kernels of a backend: rows of C by size. Columns are found once, in room for as many
@@ -43,9 +44,9 @@ class SpgemmNative {
     rows_ = batch_rows_ = args_.A.rows;
     args_.fp64 = sizeof(Scalar) == 8;
     args_.wide = sizeof(Offset) == 8;
-    args_.long_rows = args_.B.nnz >= long_row * args_.B.rows;
+    args_.long_rows = args_.B.nnz >= spgemm_long_row * args_.B.rows;
     if (most_ > 0) {
-      while (batch_rows_ > least_batch && list_bytes(batch_rows_) > most_) batch_rows_ = (batch_rows_ + 1) / 2;
+      while (batch_rows_ > spgemm_least_batch && list_bytes(batch_rows_) > most_) batch_rows_ = (batch_rows_ + 1) / 2;
     }
     make_lists(space);
     if (!batched()) look(space, 0, rows_);
@@ -140,11 +141,6 @@ class SpgemmNative {
   }
 
  private:
-  /// Mean entries of B's rows from which on all lanes of a wave go through one together.
-  static constexpr std::int64_t long_row = 24;
-  /// Rows of a batch; with fewer, looks at B would cost more than the product.
-  static constexpr std::int64_t least_batch = 256;
-
   static SpgemmMatrix matrix(const Csr& M) {
     return {static_cast<std::int64_t>(M.rows()),
             static_cast<std::int64_t>(M.nnz()),
@@ -205,7 +201,7 @@ class SpgemmNative {
     do {
       std::int64_t rows = rows_ - first < batch_rows_ ? rows_ - first : batch_rows_;
       look(space, first, rows);
-      while (rows > 1 && batch_rows_ > least_batch && bytes_ + parts_bytes() > most_) {
+      while (rows > 1 && batch_rows_ > spgemm_least_batch && bytes_ + parts_bytes() > most_) {
         rows = (rows + 1) / 2;
         look(space, first, rows);
       }

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "core/Tessera_Pattern.hpp"
+#include "spgemm/Tessera_SpgemmRules.hpp"
 
 /// \file
 /// A row of C = A B as all methods see it [Gustavson, TOMS 1978]: for every entry (i, k) of A's row the row k of B,
@@ -62,7 +63,7 @@ struct SpgemmMatrices {
   /// takes the time.
   template <bool Numbers = true, class F>
   void each_row_of_b(std::int64_t row, const F& f) const {
-    constexpr std::int64_t ahead = 8;
+    constexpr std::int64_t ahead = spgemm_rows_ahead;
     const std::int64_t end = row_begin(A, row + 1), all = A.entries().size();
     for (std::int64_t e = row_begin(A, row); e < end; ++e) {
       if (e + 2 * ahead < all) __builtin_prefetch(B.row_map().data() + A.entries()(e + 2 * ahead));

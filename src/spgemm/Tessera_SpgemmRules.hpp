@@ -14,7 +14,7 @@
 #include "spgemm/Tessera_SpgemmOptions.hpp"
 
 /// \file
-/// The rules of Auto on hosts, and what formats take, from counts alone.
+/// The rules of Auto on hosts, what formats take, from counts alone, and the thresholds of methods.
 
 namespace Tessera {
 namespace Impl {
@@ -49,6 +49,32 @@ inline SpgemmAlgorithm predict_spgemm(const SpgemmScratchBytes& scratch, std::si
   why = text;
   return taken;
 }
+
+/// Products of fewer multiplications are done before features would be found: their sizes decide
+/// (perf_test/notes/spgemm.md, "The choice on hosts").
+constexpr std::int64_t spgemm_least_products = 16384;
+/// Products of fewer are too short for MatNet, which takes 0.4 to 2 ms: they are the tree's (there, too).
+constexpr std::int64_t spgemm_least_for_net = std::int64_t{1} << 22;
+
+/// How many entries before it is wanted a host asks for a row of B (perf_test/notes/spgemm.md, "Hosts", "Dia and Ell").
+constexpr std::int64_t spgemm_rows_ahead = 8;
+
+/// Rows of C of up to so many products are sorted by Spa, without its bits. Not measured apart.
+constexpr int spgemm_few_products = 16;
+
+/// Binned by Kokkos: rows of 97 to 384 entries are put in order in tables where the columns of B fill more windows than
+/// this. On an H200 a window took 12 to 18 ns per row where sorting in tables took 31 to 127, but stencils of a million
+/// columns were slower with windows.
+constexpr int spgemm_few_windows = 4;
+/// Binned by Kokkos: scratch of a team, at most, and for one row more. Not measured apart.
+constexpr std::size_t spgemm_team_bytes = 24 << 10;
+
+/// Binned by a backend: mean entries of B's rows from which on all lanes of a wave go through one together. Not
+/// measured apart.
+constexpr std::int64_t spgemm_long_row = 24;
+/// Rows of a batch; with fewer, looks at B would cost more than the product (perf_test/notes/spgemm.md, "Batches of
+/// rows").
+constexpr std::int64_t spgemm_least_batch = 256;
 
 /// a b, or the most that there is.
 constexpr std::size_t spgemm_times(std::size_t a, std::size_t b) {

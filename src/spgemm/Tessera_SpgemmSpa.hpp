@@ -8,6 +8,7 @@
 
 #include "core/Tessera_PlanScratch.hpp"
 #include "spgemm/Tessera_SpgemmRow.hpp"
+#include "spgemm/Tessera_SpgemmRules.hpp"
 
 namespace Tessera {
 namespace Impl {
@@ -81,7 +82,7 @@ class SpgemmSpa {
   }
 
  private:
-  static constexpr int few = 16;  ///< products
+  static constexpr int few = spgemm_few_products;
   struct Range {
     std::int64_t first, last;  ///< of upper_
   };
