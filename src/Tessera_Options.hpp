@@ -104,7 +104,7 @@ struct PanelOptions {
 
 /// Whether SpMM by rows in TF32 first copies B, and SDDMM on matrix units Y, rounded to TF32, at 20 bits per element
 /// (TF32 has 19). Rows that are fetched many times are 5/8 of their size then; the copy takes a pass over B or Y and a
-/// launch each apply. Without it B stays as it is and SpMM's products by rows are those of FP32; those of units round
+/// launch per apply. Without it B stays as it is and SpMM's products by rows are those of FP32; those of units round
 /// in any case, so that results are the same. Backends with kernels of their own; no effect in other precisions.
 enum class Tf32Copy {
   Auto,   ///< where the matrix and num_columns_hint or inner_hint say that it saves time
