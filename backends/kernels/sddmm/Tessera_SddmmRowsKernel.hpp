@@ -86,13 +86,11 @@ class SddmmRowsKernel {
         wave.each([&](int lane) { mixed(lane) = starts_within(now(lane)) != 0; });
         Varying<Sums> sums;
         if (wave.ballot(mixed) == 0) {
-          wave.each([&](int lane) {
-            sums(lane) = products<false>(args, head, lane_of(lane), now(lane), kept(lane), lane);
-          });
+          wave.each(
+              [&](int lane) { sums(lane) = products<false>(args, head, lane_of(lane), now(lane), kept(lane), lane); });
         } else {
-          wave.each([&](int lane) {
-            sums(lane) = products<true>(args, head, lane_of(lane), now(lane), kept(lane), lane);
-          });
+          wave.each(
+              [&](int lane) { sums(lane) = products<true>(args, head, lane_of(lane), now(lane), kept(lane), lane); });
         }
         gather<batch, lanes / 2>(wave, sums);
         wave.each([&](int lane) {
