@@ -48,7 +48,9 @@ class SddmmBsmrEngine {
     if (S.nnz() == 0) return;
     // What counts entries in 32 bits says so before anything is made.
     check_window_sizes(pattern_of(S), height * shape.rows);
-    rows_ = choose_row_order(space, pattern_of(S), height * shape.rows, options.bsmr.reordering, &backend);
+    const BsmrOptions& o = options.bsmr;
+    rows_ = choose_row_order(space, pattern_of(S), height * shape.rows, o.reordering, &backend,
+                             RowComparison{o.column_block, o.least_similarity});
     const Order order(rows_.order.data(), rows_.order.extent(0));
     columns_ = divide_by_columns(space, pattern_of(S), height * shape.rows, least, order, &backend);
     blocks_ = window_blocks(space, columns_.dense.pattern(), shape, height, precision, &backend);

@@ -44,10 +44,12 @@ namespace Tessera {
 namespace Impl {
 // SpMM's.
 extern template RowOrder<Compiled::Pattern<int>> choose_row_order(const Compiled::Exec&, const Compiled::Pattern<int>&,
-                                                                  int, RowReordering, const KernelTable*);
+                                                                  int, RowReordering, const KernelTable*,
+                                                                  const RowComparison&);
 extern template RowOrder<Compiled::Pattern<std::size_t>> choose_row_order(const Compiled::Exec&,
                                                                           const Compiled::Pattern<std::size_t>&, int,
-                                                                          RowReordering, const KernelTable*);
+                                                                          RowReordering, const KernelTable*,
+                                                                          const RowComparison&);
 // clang-format off
 TESSERA_SDDMM_PATTERN(extern, int)
 TESSERA_SDDMM_PATTERN(extern, std::size_t)

@@ -21,6 +21,11 @@ enum class SddmmAlgorithm { Auto, Panels, Rows, FlashSparse, Bsmr, Csr };
 struct BsmrOptions {
   RowReordering reordering = RowReordering::Auto;  ///< how rows are put together
   int dense_from = 0;  ///< entries of a column in a window from which it is dense; 0: by K and the precision
+  /// Columns that count as one where clusters compare rows; 0: 16 for Greedy, as published, and 1 for signatures.
+  int column_block = 0;
+  /// With which rows are put together, 0 to 1: reorder::GreedyRowsOptions, reorder::ClusteredRowsOptions say what that
+  /// is; negative: 0.3 for Greedy, as published, and any for signatures.
+  double least_similarity = -1;
 };
 
 /// What a caller may choose of an SddmmPlan; members that SpmmOptions has as well mean the same.

@@ -46,6 +46,12 @@ class SddmmSelection {
     require<InvalidArgument>(options.bsmr.dense_from >= 0, [&] {
       return "BsmrOptions::dense_from must not be negative, is " + std::to_string(options.bsmr.dense_from);
     });
+    require<InvalidArgument>(options.bsmr.column_block >= 0, [&] {
+      return "BsmrOptions::column_block must not be negative, is " + std::to_string(options.bsmr.column_block);
+    });
+    require<InvalidArgument>(options.bsmr.least_similarity <= 1, [&] {
+      return "BsmrOptions::least_similarity must be at most 1, is " + std::to_string(options.bsmr.least_similarity);
+    });
     choice_.precision = precision_of(options.compute, natural_);
     choice_.device = Exec::name();
     asked_ = options.algorithm != SddmmAlgorithm::Auto ? options.algorithm : forced_sddmm_algorithm();

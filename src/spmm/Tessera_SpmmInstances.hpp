@@ -14,7 +14,8 @@
   Extern template SpmmFeatures spmm_pattern_features(const Compiled::Exec&, const Compiled::Pattern<Offset>&,     \
                                                      const KernelTable*);                                         \
   Extern template RowOrder<Compiled::Pattern<Offset>> choose_row_order(                                           \
-      const Compiled::Exec&, const Compiled::Pattern<Offset>&, int, RowReordering, const KernelTable*);           \
+      const Compiled::Exec&, const Compiled::Pattern<Offset>&, int, RowReordering, const KernelTable*,            \
+      const RowComparison&);                                                                                      \
   Extern template PieceTable<Compiled::Memory> cut_rows(const Compiled::Exec&, const Compiled::Pattern<Offset>&,  \
                                                         std::int64_t, std::int64_t, const KernelTable*, bool);    \
   Extern template PanelPattern<Compiled::Pattern<Offset>> panel_pattern(                                          \

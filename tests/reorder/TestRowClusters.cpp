@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -147,28 +148,117 @@ TEST(RowClusters, NearestIsAStableSortByFirstColumn) {
   }
 }
 
+/// By signatures of column blocks, as clustered_rows says.
+std::vector<int> by_formula(const Pattern& p, int block) {
+  using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
+  std::vector<Key> keys;
+  for (std::int64_t i = 0; i < p.rows; ++i) {
+    Key key{~0u, ~0u, ~0u};
+    std::uint32_t one = ~0u, two = ~0u;
+    for (auto k = p.row_map[i]; k < p.row_map[i + 1]; ++k) {
+      const auto c = static_cast<std::uint32_t>(p.entries[k]), b = static_cast<std::uint32_t>(p.entries[k] / block);
+      const std::uint32_t h = Impl::ScatteredNumber::of(b, 0x3C6EF372u), g = Impl::ScatteredNumber::of(b, 0xA54FF53Au);
+      if (h <= one) one = h, std::get<0>(key) = b;
+      if (g <= two) two = g, std::get<1>(key) = b;
+      std::get<2>(key) = std::min(std::get<2>(key), c);
+    }
+    keys.push_back(key);
+  }
+  std::vector<int> order = natural(p);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return keys[a] < keys[b]; });
+  return order;
+}
+std::vector<int> clustered(const Pattern& p, const reorder::ClusteredRowsOptions& options) {
+  return to_host(reorder::clustered_rows(Exec(), device_of(p).view(), options));
+}
+
 TEST(RowClusters, ClustersAreThoseOfTheFormula) {
   for (const Pattern& p : cases()) {
-    using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
-    std::vector<Key> keys;
-    for (std::int64_t i = 0; i < p.rows; ++i) {
-      Key key{~0u, ~0u, ~0u};
-      std::uint32_t one = ~0u, two = ~0u;
-      for (auto k = p.row_map[i]; k < p.row_map[i + 1]; ++k) {
-        const auto c = static_cast<std::uint32_t>(p.entries[k]);
-        const std::uint32_t a = Impl::ScatteredNumber::of(c, 0x3C6EF372u),
-                            b = Impl::ScatteredNumber::of(c, 0xA54FF53Au);
-        if (a <= one) one = a, std::get<0>(key) = c;
-        if (b <= two) two = b, std::get<1>(key) = c;
-        std::get<2>(key) = std::min(std::get<2>(key), c);
-      }
-      keys.push_back(key);
-    }
-    std::vector<int> expected = natural(p);
-    std::stable_sort(expected.begin(), expected.end(), [&](int a, int b) { return keys[a] < keys[b]; });
     const std::vector<int> order = clustered(p);
-    EXPECT_EQ(order, expected) << p.rows << " x " << p.cols;
+    EXPECT_EQ(order, by_formula(p, 1)) << p.rows << " x " << p.cols;
     EXPECT_EQ(order, clustered(p));
+    for (const int block : {1, 3, 16, 1000000}) {
+      EXPECT_EQ(clustered(p, {block, 0}), by_formula(p, block)) << p.rows << " x " << p.cols << ", blocks of " << block;
+    }
+  }
+}
+
+/// The share of 16 signatures that rows a and b have in common.
+double estimate(const Pattern& p, int a, int b, int block) {
+  int equal = 0;
+  for (std::uint32_t k = 0; k < 16; ++k) {
+    std::uint32_t least[2] = {~0u, ~0u};
+    for (const int side : {0, 1}) {
+      const int row = side == 0 ? a : b;
+      for (auto e = p.row_map[row]; e < p.row_map[row + 1]; ++e) {
+        const auto what = static_cast<std::uint32_t>(p.entries[static_cast<std::size_t>(e)] / block);
+        least[side] = std::min(least[side], Impl::ScatteredNumber::of(what, 0x1F83D9ABu + 0x5BE0CD19u * k));
+      }
+    }
+    equal += least[0] == least[1];
+  }
+  return equal / 16.0;
+}
+
+TEST(RowClusters, RowsThatAreLikeNoNeighbourStandBehind) {
+  std::vector<Pattern> all = cases();
+  all.push_back(shuffled_rows(generate("fem:nx=4:ny=3:nz=3:cavities=1")));
+  bool moved = false;
+  for (const Pattern& p : all) {
+    for (const int block : {1, 16}) {
+      const std::vector<int> before = by_formula(p, block);
+      for (const double least : {0.05, 0.5, 1.0}) {
+        std::vector<int> expected, behind;
+        for (std::size_t i = 0; i < before.size(); ++i) {
+          const int row = before[i];
+          const bool empty = p.row_map[row] == p.row_map[row + 1];
+          const bool left = i > 0 && estimate(p, before[i - 1], row, block) >= least;
+          const bool right = i + 1 < before.size() && estimate(p, row, before[i + 1], block) >= least;
+          (!empty && (left || right) ? expected : behind).push_back(row);
+        }
+        moved = moved || (!expected.empty() && !behind.empty());
+        expected.insert(expected.end(), behind.begin(), behind.end());
+        EXPECT_EQ(clustered(p, {block, least}), expected)
+            << p.rows << " x " << p.cols << ", " << block << ", " << least;
+      }
+    }
+  }
+  EXPECT_TRUE(moved) << "the test's own patterns";
+}
+
+// What the least similarity is for: families of equal rows, between which rows stand that are like none. These have one
+// column of a family, so that signatures alone put some of them into its windows.
+TEST(RowClusters, LoneRowsLeaveTheWindowsOfClusters) {
+  constexpr int families = 24, members = 8, lone = 96;
+  const Pattern tidy = pattern_of_rows(families * members + lone, 4000, [](std::int64_t i, std::vector<int>& to) {
+    const auto family = static_cast<int>(i < families * members ? i / members : i % families);
+    if (i < families * members) {
+      for (int k = 0; k < 9; ++k) to.push_back(40 * family + 3 * k);
+    } else {
+      to.push_back(40 * family + 3 * static_cast<int>(i % 9));
+      for (int k = 0; k < 2; ++k) to.push_back(1000 + 20 * static_cast<int>(i - families * members) + 5 * k);
+    }
+  });
+  const std::vector<int> mixing = shuffled(static_cast<int>(tidy.rows), 5);
+  const Pattern p = rows_in_order(tidy, mixing);
+  const auto first_rows_are_families = [&](const std::vector<int>& order) {
+    return std::all_of(order.begin(), order.begin() + families * members,
+                       [&](int row) { return mixing[static_cast<std::size_t>(row)] < families * members; });
+  };
+  const std::vector<int> plain = clustered(p), apart = clustered(p, {1, 0.9});
+  EXPECT_FALSE(first_rows_are_families(plain));
+  EXPECT_TRUE(first_rows_are_families(apart));
+  // Families are then the windows, each with its 9 columns.
+  const std::vector<int> ahead(apart.begin(), apart.begin() + families * members);
+  EXPECT_EQ(fetched(p, ahead, members), families * 9);
+  EXPECT_LT(fetched(p, apart, members), fetched(p, plain, members));
+}
+
+TEST(RowClusters, RefuseOptionsOutOfRange) {
+  const Device A = device_of(generate("diagonal"));
+  for (const reorder::ClusteredRowsOptions& o :
+       {reorder::ClusteredRowsOptions{0, 0}, {-1, 0}, {1, -0.1}, {1, 1.1}, {1, std::nan("")}}) {
+    EXPECT_THROW(reorder::clustered_rows(Exec(), A.view(), o), InvalidArgument);
   }
 }
 
