@@ -40,19 +40,21 @@ class DeviceSddmm : public ::testing::Test {
 };
 
 constexpr SddmmAlgorithm panels = SddmmAlgorithm::Panels, rows = SddmmAlgorithm::Rows, bsmr = SddmmAlgorithm::Bsmr,
-                         automatic = SddmmAlgorithm::Auto;
+                         flash = SddmmAlgorithm::FlashSparse, automatic = SddmmAlgorithm::Auto;
 constexpr ComputeType natural = ComputeType::Auto, tf32 = ComputeType::TF32;
-using SddmmCases =
-    ::testing::Types<SddmmOnDevice<double, panels>, SddmmOnDevice<float, panels>, SddmmOnDevice<float, panels, tf32>,
-                     SddmmOnDevice<half_t, panels>, SddmmOnDevice<half_t, panels, natural, float>,
-                     SddmmOnDevice<bhalf_t, panels>, SddmmOnDevice<double, panels, natural, double, 2>,
-                     SddmmOnDevice<float, panels, natural, float, 2>, SddmmOnDevice<float, panels, tf32, float, 2>,
-                     SddmmOnDevice<half_t, panels, natural, half_t, 2>, SddmmOnDevice<double, bsmr>,
-                     SddmmOnDevice<float, bsmr, tf32, float, 2>, SddmmOnDevice<half_t, bsmr, natural, float, 2>,
-                     SddmmOnDevice<double, rows>, SddmmOnDevice<float, rows>, SddmmOnDevice<half_t, rows>,
-                     SddmmOnDevice<float, panels, tf32, float, 1, Tf32Copy::Always>,
-                     SddmmOnDevice<float, panels, tf32, float, 2, Tf32Copy::Always>, SddmmOnDevice<float, rows, tf32>,
-                     SddmmOnDevice<bhalf_t, rows>, SddmmOnDevice<half_t, automatic>, SddmmOnDevice<float, automatic>>;
+using SddmmCases = ::testing::Types<
+    SddmmOnDevice<double, panels>, SddmmOnDevice<float, panels>, SddmmOnDevice<float, panels, tf32>,
+    SddmmOnDevice<half_t, panels>, SddmmOnDevice<half_t, panels, natural, float>, SddmmOnDevice<bhalf_t, panels>,
+    SddmmOnDevice<double, panels, natural, double, 2>, SddmmOnDevice<float, panels, natural, float, 2>,
+    SddmmOnDevice<float, panels, tf32, float, 2>, SddmmOnDevice<half_t, panels, natural, half_t, 2>,
+    SddmmOnDevice<double, bsmr>, SddmmOnDevice<float, bsmr, tf32, float, 2>,
+    SddmmOnDevice<half_t, bsmr, natural, float, 2>, SddmmOnDevice<double, flash, natural, double, 0>,
+    SddmmOnDevice<float, flash, tf32, float, 0>, SddmmOnDevice<half_t, flash, natural, float, 0>,
+    SddmmOnDevice<float, flash, tf32, float, 0, Tf32Copy::Always>, SddmmOnDevice<bhalf_t, flash, natural, bhalf_t, 0>,
+    SddmmOnDevice<double, rows>, SddmmOnDevice<float, rows>, SddmmOnDevice<half_t, rows>,
+    SddmmOnDevice<float, panels, tf32, float, 1, Tf32Copy::Always>,
+    SddmmOnDevice<float, panels, tf32, float, 2, Tf32Copy::Always>, SddmmOnDevice<float, rows, tf32>,
+    SddmmOnDevice<bhalf_t, rows>, SddmmOnDevice<half_t, automatic>, SddmmOnDevice<float, automatic>>;
 TYPED_TEST_SUITE(DeviceSddmm, SddmmCases);
 
 TYPED_TEST(DeviceSddmm, EveryShape) { this->suite.every_shape({5, 32, 128}); }
@@ -99,8 +101,7 @@ TEST(DeviceSddmmOffsets, Of64Bits) {
   using Exec = Kokkos::DefaultExecutionSpace;
   const std::string reason = why_no_matrix_unit();
   if (!reason.empty()) GTEST_SKIP() << reason;
-  for (const SddmmAlgorithm algorithm :
-       {automatic, panels, rows, SddmmAlgorithm::FlashSparse, bsmr, SddmmAlgorithm::Csr}) {
+  for (const SddmmAlgorithm algorithm : {automatic, panels, rows, flash, bsmr, SddmmAlgorithm::Csr}) {
     for (const char* spec : {"every_length:longest=70:cols=90", "rmat:scale=12:degree=9"}) {
       SCOPED_TRACE(std::string(to_string(algorithm)) + ", " + spec);
       const Pattern pattern = generate(spec);

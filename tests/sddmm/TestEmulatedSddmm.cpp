@@ -12,7 +12,8 @@ namespace Testing {
 
 using Exec = Kokkos::DefaultHostExecutionSpace;
 constexpr Backend nvidia = Backend::EmulatedNvidia, amd = Backend::EmulatedAmd;
-constexpr SddmmAlgorithm panels = SddmmAlgorithm::Panels, bsmr = SddmmAlgorithm::Bsmr, rows = SddmmAlgorithm::Rows;
+constexpr SddmmAlgorithm panels = SddmmAlgorithm::Panels, bsmr = SddmmAlgorithm::Bsmr, rows = SddmmAlgorithm::Rows,
+                         flash = SddmmAlgorithm::FlashSparse;
 
 struct SddmmCase {
   Backend backend;
@@ -35,9 +36,9 @@ template <class Suite>
 class EmulatedSddmm : public ::testing::Test {
  protected:
   static std::vector<SddmmCase> cases() {
-    std::vector<SddmmCase> all = {{nvidia, panels, 1}, {nvidia, panels, 2}, {amd, panels, 1},
-                                  {amd, panels, 2},    {nvidia, bsmr, 1},   {nvidia, bsmr, 2},
-                                  {amd, bsmr, 2},      {nvidia, rows},      {amd, rows}};
+    std::vector<SddmmCase> all = {{nvidia, panels, 1}, {nvidia, panels, 2}, {amd, panels, 1}, {amd, panels, 2},
+                                  {nvidia, bsmr, 1},   {nvidia, bsmr, 2},   {amd, bsmr, 2},   {nvidia, rows},
+                                  {amd, rows},         {nvidia, flash, 0},  {amd, flash, 0}};
     if (std::is_same_v<typename Suite::Element, float>) {
       for (const SddmmCase& c : {SddmmCase{nvidia, panels, 1, ComputeType::TF32},
                                  {nvidia, bsmr, 2, ComputeType::TF32},
@@ -45,6 +46,7 @@ class EmulatedSddmm : public ::testing::Test {
                                  {nvidia, panels, 1, ComputeType::TF32, Tf32Copy::Always},
                                  {nvidia, panels, 2, ComputeType::TF32, Tf32Copy::Always},
                                  {amd, panels, 1, ComputeType::TF32, Tf32Copy::Always},
+                                 {nvidia, flash, 0, ComputeType::TF32, Tf32Copy::Always},
                                  {nvidia, rows, 1, ComputeType::TF32}}) {
         all.push_back(c);
       }
