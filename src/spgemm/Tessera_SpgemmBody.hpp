@@ -27,6 +27,7 @@
 #include "spgemm/Tessera_SpgemmLook.hpp"
 #include "spgemm/Tessera_SpgemmMerge.hpp"
 #include "spgemm/Tessera_SpgemmNative.hpp"
+#include "spgemm/Tessera_SpgemmLongRows.hpp"
 #include "spgemm/Tessera_SpgemmRules.hpp"
 #include "spgemm/Tessera_SpgemmSpa.hpp"
 
@@ -92,12 +93,16 @@ class SpgemmBody {
   /// -1: not known yet.
   std::int64_t nnz() const { return nnz_; }
   std::int64_t products() const { return products_; }
-  std::size_t workspace_bytes() const { return threads_.bytes() + native_.peak_bytes() + dia_.bytes() + ell_.bytes(); }
+  std::size_t workspace_bytes() const {
+    return threads_.bytes() + native_.peak_bytes() + pieces_.peak_bytes() + dia_.bytes() + ell_.bytes();
+  }
   SpgemmAlgorithm algorithm() const { return algorithm_; }
   Statistics statistics() const;
 
  private:
   bool look_natively(const Exec& space, const BackendSelection<Exec>& place, const SpgemmOptions& options);
+  /// Takes pieces_ instead of native_ where A has few, long rows.
+  void cut_rows(const Exec& space);
   void look(const Exec& space);
   void choose(const Exec& space, const SpgemmOptions& options);
   SpgemmAlgorithm decide(const Exec& space, const SpgemmOptions& options);
@@ -140,6 +145,7 @@ class SpgemmBody {
   bool sorted_ = true;
   SpgemmBinned<Csr> binned_;
   SpgemmNative<Csr> native_;
+  SpgemmLongRows<Csr> pieces_;  ///< instead of native_, for A of few, long rows
   SpgemmDia<Csr> dia_;
   SpgemmEll<Csr> ell_;
   Backend backend_ = Backend::Kokkos;  ///< else native_ is what Binned is
@@ -184,6 +190,7 @@ SpgemmBody<Csr>::SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const
     decide(space, options);
     if (has_format()) {
       native_ = SpgemmNative<Csr>();
+      pieces_ = SpgemmLongRows<Csr>();
       backend_ = Backend::Kokkos;
     }
   }
@@ -212,9 +219,23 @@ bool SpgemmBody<Csr>::look_natively(const Exec& space, const BackendSelection<Ex
       return false;
     }
     backend_ = place.backend();
+    if (options.max_workspace_bytes == 0) cut_rows(space);
     return true;
   }
   return false;
+}
+
+template <class Csr>
+void SpgemmBody<Csr>::cut_rows(const Exec& space) {
+  if constexpr (SpgemmNative<Csr>::possible) {
+    const std::int64_t piece = spgemm_piece(rows(), static_cast<std::int64_t>(A_.nnz()), cols(), products_);
+    if (piece == 0) return;
+    native_ = SpgemmNative<Csr>();
+    pieces_ =
+        SpgemmLongRows<Csr>(space, kernel_table(backend_), A_, B_, piece, once_ ? Lifetime::Temporary : Lifetime::Plan);
+    if (!once_) Compat::fence(space, "Tessera::spgemm pieces");
+    why_ += ", rows of A in pieces of " + std::to_string(piece) + " entries";
+  }
 }
 
 template <class Csr>
@@ -414,7 +435,7 @@ std::size_t SpgemmBody<Csr>::kept_bytes() const {
 template <class Csr>
 std::int64_t SpgemmBody<Csr>::start_once(const Exec& space) {
   if constexpr (SpgemmNative<Csr>::possible) {
-    if (backend_ == Backend::Kokkos || native_.batched()) return -1;
+    if (backend_ == Backend::Kokkos || pieces_.used() || native_.batched()) return -1;
     native_.find(space, true);
     const auto most = static_cast<std::size_t>(native_.most_entries());
     if (most <= spgemm_little / (sizeof(Ordinal) + sizeof(Scalar))) return native_.most_entries();
@@ -434,7 +455,8 @@ std::int64_t SpgemmBody<Csr>::symbolic(const Exec& space, Offset* row_map) {
   const Compat::ScopedRegion region("Tessera::spgemm symbolic");
   if constexpr (SpgemmNative<Csr>::possible) {
     if (backend_ != Backend::Kokkos) {
-      const std::int64_t entries = native_.symbolic(space, row_map);
+      const std::int64_t entries =
+          pieces_.used() ? pieces_.symbolic(space, row_map, once_) : native_.symbolic(space, row_map);
       if (!once_) Compat::fence(space, "Tessera::spgemm symbolic");
       require_fits(entries);
       return nnz_ = entries;
@@ -468,7 +490,10 @@ std::int64_t SpgemmBody<Csr>::symbolic(const Exec& space, Offset* row_map) {
 template <class Csr>
 void SpgemmBody<Csr>::numeric(const Exec& space, const Offset* row_map, Ordinal* columns, Scalar* values) {
   if (backend_ != Backend::Kokkos) {
-    if constexpr (SpgemmNative<Csr>::possible) native_.numeric(space, row_map, columns, values);
+    if constexpr (SpgemmNative<Csr>::possible) {
+      pieces_.used() ? pieces_.numeric(space, A_, B_, row_map, columns, values)
+                     : native_.numeric(space, row_map, columns, values);
+    }
     Compat::fence(space, "Tessera::spgemm numeric");
   } else if (algorithm_ == SpgemmAlgorithm::Binned) {
     binned_.fill(space, A_, B_, row_map, columns);
@@ -490,7 +515,10 @@ void SpgemmBody<Csr>::update(const Exec& space, const Csr& A, const Csr& B, cons
   A_ = A;
   B_ = B;
   if (backend_ != Backend::Kokkos) {
-    if constexpr (SpgemmNative<Csr>::possible) native_.update(space, A_, B_, row_map, columns, values);
+    if constexpr (SpgemmNative<Csr>::possible) {
+      pieces_.used() ? pieces_.update(space, A_, B_, row_map, columns, values)
+                     : native_.update(space, A_, B_, row_map, columns, values);
+    }
     Compat::fence(space, "Tessera::spgemm update");
   } else if (algorithm_ == SpgemmAlgorithm::Binned) {
     binned_.update(space, A_, B_, row_map, columns, values);
@@ -518,11 +546,12 @@ Statistics SpgemmBody<Csr>::statistics() const {
   s.csr_bytes = csr_bytes(A_) + csr_bytes(B_);
   s.format_bytes = s.csr_bytes + 8 * (before_.extent(0) + first_word_.extent(0) + word_bits_.extent(0)) +
                    4 * count_.extent(0) * (has_format() ? 1 : 1 + SpgemmBinned<Csr>::words_per_row) +
-                   4 * word_.extent(0) + binned_.bytes() + native_.peak_bytes() + dia_.bytes() + ell_.bytes();
+                   4 * word_.extent(0) + binned_.bytes() + native_.peak_bytes() + pieces_.peak_bytes() + dia_.bytes() +
+                   ell_.bytes();
   s.workspace_bytes = workspace_bytes();
   s.setup_seconds = setup_seconds_;
-  s.launches = backend_ != Backend::Kokkos             ? native_.launches()
-               : algorithm_ == SpgemmAlgorithm::Binned ? 2 * (SpgemmTables::count + 1)
+  s.launches = backend_ != Backend::Kokkos             ? pieces_.used() ? pieces_.launches() : native_.launches()
+                           : algorithm_ == SpgemmAlgorithm::Binned ? 2 * (SpgemmTables::count + 1)
                : has_format()                          ? 3
                                                        : 1;
   s.classes = {{"products", s.rows, products_}};

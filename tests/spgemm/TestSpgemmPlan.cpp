@@ -26,6 +26,7 @@ TYPED_TEST(SpgemmMethods, EveryShape) { this->every_shape(); }
 TYPED_TEST(SpgemmMethods, Rectangular) { this->rectangular(); }
 TYPED_TEST(SpgemmMethods, WideRows) { this->wide_rows(); }
 TYPED_TEST(SpgemmMethods, LargeRows) { this->large_rows(); }
+TYPED_TEST(SpgemmMethods, FewLongRows) { this->few_long_rows(); }
 TYPED_TEST(SpgemmMethods, LongAndFarRows) { this->long_and_far_rows(); }
 TYPED_TEST(SpgemmMethods, VeryLongRows) { this->very_long_rows(); }
 TYPED_TEST(SpgemmMethods, MemoryCap) { this->memory_cap(); }
