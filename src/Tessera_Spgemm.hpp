@@ -96,8 +96,8 @@ struct SpgemmOnce {
 /// of which looks at B once more. Dia, for A and for B, s + 1/8 bytes per row and diagonal, and up to 24 per pair of
 /// diagonals; Ell 4 + s bytes per row of A and of B and entry of the longest one, and 4 min(n, product of the two
 /// lengths) per row of C: Impl::spgemm_dia_bytes, spgemm_ell_bytes. workspace_bytes() has the sum of the threads',
-/// these formats, and the most that Binned on a backend had at once. SpgemmOptions::max_workspace_bytes keeps it lower
-/// by fewer threads; Dia and Ell refuse. Scratch is allocated by the first phase, formats by the plan, and kept. (With
+/// these formats, and the most that Binned will have at once. SpgemmOptions::max_workspace_bytes keeps it lower by
+/// fewer threads; Dia and Ell refuse. Scratch is allocated by the first phase, formats by the plan, and kept. (With
 /// matrices of one pattern, or one matrix twice, formats are shared.)
 ///
 /// Phases of one plan must not run at the same time; they return when they are done.
@@ -172,7 +172,8 @@ class SpgemmPlan {
     B_ = B;
   }
 
-  /// Scratch of a phase.
+  /// Scratch that a phase takes at most, known as soon as the plan is there: no phase ever takes more. Beside it are
+  /// 8 bytes per row that the plan keeps and, of hosts' own methods, 4 per row while symbolic() counts.
   std::size_t workspace_bytes() const { return body_->workspace_bytes(); }
   /// With the algorithm as decided.
   const SpgemmOptions& options() const noexcept { return options_; }

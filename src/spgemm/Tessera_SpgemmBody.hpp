@@ -92,7 +92,12 @@ class SpgemmBody {
   /// -1: not known yet.
   std::int64_t nnz() const { return nnz_; }
   std::int64_t products() const { return products_; }
-  std::size_t workspace_bytes() const { return threads_.bytes() + native_.peak_bytes() + dia_.bytes() + ell_.bytes(); }
+  /// From set-up on, of all phases.
+  std::size_t workspace_bytes() const {
+    const bool lists = algorithm_ == SpgemmAlgorithm::Binned && backend_ == Backend::Kokkos;
+    return threads_.bytes() + native_.most_bytes(once_) + dia_.bytes() + ell_.bytes() +
+           (lists ? binned_.most_bytes(rows(), products_) : 0);
+  }
   SpgemmAlgorithm algorithm() const { return algorithm_; }
   Statistics statistics() const;
 

@@ -52,6 +52,8 @@ class DeviceSpgemmMemory : public ::testing::Test, protected SpgemmMemorySuite<D
     if (!reason.empty()) GTEST_SKIP() << reason;
   }
 };
+TEST_F(DeviceSpgemmMemory, KnownBeforehand) { known_beforehand(); }
+TEST_F(DeviceSpgemmMemory, OneCallKeepsTheCap) { one_call_keeps_the_cap(); }
 TEST_F(DeviceSpgemmMemory, UsedAgain) { used_again(); }
 TEST_F(DeviceSpgemmMemory, Held) { held(); }
 TEST_F(DeviceSpgemmMemory, Powers) { powers(); }
