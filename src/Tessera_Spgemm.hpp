@@ -123,7 +123,7 @@ class SpgemmPlan {
   /// @throw DimensionMismatch  A has not as many columns as B has rows
   /// @throw NotSupported  another algorithm than Binned, Dia or Ell where no host is, than Binned with a backend of
   ///        devices, unsorted B (Heap), A or B with unsorted or repeated columns (Dia), more scratch or formats than
-  ///        max_workspace_bytes; Dia and Ell say how many bytes they need
+  ///        max_workspace_bytes; all but Binned say how many bytes they need
   /// @throw OutOfMemory, DeviceError  no room for what the plan keeps
   SpgemmPlan(const execution_space& space, const Csr& A, const Csr& B, const SpgemmOptions& options = {})
       : SpgemmPlan(space, A, B, options, false) {}
