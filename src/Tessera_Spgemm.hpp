@@ -39,7 +39,7 @@ namespace Tessera {
 ///
 /// Time O(products + rows) for each phase. Memory: 8 bytes per row of C, and scratch. What each algorithm needs
 /// besides, of both, is with SpgemmAlgorithm; workspace_bytes() has the sum of the threads' scratch, formats, and the
-/// most that Binned on a backend had at once. SpgemmOptions::max_workspace_bytes keeps it lower by fewer threads; Dia
+/// most that Binned will have at once. SpgemmOptions::max_workspace_bytes keeps it lower by fewer threads; Dia
 /// and Ell refuse. Scratch is allocated by the first phase, formats by the plan, and kept. (With matrices of one
 /// pattern, or one matrix twice, formats are shared.)
 ///
@@ -66,7 +66,7 @@ class SpgemmPlan {
   /// @throw DimensionMismatch  A has not as many columns as B has rows
   /// @throw NotSupported  another algorithm than Binned, Dia or Ell where no host is, than Binned with a backend of
   ///        devices, unsorted B (Heap), A or B with unsorted or repeated columns (Dia), more scratch or formats than
-  ///        max_workspace_bytes; Dia and Ell say how many bytes they need
+  ///        max_workspace_bytes; all but Binned say how many bytes they need
   /// @throw OutOfMemory, DeviceError  no room for what the plan keeps
   SpgemmPlan(const execution_space& space, const Csr& A, const Csr& B, const SpgemmOptions& options = {})
       : SpgemmPlan(space, A, B, options, false) {}
@@ -115,7 +115,8 @@ class SpgemmPlan {
     B_ = B;
   }
 
-  /// Scratch of a phase.
+  /// Scratch that a phase takes at most, known as soon as the plan is there: no phase ever takes more. Beside it are
+  /// 8 bytes per row that the plan keeps and, of hosts' own methods, 4 per row while symbolic() counts.
   std::size_t workspace_bytes() const { return body_->workspace_bytes(); }
   /// With the algorithm as decided.
   const SpgemmOptions& options() const noexcept { return options_; }

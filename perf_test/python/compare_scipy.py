@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-"""What a call from Python costs, and SpmmPlan against SciPy's A @ B. The programs take turns; each time is the least.
+"""What a call from Python costs, SpmmPlan against SciPy's A @ B, and spgemm() against its A @ A. The programs take turns;
+each time is the least.
 
     PYTHONPATH=build/debian/python python3 perf_test/python/compare_scipy.py [--dtype TYPE] [--columns 32,128] FILE...
+    ... --spgemm FILE...    A A alone, of square matrices; SciPy leaves the columns of C unsorted, ours ascend
 """
 
 import argparse
@@ -44,19 +46,49 @@ def print_calls():
         print(f"a call of {name:17} {1e6 * seconds:.2f} us")
 
 
+def print_products(files, dtype):
+    """Of whole calls, checks of the arrays included. C is compared, so that no ratio of a wrong one is printed."""
+    ratios = []
+    for file in files:
+        A = read(file, dtype)
+        theirs, ours = A @ A, tessera.spgemm(A, A)
+        difference = abs(theirs - ours).max() if theirs.nnz else 0
+        # Sums in other orders, of numbers that may cancel: relative to the sums of the magnitudes.
+        magnitude = (abs(A) @ abs(A)).max() if theirs.nnz else 1
+        if ours.nnz < theirs.nnz or difference > 1e3 * numpy.finfo(dtype).eps * magnitude:
+            raise SystemExit(f"{file}: C differs by {difference}")
+        entries = ours.nnz
+        del theirs, ours
+        seconds = least([lambda: A @ A, lambda: tessera.spgemm(A, A)], 7)
+        ratios.append(seconds[0] / seconds[1])
+        print(f"{pathlib.Path(file).name:24} {A.shape[0]:8} rows {A.nnz:9} entries, C {entries:10}: "
+              f"SciPy {1e3 * seconds[0]:9.2f} ms, spgemm {1e3 * seconds[1]:9.2f} ms, ratio {ratios[-1]:.2f}", flush=True)
+    if ratios:
+        print(f"A A: geometric mean {numpy.exp(numpy.log(ratios).mean()):.2f}, least {min(ratios):.2f}")
+
+
+def read(file, dtype):
+    A = scipy.sparse.csr_matrix(scipy.io.mmread(file)).astype(dtype)
+    A.sort_indices()
+    return A
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dtype", default="float64")
     parser.add_argument("--columns", default="32,128")
+    parser.add_argument("--spgemm", action="store_true")
     parser.add_argument("files", nargs="*")
     options = parser.parse_args()
     print(tessera.build(), "SciPy", scipy.__version__)
+    if options.spgemm:
+        print_products(options.files, options.dtype)
+        return
     print_calls()
     for columns in map(int, options.columns.split(",")):
         ratios = []
         for file in options.files:
-            A = scipy.sparse.csr_matrix(scipy.io.mmread(file)).astype(options.dtype)
-            A.sort_indices()
+            A = read(file, options.dtype)
             B = numpy.random.default_rng(1).uniform(-1, 1, (A.shape[1], columns)).astype(options.dtype)
             plan = tessera.SpmmPlan(A, num_columns_hint=columns)
             theirs, ours = least([lambda: A @ B, lambda: plan @ B], 15)

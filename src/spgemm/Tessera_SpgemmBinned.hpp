@@ -79,6 +79,12 @@ class SpgemmBinned {
     }
   }
   std::size_t bytes() const { return bins_.parts_bytes(); }
+  /// What lists of rows, counts and parts never exceed, before anything was counted.
+  std::size_t most_bytes(std::int64_t rows, std::int64_t products) const {
+    const std::int64_t large = std::min(rows, products / (SpgemmTables::holds(SpgemmTables::count - 1) + 1));
+    return 4 * (1 + words_per_row) * static_cast<std::size_t>(rows) +
+           sizeof(SpgemmPart) * static_cast<std::size_t>(products / Bins::part_entries + large);
+  }
   int lanes() const { return lanes_; }
 
  private:

@@ -24,10 +24,10 @@
 #include "spgemm/Tessera_SpgemmEll.hpp"
 #include "spgemm/Tessera_SpgemmHash.hpp"
 #include "spgemm/Tessera_SpgemmHost.hpp"
+#include "spgemm/Tessera_SpgemmLongRows.hpp"
 #include "spgemm/Tessera_SpgemmLook.hpp"
 #include "spgemm/Tessera_SpgemmMerge.hpp"
 #include "spgemm/Tessera_SpgemmNative.hpp"
-#include "spgemm/Tessera_SpgemmLongRows.hpp"
 #include "spgemm/Tessera_SpgemmRules.hpp"
 #include "spgemm/Tessera_SpgemmSpa.hpp"
 
@@ -93,13 +93,17 @@ class SpgemmBody {
   /// -1: not known yet.
   std::int64_t nnz() const { return nnz_; }
   std::int64_t products() const { return products_; }
+  /// From set-up on, of all phases.
   std::size_t workspace_bytes() const {
-    return threads_.bytes() + native_.peak_bytes() + pieces_.peak_bytes() + dia_.bytes() + ell_.bytes();
+    const bool lists = algorithm_ == SpgemmAlgorithm::Binned && backend_ == Backend::Kokkos;
+    return threads_.bytes() + native_.most_bytes(once_) + pieces_.most_bytes(once_) + dia_.bytes() + ell_.bytes() +
+           (lists ? binned_.most_bytes(rows(), products_) : 0);
   }
   SpgemmAlgorithm algorithm() const { return algorithm_; }
   Statistics statistics() const;
 
  private:
+  [[noreturn]] void refuse_on_devices(const Exec& space);
   bool look_natively(const Exec& space, const BackendSelection<Exec>& place, const SpgemmOptions& options);
   /// Takes pieces_ instead of native_ where A has few, long rows.
   void cut_rows(const Exec& space);
@@ -120,6 +124,11 @@ class SpgemmBody {
     ScratchLayout scratch;
     const Method counted(scratch, sizes_);
     return scratch.bytes();
+  }
+  std::size_t scratch_of_method() const {
+    std::size_t each = 0;
+    with_method([&](auto method) { each = scratch_of<typename decltype(method)::type>(); });
+    return each;
   }
   SpgemmMatrices<Csr> matrices() const {
     return {A_, B_, sorted_, before_.data(), {first_word_.data(), word_.data(), word_bits_.data()}};
@@ -177,10 +186,7 @@ SpgemmBody<Csr>::SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const
                           return std::string("spgemm: ") + to_string(algorithm_) + " has no backend '" +
                                  to_string(options.backend) + "': Binned has those of devices and emulated ones";
                         });
-  require<NotSupported>(Compat::is_host_v<Exec> || algorithm_ == SpgemmAlgorithm::Binned || has_format(), [&] {
-    return std::string("spgemm: ") + to_string(algorithm_) + " runs on host execution spaces, these matrices live on " +
-           Exec::name() + ": ask for Binned";
-  });
+  if (!Compat::is_host_v<Exec> && algorithm_ != SpgemmAlgorithm::Binned && !has_format()) refuse_on_devices(space);
   why_ = std::string(to_string(algorithm_)) + (asked ? " was asked for" : " is what devices have, emulated or not");
   if (!look_natively(space, place, options)) {
     look(space);
@@ -198,6 +204,16 @@ SpgemmBody<Csr>::SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const
   if (verbose()) {
     std::fprintf(stderr, "Tessera: spgemm, %lld products: %s\n", static_cast<long long>(products()), why_.c_str());
   }
+}
+
+/// A method of hosts, with the memory that it would take.
+template <class Csr>
+void SpgemmBody<Csr>::refuse_on_devices(const Exec& space) {
+  look(space);
+  throw NotSupported(
+      "spgemm: " + spgemm_needed(algorithm_, scratch_of_method(), static_cast<std::size_t>(space.concurrency())) +
+      " that run at once here: it runs on host execution spaces, these matrices live on " + Exec::name() +
+      "; ask for Binned");
 }
 
 /// Whether a backend does what Binned is.
@@ -318,20 +334,20 @@ void SpgemmBody<Csr>::choose(const Exec& space, const SpgemmOptions& options) {
       algorithm_ = predict_spgemm(all, csr_bytes(A_) + csr_bytes(B_), options.max_workspace_bytes, wanted, why_);
       why_ += "; " + model;
     }
-    require<NotSupported>(sorted_ || algorithm_ != SpgemmAlgorithm::Heap, [] {
-      return std::string("spgemm: Heap merges rows of B, and the columns of some descend: sort them, or use Spa");
+    const std::size_t each = scratch_of_method();
+    require<NotSupported>(sorted_ || algorithm_ != SpgemmAlgorithm::Heap, [&] {
+      return "spgemm: Heap merges rows of B, and the columns of some descend: sort them, or use Spa (" +
+             spgemm_needed(algorithm_, each, threads) + ")";
     });
     const auto limit = static_cast<std::int64_t>(std::numeric_limits<std::uint32_t>::max());
     require<NotSupported>(algorithm_ != SpgemmAlgorithm::Coo || sizes_.products < limit, [&] {
       return "spgemm: Coo counts the products of a row in 32 bits, one has " + std::to_string(sizes_.products) +
-             ": use Spa or Hash";
+             ": use Spa or Hash (" + spgemm_needed(algorithm_, each, threads) + ")";
     });
     if (algorithm_ == SpgemmAlgorithm::Spa && sorted_ && 2 * words_ <= static_cast<std::int64_t>(B_.nnz())) {
       make_words(space);
     }
-    std::size_t each = 0;
-    with_method([&](auto method) { each = scratch_of<typename decltype(method)::type>(); });
-    threads_.set_up(space, each, options.max_workspace_bytes, shares_.count);
+    threads_.set_up(space, algorithm_, each, options.max_workspace_bytes, shares_.count);
   }
 }
 

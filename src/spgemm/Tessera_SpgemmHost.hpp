@@ -10,6 +10,7 @@
 #include "core/Tessera_PlanScratch.hpp"
 #include "core/Tessera_Shares.hpp"
 #include "spgemm/Tessera_SpgemmRow.hpp"
+#include "spgemm/Tessera_SpgemmRules.hpp"
 
 /// \file
 /// The rows of a product on the threads of a host: each thread has scratch of its own and takes shares of equal numbers
@@ -85,19 +86,25 @@ struct SpgemmWorker {
   }
 };
 
+/// What a method needs, for refusals.
+inline std::string spgemm_needed(SpgemmAlgorithm method, std::size_t each, std::size_t threads) {
+  return std::string(to_string(method)) + " needs " + std::to_string(each) + " bytes of scratch per thread, " +
+         std::to_string(spgemm_times(each, threads)) + " for all " + std::to_string(threads);
+}
+
 /// Scratch of all threads, kept from call to call.
 template <class Exec>
 class SpgemmThreads {
  public:
   /// @param each  bytes of a thread  @param most  of all; 0: no limit
   /// @throw NotSupported  one thread needs more
-  void set_up(const Exec& space, std::size_t each, std::size_t most, std::int64_t shares) {
-    require<NotSupported>(most == 0 || each <= most, [&] {
-      return "spgemm: a thread needs " + std::to_string(each) + " bytes of scratch, max_workspace_bytes is " +
-             std::to_string(most);
-    });
+  void set_up(const Exec& space, SpgemmAlgorithm method, std::size_t each, std::size_t most, std::int64_t shares) {
     each_ = each;
     count_ = std::max<std::int64_t>(1, std::min<std::int64_t>(shares, space.concurrency()));
+    require<NotSupported>(most == 0 || each <= most, [&] {
+      return "spgemm: " + spgemm_needed(method, each, static_cast<std::size_t>(count_)) + ", max_workspace_bytes is " +
+             std::to_string(most);
+    });
     if (most > 0 && each > 0) count_ = std::min<std::int64_t>(count_, static_cast<std::int64_t>(most / each));
   }
   std::size_t bytes() const { return each_ * static_cast<std::size_t>(count_); }

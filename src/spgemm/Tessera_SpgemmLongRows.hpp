@@ -3,6 +3,7 @@
 #ifndef TESSERA_SPGEMM_SPGEMM_LONG_ROWS_HPP
 #define TESSERA_SPGEMM_SPGEMM_LONG_ROWS_HPP
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -71,9 +72,10 @@ class SpgemmLongRows {
   SpgemmLongRows() = default;
   /// @param piece  entries of A (spgemm_piece)
   SpgemmLongRows(const Exec& space, const KernelTable& backend, const Csr& A, const Csr& B, std::int64_t piece,
-               Lifetime lifetime)
+                 Lifetime lifetime)
       : backend_(&backend),
         lifetime_(lifetime),
+        rows_(A.rows()),
         pieces_(spgemm_pieces(A.rows(), static_cast<std::int64_t>(A.nnz()), piece)),
         cols_(B.cols()) {
     const auto rows = static_cast<std::size_t>(A.rows()), n = static_cast<std::size_t>(pieces_);
@@ -104,6 +106,21 @@ class SpgemmLongRows {
   bool used() const { return backend_ != nullptr; }
   std::int64_t count() const { return pieces_; }
   std::size_t peak_bytes() const { return bytes_ + parts_.peak_bytes() + sums_.peak_bytes(); }
+  /// What peak_bytes() never exceeds, from set-up on. @param once  as symbolic() will be told
+  std::size_t most_bytes(bool once) const {
+    if (!used()) return 0;
+    const auto most = [](std::int64_t rows, std::int64_t cols, std::int64_t products) {
+      return static_cast<std::size_t>(std::min(rows * cols, products));
+    };
+    const std::size_t slot = sizeof(Ordinal) + sizeof(Scalar), rounded = 512;
+    const std::size_t results = most(pieces_, cols_, parts_.products());
+    const std::size_t entries = most(rows_, cols_, static_cast<std::int64_t>(results));
+    const std::size_t parts =
+        sizeof(SpgemmRowPart) * static_cast<std::size_t>(SpgemmRowSizes::most_parts(
+                                    static_cast<std::int64_t>(entries), static_cast<std::int64_t>(results), rows_));
+    return bytes_ - results_bytes_ + results * slot + rounded + parts_.most_bytes(once) + parts_.list_bytes(rows_) +
+           parts + entries * slot + rounded;
+  }
   int launches() const { return parts_.launches() + sums_.launches(); }
 
   /// @param once  numbers are as they will be at numeric()
@@ -167,7 +184,7 @@ class SpgemmLongRows {
 
   const KernelTable* backend_ = nullptr;
   Lifetime lifetime_ = Lifetime::Plan;
-  std::int64_t pieces_ = 0, cols_ = 0;
+  std::int64_t rows_ = 0, pieces_ = 0, cols_ = 0;
   Offset *piece_map_ = nullptr, *sum_map_ = nullptr;
   std::shared_ptr<void> storage_, results_;
   std::size_t bytes_ = 0, results_bytes_ = 0;

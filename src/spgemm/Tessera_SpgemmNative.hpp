@@ -60,6 +60,7 @@ class SpgemmNative {
       products_ += kinds_.products;
       disorder_ = kinds_.disorder;
       most_entries_ += kinds_.entries;
+      most_parts_bytes_ = std::max(most_parts_bytes_, parts_bytes());
     });
   }
 
@@ -70,6 +71,24 @@ class SpgemmNative {
   bool batched() const { return batch_rows_ < rows_; }
   /// Most of lists of rows, of parts and of columns that were there at once.
   std::size_t peak_bytes() const { return peak_; }
+  /// Of so many rows.
+  std::size_t list_bytes(std::int64_t rows) const {
+    SpgemmArgs args = args_;
+    args.A.rows = rows;
+    backend_->spgemm.deal(args);
+    Arena<Space> count;
+    typename Arena<Space>::template View<SpgemmAnswer> none;
+    lay_out(count, args, static_cast<std::size_t>(rows), none);
+    return count.bytes();
+  }
+  /// What peak_bytes() never exceeds, from the look on. @param once  as find() will be told
+  std::size_t most_bytes(bool once) const {
+    if (backend_ == nullptr) return 0;
+    if (batched()) return std::max(peak_, bytes_ + most_parts_bytes_);
+    const std::size_t parts = parts_bytes(), held = sums_by_tables(once) ? 0 : parts;
+    // Without memory for columns there are parts alone.
+    return std::max({peak_, bytes_ + parts, bytes_ + held + room(once, held).bytes});
+  }
   int launches() const {
     int n = static_cast<int>(sizes_.parts > 0);
     for (int size = 0; size < SpgemmRowSizes::whole; ++size) n += sizes_.rows[size] > 0;
@@ -80,10 +99,10 @@ class SpgemmNative {
   /// the numbers as they are now, and no update() comes
   void find(const Exec& space, bool once) {
     if (batched()) return;
-    const bool by_tables = once && only_tables();
+    const bool by_tables = sums_by_tables(once);
     if (!by_tables) make_parts(space);
     make_room(space, once);
-    if (by_tables && !args_.once) make_parts(space);  // there was no room for numbers
+    if (by_tables && !args_.once) make_parts(space);  // there was no memory for numbers
     args_.place = {args_.at, true};
     find_columns(space, args_);
     started_ = true;
@@ -165,15 +184,6 @@ class SpgemmNative {
     args.partial = arena.template take<SpgemmTotals>(static_cast<std::size_t>(args.thread_blocks)).data();
     answer = arena.template take<SpgemmAnswer>(1);
     args.answer = answer.data();
-  }
-  std::size_t list_bytes(std::int64_t rows) const {
-    SpgemmArgs args = args_;
-    args.A.rows = rows;
-    backend_->spgemm.deal(args);
-    Arena<Space> count;
-    typename Arena<Space>::template View<SpgemmAnswer> none;
-    lay_out(count, args, static_cast<std::size_t>(rows), none);
-    return count.bytes();
   }
   void make_lists(const Exec& space) {
     args_.A.rows = batch_rows_;
@@ -299,29 +309,41 @@ class SpgemmNative {
     args_.part = static_cast<SpgemmRowPart*>(part_.get());
     note_peak();
   }
-  void make_room(const Exec& space, bool once) {
-    std::size_t most = most_ > 0 ? most_ - std::min(most_, bytes_ + part_held_) : 0;
+  /// For columns that are found before C is there.
+  struct Room {
+    std::size_t columns, bytes;  ///< none, if the lists leave too little
+    bool numbers;                ///< for the numbers as well
+  };
+  /// @param once  one numeric() follows  @param held  bytes of parts that are there
+  Room room(bool once, std::size_t held) const {
+    std::size_t most = most_ > 0 ? most_ - std::min(most_, bytes_ + held) : 0;
     DeviceFacts facts;
     if (most_ == 0 && backend_->runtime.device_facts(facts).ok()) most = facts.memory_bytes / 32;
     const bool any = most_ == 0 && most == 0;
     const auto entries = static_cast<std::size_t>(kinds_.entries);
-    const std::size_t columns = (entries * sizeof(int) + 255) / 256 * 256;
-    args_.once = once && (any || columns + entries * sizeof(Scalar) <= most);
+    const std::size_t columns = (entries * sizeof(int) + 255) / 256 * 256, all = columns + entries * sizeof(Scalar);
+    const bool numbers = once && (any || all <= most);
+    if (numbers) return {columns, all, true};
+    return {columns, any || columns <= most ? columns : 0, false};
+  }
+  /// No row is left for numbers() to sum.
+  bool sums_by_tables(bool once) const { return once && only_tables() && room(once, 0).numbers; }
+  void make_room(const Exec& space, bool once) {
+    const Room all = room(once, part_held_);
+    args_.once = all.numbers;
     args_.found = nullptr;
     room_.reset();
-    if (entries == 0) return;
-    if (!args_.once && !any && columns > most) return;
-    const std::size_t all = columns + (args_.once ? entries * sizeof(Scalar) : 0);
+    if (all.bytes == 0) return;
     try {  // numeric() may come on another instance, or never
-      room_ = Impl::allocate<Space>(space, backend_, "Tessera::spgemm columns", all, lifetime_);
+      room_ = Impl::allocate<Space>(space, backend_, "Tessera::spgemm columns", all.bytes, lifetime_);
     } catch (const DeviceError&) {  // no memory for what can be done without
       args_.once = false;
       return;
     }
-    room_bytes_ = all;
+    room_bytes_ = all.bytes;
     note_peak();
     args_.found = static_cast<std::int32_t*>(room_.get());
-    args_.found_values = static_cast<char*>(room_.get()) + columns;
+    args_.found_values = static_cast<char*>(room_.get()) + all.columns;
   }
   /// Waits for what reads them, unless they are released in the order of the stream.
   void forget_columns() {
@@ -337,7 +359,7 @@ class SpgemmNative {
   SpgemmMatrix all_rows_;  ///< A; args_ has those of a batch
   std::int64_t rows_ = 0, batch_rows_ = 0, products_ = 0, disorder_ = 0, most_entries_ = 0;
   SpgemmTotals kinds_ = {}, sizes_ = {};
-  std::size_t most_ = 0, bytes_ = 0, part_held_ = 0, room_bytes_ = 0, peak_ = 0;
+  std::size_t most_ = 0, bytes_ = 0, part_held_ = 0, room_bytes_ = 0, peak_ = 0, most_parts_bytes_ = 0;
   bool started_ = false;
   std::shared_ptr<void> storage_, part_, room_;
   Lifetime lifetime_ = Lifetime::Plan;

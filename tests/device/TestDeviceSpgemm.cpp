@@ -53,6 +53,8 @@ class DeviceSpgemmMemory : public ::testing::Test, protected SpgemmMemorySuite<D
     if (!reason.empty()) GTEST_SKIP() << reason;
   }
 };
+TEST_F(DeviceSpgemmMemory, KnownBeforehand) { known_beforehand(); }
+TEST_F(DeviceSpgemmMemory, OneCallKeepsTheCap) { one_call_keeps_the_cap(); }
 TEST_F(DeviceSpgemmMemory, UsedAgain) { used_again(); }
 TEST_F(DeviceSpgemmMemory, Held) { held(); }
 TEST_F(DeviceSpgemmMemory, Powers) { powers(); }
@@ -185,9 +187,22 @@ TEST_F(DeviceSpgemmMemory, ThreadsWithStreams) {
 
 TEST_F(DeviceSpgemmPlans, MethodsOfHostsAreRefused) {
   const DeviceMatrix<DeviceExec, double, int> a(make_matrix<double, int>("stencil2d:nx=5:ny=4", Data::Real, 1));
-  SpgemmOptions options;
-  options.algorithm = SpgemmAlgorithm::Spa;
-  EXPECT_THROW(spgemm(DeviceExec(), a.view(), a.view(), options), NotSupported);
+  // Whole 256 bytes per array: 160 of sums and three small ones; 64 slots; 5 rows of B; 24 products.
+  const std::pair<SpgemmAlgorithm, std::size_t> wanted[] = {{SpgemmAlgorithm::Spa, 4 * 256},
+                                                            {SpgemmAlgorithm::Hash, 256 + 512 + 256},
+                                                            {SpgemmAlgorithm::Heap, 2 * 256},
+                                                            {SpgemmAlgorithm::Coo, 2 * 256}};
+  for (const auto& [algorithm, bytes] : wanted) {
+    SpgemmOptions options;
+    options.algorithm = algorithm;
+    try {
+      spgemm(DeviceExec(), a.view(), a.view(), options);
+      ADD_FAILURE() << to_string(algorithm);
+    } catch (const NotSupported& e) {
+      const std::string needs = std::string(to_string(algorithm)) + " needs " + std::to_string(bytes) + " bytes";
+      EXPECT_NE(std::string(e.what()).find(needs), std::string::npos) << e.what();
+    }
+  }
 }
 
 // A result beyond the offsets, and one beyond the memory, which says how much was needed; A is as it was.

@@ -17,6 +17,8 @@ namespace Testing {
 using Exec = Kokkos::DefaultHostExecutionSpace;
 
 class SpgemmMemory : public ::testing::Test, protected SpgemmMemorySuite<Exec> {};
+TEST_F(SpgemmMemory, KnownBeforehand) { known_beforehand(); }
+TEST_F(SpgemmMemory, OneCallKeepsTheCap) { one_call_keeps_the_cap(); }
 TEST_F(SpgemmMemory, UsedAgain) { used_again(); }
 TEST_F(SpgemmMemory, Held) { held(); }
 TEST_F(SpgemmMemory, Powers) { powers(); }

@@ -218,8 +218,28 @@ TEST_F(SpgemmPlans, ACapIsKeptOrRefused) {
   const auto threads = static_cast<std::size_t>(Exec().concurrency());
   options.max_workspace_bytes = all / threads;
   EXPECT_LE(Plan(Exec(), a.view(), a.view(), options).workspace_bytes(), all / threads);
-  options.max_workspace_bytes = 100;
-  expect<NotSupported>({"bytes of scratch", "100"}, [&] { Plan(Exec(), a.view(), a.view(), options); });
+}
+
+// By hand: of 60 rows of 3 among 100 columns, a row of C has 9 products. Arrays are whole 256 bytes. Spa: 800 of sums,
+// and three small ones; Hash: 32 slots; Heap: 3 rows of B; Coo: keys and products. With one byte less than that it is
+// said how much is needed.
+TEST_F(SpgemmPlans, RefusalsSayHowMuchIsNeeded) {
+  const Device l(make_matrix<double, int>("uniform:rows=60:cols=60:per_row=3", Data::Real, 2)),
+      b(make_matrix<double, int>("uniform:rows=60:cols=100:per_row=3", Data::Real, 3));
+  const std::pair<SpgemmAlgorithm, std::size_t> wanted[] = {{SpgemmAlgorithm::Spa, 1024 + 3 * 256},
+                                                            {SpgemmAlgorithm::Hash, 3 * 256},
+                                                            {SpgemmAlgorithm::Heap, 2 * 256},
+                                                            {SpgemmAlgorithm::Coo, 2 * 256}};
+  for (const auto& [algorithm, bytes] : wanted) {
+    SpgemmOptions options;
+    options.algorithm = algorithm;
+    options.max_workspace_bytes = bytes - 1;
+    expect<NotSupported>({std::string(to_string(algorithm)) + " needs " + std::to_string(bytes) + " bytes of scratch",
+                          "max_workspace_bytes is " + std::to_string(bytes - 1)},
+                         [&] { Plan(Exec(), l.view(), b.view(), options); });
+    options.max_workspace_bytes = bytes;
+    EXPECT_EQ(Plan(Exec(), l.view(), b.view(), options).workspace_bytes(), bytes);
+  }
 }
 
 TEST_F(SpgemmPlans, Refusals) {
@@ -231,7 +251,8 @@ TEST_F(SpgemmPlans, Refusals) {
   const Device u(unsorted);
   SpgemmOptions heap;
   heap.algorithm = SpgemmAlgorithm::Heap;
-  expect<NotSupported>({"descend", "Spa"}, [&] { Plan(Exec(), u.view(), u.view(), heap); });
+  expect<NotSupported>({"descend", "Spa", "heap needs 512 bytes of scratch"},
+                       [&] { Plan(Exec(), u.view(), u.view(), heap); });
 
   Plan plan(Exec(), n.view(), n.view());
   const DeviceVector<Exec, int> rows("rows", 8), columns("columns", 7), few("few", 6);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/Tessera_TestSpgemm.hpp"
+#include "support/Tessera_TestTools.hpp"
 
 /// \file
 /// What spgemm() keeps between calls.
@@ -35,6 +36,75 @@ struct SpgemmMemorySuite {
     EXPECT_EQ(to_host(C.row_map()), wanted.row_map);
     EXPECT_EQ(to_host(C.entries()), wanted.columns);
     EXPECT_TRUE(same_bits(to_host(C.values()), wanted.values));
+  }
+
+  /// Of phases; words of B's columns are the plan's.
+  static bool is_scratch(const std::string& label) {
+    return label.rfind("Tessera::", 0) == 0 && label.find("words") == std::string::npos &&
+           label.find("bits") == std::string::npos;
+  }
+  static bool native(const SpgemmOptions& o) {
+    return o.algorithm == SpgemmAlgorithm::Binned && o.backend != Backend::Kokkos &&
+           (o.backend != Backend::Auto || !Compat::is_host_v<Exec>);
+  }
+
+  /// What a plan says before its phases is what they take at most, by Kokkos' own account.
+  static void known_beforehand() {
+    for (const char* const spec : {"rmat:scale=11:degree=6", "fem:nx=5:ny=4:nz=3", "uniform:rows=9:cols=9:per_row=0"}) {
+      const Matrix A = matrix(spec);
+      const Device a(A);
+      std::vector<SpgemmOptions> all = spgemm_variants<Exec>();
+      for (const std::size_t most : {std::size_t{1} << 18, std::size_t{1} << 17, std::size_t{1} << 16}) {
+        all.push_back(options(false));
+        all.back().max_workspace_bytes = most;
+      }
+      for (const SpgemmOptions& o : all) {
+        if (!refusal_of(A, A, o).empty()) continue;
+        SCOPED_TRACE(std::string(spec) + ", " + to_string(o.algorithm) + ", " + to_string(o.backend) + ", room " +
+                     std::to_string(o.max_workspace_bytes));
+        phases_take_no_more(A, a, a, o);
+      }
+    }
+    const Matrix A = matrix("uniform:rows=20:cols=3000:per_row=700"), B = matrix("uniform:rows=3000:cols=40:per_row=5");
+    const Device a(A), b(B);
+    for (const SpgemmOptions& o : spgemm_variants<Exec>()) {
+      if (refusal_of(A, B, o).empty()) phases_take_no_more(A, a, b, o);
+    }
+  }
+  static void phases_take_no_more(const Matrix& A, const Device& a, const Device& b, const SpgemmOptions& o) {
+    KokkosMemory memory(is_scratch);
+    SpgemmPlan<Csr> plan(Exec(), a.view(), b.view(), o);
+    const std::size_t said = plan.workspace_bytes();
+    const auto rows = static_cast<std::size_t>(A.rows);
+    memory.forget_peak();
+    const DeviceVector<Exec, int> row_map("row_map", rows + 1);
+    const auto nnz = static_cast<std::size_t>(plan.symbolic(Exec(), row_map));
+    const DeviceVector<Exec, int> columns("columns", nnz);
+    const DeviceVector<Exec, double> values("values", nnz);
+    plan.numeric(Exec(), row_map, columns, values);
+    plan.update_values(Exec(), a.view(), b.view(), row_map, columns, values);
+    constexpr std::size_t rounded = 1024, headers = 3 * 128;  // whole 256 bytes per array; of a View without elements
+    EXPECT_LE(memory.peak(), said + 8 * (rows + 1) + 4 * rows + rounded);
+    EXPECT_EQ(plan.workspace_bytes(), said);
+    if (!native(o)) return;
+    EXPECT_LE(memory.peak(), said + headers);
+    if (plan.statistics().why.find("rows of A in pieces") != std::string::npos) return;  // bounds, not counts
+    EXPECT_GE(memory.peak() + rounded, said) << "not more than is needed";
+  }
+
+  /// One call holds its cap as well.
+  static void one_call_keeps_the_cap() {
+    for (const char* const spec : {"rmat:scale=11:degree=6", "uniform:rows=3000:cols=3000:per_row=4"}) {
+      const Device a(matrix(spec));
+      for (std::size_t most = std::size_t{1} << 20; most >= std::size_t{1} << 16; most = most / 4 * 3) {
+        SpgemmOptions o = options(false);
+        o.max_workspace_bytes = most;
+        const KokkosMemory memory(is_scratch);
+        spgemm(Exec(), a.view(), a.view(), o);
+        EXPECT_LE(memory.peak(), most) << spec;
+        EXPECT_GT(memory.peak(), std::size_t{1} << 14) << "the rest says nothing";
+      }
+    }
   }
 
   /// The arrays of a C that is gone are those of the next one, whose numbers are right nevertheless.

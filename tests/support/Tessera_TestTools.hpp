@@ -70,6 +70,39 @@ class KokkosCounters {
   static inline std::atomic<int> allocations_{0}, kernels_{0}, backend_kernels_{0}, fences_{0};
 };
 
+/// Bytes that are allocated under a label which `counts` takes, of allocations since its construction. One at a time.
+class KokkosMemory {
+ public:
+  explicit KokkosMemory(bool (*counts)(const std::string& label)) {
+    counts_ = counts;
+    now_ = peak_ = 0;
+    namespace Tools = Kokkos::Tools::Experimental;
+    Tools::set_allocate_data_callback(
+        [](Kokkos::Tools::SpaceHandle, const char* label, const void*, std::uint64_t bytes) {
+          if (!counts_(label)) return;
+          now_ += static_cast<std::int64_t>(bytes);
+          if (now_ > peak_) peak_ = now_.load();
+        });
+    Tools::set_deallocate_data_callback(
+        [](Kokkos::Tools::SpaceHandle, const char* label, const void*, std::uint64_t bytes) {
+          if (counts_(label)) now_ -= static_cast<std::int64_t>(bytes);
+        });
+  }
+  ~KokkosMemory() {
+    Kokkos::Tools::Experimental::set_allocate_data_callback(nullptr);
+    Kokkos::Tools::Experimental::set_deallocate_data_callback(nullptr);
+  }
+  KokkosMemory(const KokkosMemory&) = delete;
+  KokkosMemory& operator=(const KokkosMemory&) = delete;
+  /// From now on.
+  void forget_peak() { peak_ = now_.load(); }
+  std::size_t peak() const { return static_cast<std::size_t>(peak_.load()); }
+
+ private:
+  static inline bool (*counts_)(const std::string& label) = nullptr;
+  static inline std::atomic<std::int64_t> now_{0}, peak_{0};
+};
+
 }  // namespace Testing
 }  // namespace Tessera
 
