@@ -56,7 +56,8 @@ struct SpgemmRowKinds {
 /// How the numbers of a row are summed: rows 0 to 2 as a whole, large ones in parts, a wave each, those of very many
 /// entries of A in larger ones, a thread block each.
 struct SpgemmRowSizes {
-  static constexpr int whole = 3, large = whole, shared = whole + 1, empty = whole + 2, count = empty;
+  static constexpr int whole = 3, large = whole, shared = whole + 1, tiled = whole + 2, empty = whole + 3,
+                       count = empty;
   static constexpr std::int64_t whole_products = 32768, whole_of_a = 512, part_entries = 512, part_products = 8192,
                                 least_part = 64;
   TESSERA_FUNCTION static constexpr int holds(int size) { return 32 << 2 * size; }
@@ -132,6 +133,9 @@ struct SpgemmArgs {
   std::int32_t* order = nullptr;     ///< rows by kind
   std::int32_t* sizes = nullptr;     ///< rows by size
   SpgemmRowPart* part = nullptr;     ///< of large rows; null: not wanted
+
+  std::uint8_t* tiled = nullptr;  ///< per window of rows: on matrix units; null: none
+  int window = 1;                 ///< rows of one
 
   std::int64_t thread_blocks = 1, rows_per_block = 0;  ///< that look at rows
   SpgemmTotals* partial = nullptr;                     ///< of each of these

@@ -157,6 +157,9 @@ class SpgemmCounted {
     if (!args.once || kind >= SpgemmRowKinds::tables) {
       facts.kind = SpgemmRowSizes::of(facts.entries, args.products[row], kind, of_a, args.long_rows);
     }
+    if (args.tiled != nullptr && args.tiled[row / args.window] != 0) {
+      facts.kind = row % args.window == 0 ? SpgemmRowSizes::tiled : SpgemmRowSizes::empty;  // its window is listed
+    }
     if (facts.kind == SpgemmRowSizes::large) {
       const std::int64_t each = SpgemmRowSizes::each_part(facts.entries, args.products[row]);
       facts.parts = (facts.entries + each - 1) / each;
