@@ -43,7 +43,8 @@ class HipThreadBlock {
   }
   __device__ __forceinline__ static void synchronize() { __syncthreads(); }
   /// Of what waves keep while others work: as many as a thread holds, and which is that of a wave.
-  static constexpr int held(int) { return 1; }
+  template <int Waves>
+  static constexpr int held = 1;
   __device__ __forceinline__ static constexpr unsigned held_at(unsigned) { return 0; }
   /// Launches follow each other.
   template <bool EarlyNext>

@@ -17,6 +17,7 @@ namespace Tessera {
 template <class Wave, int Threads>
 struct SpgemmColumnSet {
   static constexpr std::uint32_t none = 0xffffffffu;
+  static constexpr std::int32_t nowhere = INT32_MIN / 2;
   std::uint32_t key[Threads], bits[Threads];
   std::int32_t before[Threads];               ///< columns in words with smaller keys
   std::uint32_t dense_key[Threads];           ///< of the words that there are
@@ -30,6 +31,7 @@ struct SpgemmColumnSet {
     thread_block.each_thread([&](unsigned thread) {
       key[thread] = none;
       bits[thread] = 0;
+      before[thread] = nowhere;
       if (thread == 0) size = full = 0;
     });
     thread_block.synchronize();
@@ -91,11 +93,11 @@ struct SpgemmColumnSet {
     thread_block.synchronize();
     return full != 0 ? -1 : size;
   }
-  /// Of a column that is there.
+  /// Of a column that is there; of one that is not, and whose word is not, no place, or any.
   TESSERA_FUNCTION int slot(std::int32_t column) const {
     const std::uint32_t word = static_cast<std::uint32_t>(column) / 32;
     std::uint32_t at = place(word);
-    while (key[at] != word) at = (at + 1) % Threads;
+    while (key[at] != word && key[at] != none) at = (at + 1) % Threads;
     return before[at] + count_bits(bits[at] & ((1u << column % 32) - 1));
   }
 

@@ -20,7 +20,8 @@
 
 namespace Tessera {
 
-template <class Unit, class Wave, int Waves, int Columns>
+/// @tparam Columns  of C at once  @tparam Depth  columns of A, at most
+template <class Unit, class Wave, int Waves, int Columns, int Depth>
 class SpgemmTilesKernel {
  public:
   using Atom = typename Unit::Atom;
@@ -28,13 +29,14 @@ class SpgemmTilesKernel {
   using Parts = SpgemmPartsKernel<Wave, Value>;
   static constexpr int threads = Waves * Wave::lanes;
   static constexpr int rows = Atom::m, depth = Atom::k, width = Atom::n;
-  static constexpr int most_depth = 192;  ///< columns of A
-  static constexpr int columns = Columns;  ///< of C at once
+  static constexpr int most_depth = Depth, columns = Columns;
+  static constexpr int laid = depth * Columns;      ///< numbers of four rows of B
+  static constexpr int row_of_c = Columns + width;  ///< rows of a fragment of C then lie in different banks
   static constexpr int blocks = Columns / width / Waves;  ///< of a wave
   static_assert(Atom::a_registers == 1 && Atom::b_registers == 1 && Waves % depth == 0, "");
   using Set = SpgemmColumnSet<Wave, threads>;
   struct Tiles {
-    alignas(16) Value staged[(2 * depth > rows ? 2 * depth : rows) * Columns];  ///< rows of B, later rows of C
+    alignas(16) Value staged[2 * laid > rows * row_of_c ? 2 * laid : rows * row_of_c];  ///< of B, later of C
     Value a[most_depth * rows];
     Set set;
     std::int32_t k[most_depth];
@@ -61,8 +63,6 @@ class SpgemmTilesKernel {
       by_rows(thread_block, args, first);
     }
   }
-  template <class ThreadBlock>
-  TESSERA_FUNCTION static bool suits(const ThreadBlock& thread_block, const SpgemmArgs& args, std::int64_t first);
 
  private:
   template <class T>
@@ -184,7 +184,7 @@ class SpgemmTilesKernel {
     });
   }
   /// A wave's blocks; what was laid out is zero again afterwards.
-  TESSERA_FUNCTION static void add(const Wave& wave, unsigned w, int k, int n, Value* laid, const Tiles& tiles,
+  TESSERA_FUNCTION static void add(const Wave& wave, unsigned w, int k, int n, Value* present, const Tiles& tiles,
                                    Own& own) {
     Varying<AFragment<Atom>> a;
     wave.each([&](int lane) {
@@ -199,13 +199,13 @@ class SpgemmTilesKernel {
       Varying<bool> any;
       wave.each([&](int lane) {
         const Coord at = Atom::b_coord(lane, 0);
-        b(lane).r[0] = laid[staged_at(at.row, block * width + at.col)];
+        b(lane).r[0] = present[staged_at(at.row, block * width + at.col)];
         any(lane) = b(lane).r[0] != Value(0);
       });
       if (wave.ballot(any) == 0) continue;
       wave.each([&](int lane) {
         const Coord at = Atom::b_coord(lane, 0);
-        laid[staged_at(at.row, block * width + at.col)] = 0;
+        present[staged_at(at.row, block * width + at.col)] = 0;
       });
       Unit::mma(wave, own.sum[i], a, b);
     }
@@ -214,7 +214,7 @@ class SpgemmTilesKernel {
   template <class ThreadBlock>
   TESSERA_FUNCTION static bool multiply(const ThreadBlock& thread_block, const SpgemmArgs& args, std::int64_t first,
                                         int from, int n, int n_k, Tiles& tiles) {
-    Own own[ThreadBlock::held(Waves)];
+    Own own[ThreadBlock::template held<Waves>];
     thread_block.each_wave([&](unsigned w) {
       const Wave wave;
       Own& mine = own[ThreadBlock::held_at(w)];
@@ -227,24 +227,24 @@ class SpgemmTilesKernel {
         }
         const int used = (n + width - 1) / width * width * depth;
         for (int i = static_cast<int>(w) * Wave::lanes + lane; i < used; i += threads) {
-          tiles.staged[i] = tiles.staged[depth * Columns + i] = 0;
+          tiles.staged[i] = tiles.staged[laid + i] = 0;
         }
       });
     });
     thread_block.synchronize();
     int buffer = 0;
     for (int k = 0; k < n_k; k += depth, buffer ^= 1) {
-      Value* const laid = tiles.staged + buffer * depth * Columns;
+      Value* const present = tiles.staged + buffer * laid;
       thread_block.each_wave([&](unsigned w) {
         const Wave wave;
         Own& mine = own[ThreadBlock::held_at(w)];
-        lay(wave, args, w, from, n, mine, laid, tiles);
+        lay(wave, args, w, from, n, mine, present, tiles);
         load(wave, args, tiles, w, k + depth, n_k, mine);
       });
       thread_block.synchronize();  // once: what is added now is laid over only after the next one
       thread_block.each_wave([&](unsigned w) {
         const Wave wave;
-        add(wave, w, k, n, laid, tiles, own[ThreadBlock::held_at(w)]);
+        add(wave, w, k, n, present, tiles, own[ThreadBlock::held_at(w)]);
       });
     }
     thread_block.synchronize();
@@ -266,7 +266,7 @@ class SpgemmTilesKernel {
           TESSERA_UNROLL
           for (int r = 0; r < Atom::c_registers; ++r) {
             const Coord at = Atom::c_coord(lane, r);
-            tiles.staged[at.row * Columns + block * width + at.col] = mine.sum[i](lane).r[r];
+            tiles.staged[at.row * row_of_c + block * width + at.col] = mine.sum[i](lane).r[r];
           }
         }
       });
@@ -279,7 +279,7 @@ class SpgemmTilesKernel {
           const std::int32_t c = s.known[j];
           const int slot = tiles.set.slot(c) - from;
           if (slot < 0 || slot >= n) continue;
-          s.values[j] = tiles.staged[row * Columns + slot];
+          s.values[j] = tiles.staged[row * row_of_c + slot];
           if (s.columns != nullptr) s.columns[j] = c;
         }
       });
@@ -303,14 +303,6 @@ class SpgemmTilesKernel {
     });
   }
 };
-
-/// Whether windows suit tiles: one answer per window, from A and the lengths of B's rows alone.
-template <class Unit, class Wave, int Waves, int Columns>
-template <class ThreadBlock>
-TESSERA_FUNCTION bool SpgemmTilesKernel<Unit, Wave, Waves, Columns>::suits(const ThreadBlock&, const SpgemmArgs&,
-                                                                            std::int64_t) {
-  return true;
-}
 
 }  // namespace Tessera
 
