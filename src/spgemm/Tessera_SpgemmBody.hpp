@@ -201,7 +201,7 @@ bool SpgemmBody<Csr>::look_natively(const Exec& space, const BackendSelection<Ex
     if (algorithm_ != SpgemmAlgorithm::Binned || place.forced() == Backend::Kokkos) return false;
     if (!place.emulated() && (place.host() || !place.why_not().empty())) return false;
     native_ = SpgemmNative<Csr>(space, kernel_table(place.backend()), A_, B_, options.max_workspace_bytes,
-                                once_ ? Lifetime::Temporary : Lifetime::Plan);
+                                options.tiles, once_ ? Lifetime::Temporary : Lifetime::Plan);
     // Its lists may not be complete, and phases may come on other instances.
     if (!once_) Compat::fence(space, "Tessera::spgemm look");
     sizes_.cols = static_cast<std::int64_t>(B_.cols());
@@ -526,6 +526,9 @@ Statistics SpgemmBody<Csr>::statistics() const {
                : has_format()                          ? 3
                                                        : 1;
   s.classes = {{"products", s.rows, products_}};
+  if constexpr (SpgemmNative<Csr>::possible) {
+    if (native_.windows() > 0) s.classes.push_back({"windows on matrix units", native_.windows(), 0});
+  }
   return s;
 }
 
