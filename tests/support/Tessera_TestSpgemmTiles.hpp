@@ -64,7 +64,8 @@ struct SpgemmTilesSuite {
     square("three unknowns, an incomplete window at the end", line(31, 3, 2), true);
     square("six unknowns", line(17, 6, 1), true);
     square("far neighbours", line(60, 3, 1, 25), true);
-    square("more columns of A than tiles take", line(60, 6, 26), true);
+    list.push_back({"more columns of A than tiles take, but for the ends", line(60, 6, 22),
+                    generate("uniform:rows=360:cols=90:per_row=12"), true});
     list.push_back({"more columns of C than at once", generate("dense:rows=40:cols=9"),
                     generate("dense:rows=9:cols=1300"), true});
     list.push_back({"more columns of A than at most", generate("dense:rows=40:cols=300"),
