@@ -57,8 +57,8 @@ struct SpgemmRowKinds {
 /// entries of A in larger ones, a thread block each. Of windows on matrix units, small and large, the first row is
 /// listed.
 struct SpgemmRowSizes {
-  static constexpr int whole = 3, large = whole, shared = whole + 1, small_window = whole + 2,
-                       large_window = whole + 3, empty = whole + 4, count = empty;
+  static constexpr int whole = 3, large = whole, shared = whole + 1, small_window = whole + 2, large_window = whole + 3,
+                       empty = whole + 4, count = empty;
   static constexpr std::int64_t whole_products = 32768, whole_of_a = 512, part_entries = 512, part_products = 8192,
                                 least_part = 64;
   TESSERA_FUNCTION static constexpr int holds(int size) { return 32 << 2 * size; }
@@ -118,8 +118,8 @@ struct SpgemmAnswer {
 };
 
 /// Which windows of rows go to matrix units: those whose rows of A fill at least `least_percent` of their union, whose
-/// columns of A name rows of B with `least_products` per row of the window in the mean, and whose rows of C have at most
-/// `most_entries`.
+/// columns of A name rows of B with `least_products` per row of the window in the mean, and whose rows of C have at
+/// most `most_entries`.
 struct SpgemmWindowRule {
   std::int32_t least_percent = 0, least_products = 0, most_entries = 0;
 };

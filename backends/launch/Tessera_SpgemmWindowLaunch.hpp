@@ -59,7 +59,8 @@ struct SpgemmWindowsBody {
 template <class Device>
 Status spgemm_windows(const SpgemmArgs& args, Stream stream) noexcept {
   const std::int64_t windows = ceil_div(args.A.rows, SpgemmWindows<Device>::Atom::m);
-  const auto error = windows == 0 ? Device::success : launch<Device, SpgemmWindowsBody<Device>>({windows}, stream, args);
+  const auto error =
+      windows == 0 ? Device::success : launch<Device, SpgemmWindowsBody<Device>>({windows}, stream, args);
   return Device::status(error, "Tessera::spgemm[windows]");
 }
 

@@ -27,8 +27,8 @@ enum class SpgemmModel { Tree, MatNet };
 
 /// Whether Binned on a backend sums windows of 8 (AMD: 16) consecutive rows on FP64 matrix units. Auto: where their
 /// rows of A have most columns in common and there are enough products, as in finite elements with several unknowns per
-/// node. Always: wherever it is possible, to compare. Products are then added in the order of the window's columns of A,
-/// which is that of each row, but the unit may round otherwise than a multiplication that is fused with an addition.
+/// node. Always: wherever it is possible, to compare. Products are then added in the order of the window's columns of
+/// A, which is that of each row, but the unit may round otherwise than a multiplication that is fused with an addition.
 enum class SpgemmTiles { Auto, Never, Always };
 
 /// What a caller may choose of an SpgemmPlan.

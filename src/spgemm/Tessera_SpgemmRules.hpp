@@ -38,8 +38,8 @@ constexpr std::size_t spgemm_small_scratch = std::size_t{1} << 26;
 constexpr std::size_t spgemm_little = std::size_t{1} << 25;
 
 /// Windows of rows on FP64 matrix units (perf_test/notes/spgemm.md, "Tiles on FP64 units"): rows of A fill at least so
-/// much of their union; a column of A brings so many products per row of the window, which is what the layout of its row
-/// of B is paid by; C's rows have no more entries than the tiles of a window take in two rounds.
+/// much of their union; a column of A brings so many products per row of the window, which is what the layout of its
+/// row of B is paid by; C's rows have no more entries than the tiles of a window take in two rounds.
 constexpr std::int32_t spgemm_window_percent = 40, spgemm_window_products = 12, spgemm_window_entries = 768;
 /// Products from which on it is worth a launch to look for windows, if rows of at least half of C have many products.
 constexpr std::int64_t spgemm_least_tiled_products = 1'000'000;

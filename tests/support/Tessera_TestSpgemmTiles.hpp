@@ -66,8 +66,8 @@ struct SpgemmTilesSuite {
     square("far neighbours", line(60, 3, 1, 25), true);
     list.push_back({"more columns of A than tiles take, but for the ends", line(60, 6, 22),
                     generate("uniform:rows=360:cols=90:per_row=12"), true});
-    list.push_back({"more columns of C than at once", generate("dense:rows=40:cols=9"),
-                    generate("dense:rows=9:cols=1300"), true});
+    list.push_back(
+        {"more columns of C than at once", generate("dense:rows=40:cols=9"), generate("dense:rows=9:cols=1300"), true});
     list.push_back({"more columns of A than at most", generate("dense:rows=40:cols=300"),
                     generate("dense:rows=300:cols=70"), false});
     // Of a word of 32 columns one each: more words than a window has places for.
@@ -78,13 +78,17 @@ struct SpgemmTilesSuite {
     list.push_back({"rows of B longer than all threads", generate("dense:rows=16:cols=5"),
                     generate("dense:rows=5:cols=700"), true});
     list.push_back({"columns of A descend", with_unsorted_columns(line(31, 3, 2)), line(31, 3, 2), false});
-    list.push_back({"columns of A repeat", pattern_of_rows(32, 40, [](std::int64_t, std::vector<int>& to) {
-                      for (int k = 0; k < 30; ++k) to.push_back(k / 2);
-                    }),
+    list.push_back({"columns of A repeat",
+                    pattern_of_rows(32, 40,
+                                    [](std::int64_t, std::vector<int>& to) {
+                                      for (int k = 0; k < 30; ++k) to.push_back(k / 2);
+                                    }),
                     generate("dense:rows=40:cols=70"), false});
-    list.push_back({"rows without entries", pattern_of_rows(64, 93, [](std::int64_t i, std::vector<int>& to) {
-                      for (int k = 0; k < (i == 18 ? 0 : 20); ++k) to.push_back(4 * k);
-                    }),
+    list.push_back({"rows without entries",
+                    pattern_of_rows(64, 93,
+                                    [](std::int64_t i, std::vector<int>& to) {
+                                      for (int k = 0; k < (i == 18 ? 0 : 20); ++k) to.push_back(4 * k);
+                                    }),
                     line(31, 3, 3), true});
     return list;
   }
@@ -117,7 +121,8 @@ struct SpgemmTilesSuite {
       }
     }
   }
-  /// They reach the entries that have a product of them, in A and in B, and windows of them are summed as without tiles.
+  /// They reach the entries that have a product of them, in A and in B, and windows of them are summed as without
+  /// tiles.
   static void not_finite() {
     const Pattern p = line(40, 3, 2, 17);
     for (const double what : {std::nan(""), std::numeric_limits<double>::infinity()}) {

@@ -19,8 +19,8 @@ struct SpgemmColumnSet {
   static constexpr std::uint32_t none = 0xffffffffu;
   static constexpr std::int32_t nowhere = INT32_MIN / 2;
   std::uint32_t key[Threads], bits[Threads];
-  std::int32_t before[Threads];               ///< columns in words with smaller keys
-  std::uint32_t dense_key[Threads];           ///< of the words that there are
+  std::int32_t before[Threads];      ///< columns in words with smaller keys
+  std::uint32_t dense_key[Threads];  ///< of the words that there are
   std::int32_t dense_columns[Threads];
   std::int32_t words[Threads / Wave::lanes];  ///< of the places of each wave
   std::int32_t size, full;

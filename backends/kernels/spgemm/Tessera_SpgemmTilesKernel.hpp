@@ -30,20 +30,20 @@ class SpgemmTilesKernel {
   static constexpr int threads = Waves * Wave::lanes;
   static constexpr int rows = Atom::m, depth = Atom::k, width = Atom::n;
   static constexpr int most_depth = Depth, columns = Columns;
-  static constexpr int laid = depth * Columns;      ///< numbers of four rows of B
-  static constexpr int row_of_c = Columns + width;  ///< rows of a fragment of C then lie in different banks
+  static constexpr int laid = depth * Columns;            ///< numbers of four rows of B
+  static constexpr int row_of_c = Columns + width;        ///< rows of a fragment of C then lie in different banks
   static constexpr int blocks = Columns / width / Waves;  ///< of a wave
   static_assert(Atom::a_registers == 1 && Atom::b_registers == 1 && Waves % depth == 0, "");
   using Set = SpgemmColumnSet<Wave, threads>;
   struct Tiles {
-    alignas(16) Value staged[2 * laid > rows * row_of_c ? 2 * laid : rows * row_of_c];  ///< of B, later of C
+    alignas(16) Value staged[2 * laid > rows* row_of_c ? 2 * laid : rows* row_of_c];  ///< of B, later of C
     Value a[most_depth * rows];
     Set set;
     std::int32_t k[most_depth];
     std::int32_t not_finite;
   };
   static constexpr int own_bytes = static_cast<int>((sizeof(Tiles) + 15) / 16 * 16);
-  static constexpr int bytes = own_bytes > Waves * Parts::bytes ? own_bytes : Waves * Parts::bytes;
+  static constexpr int bytes = own_bytes > Waves* Parts::bytes ? own_bytes : Waves* Parts::bytes;
 
   /// @param first  of the window's rows
   template <class ThreadBlock>

@@ -21,7 +21,7 @@ class SpgemmWindowsKernel {
   using Set = SpgemmColumnSet<Wave, threads>;
   struct Memory {
     Set set;
-    std::int32_t unfit;           ///< nobody but ones are written to it
+    std::int32_t unfit;  ///< nobody but ones are written to it
   };
   static constexpr int bytes = static_cast<int>((sizeof(Memory) + 15) / 16 * 16);
 
