@@ -38,8 +38,10 @@ class SpgemmTilesKernel {
   struct Tiles {
     alignas(16) Value staged[2 * laid > rows* row_of_c ? 2 * laid : rows* row_of_c];  ///< of B, later of C
     Value a[most_depth * rows];
+    std::int64_t begin[most_depth];  ///< of rows of B
     Set set;
-    std::int32_t k[most_depth];
+    std::int32_t k[most_depth];      ///< these rows; -1: none
+    std::int32_t count[most_depth];  ///< their entries
     std::int32_t not_finite;
   };
   static constexpr int own_bytes = static_cast<int>((sizeof(Tiles) + 15) / 16 * 16);
@@ -117,6 +119,14 @@ class SpgemmTilesKernel {
       if (!is_finite(a)) tiles.not_finite = 1;
     });
     thread_block.synchronize();
+    thread_block.each_thread([&](unsigned thread) {
+      for (int i = static_cast<int>(thread); i < whole; i += threads) {
+        const std::int32_t k = tiles.k[i];
+        const std::int64_t begin = k >= 0 ? args.B.row_map(k) : 0;
+        tiles.begin[i] = begin;
+        tiles.count[i] = k >= 0 ? static_cast<std::int32_t>(args.B.row_map(k + 1) - begin) : 0;
+      }
+    });
     return n;
   }
   /// f(row of the window, its stretch of C) by waves.
@@ -149,11 +159,11 @@ class SpgemmTilesKernel {
   TESSERA_FUNCTION static void load(const Wave& wave, const SpgemmArgs& args, const Tiles& tiles, unsigned w, int k,
                                     int n_k, Own& own) {
     const int mine = k + static_cast<int>(w) % depth;
-    const std::int32_t row = mine < n_k ? tiles.k[mine] : -1;
-    const std::int64_t begin = row >= 0 ? args.B.row_map(row) : 0, end = row >= 0 ? args.B.row_map(row + 1) : 0;
+    const std::int64_t begin = mine < n_k ? tiles.begin[mine] : 0;
+    const std::int32_t count = mine < n_k ? tiles.count[mine] : 0;
     wave.each([&](int lane) {
       own.begin(lane) = begin;
-      own.count(lane) = static_cast<std::int32_t>(end - begin);
+      own.count(lane) = count;
       TESSERA_UNROLL
       for (int i = 0; i < ahead; ++i) {
         const std::int32_t at = i * step + static_cast<int>(w) / depth * Wave::lanes + lane;
