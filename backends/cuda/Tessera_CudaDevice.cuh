@@ -41,6 +41,10 @@ class CudaThreadBlock {
     f(threadIdx.x);
   }
   __device__ __forceinline__ static void synchronize() { __syncthreads(); }
+  /// Of what waves keep while others work: as many as a thread holds, and which is that of a wave.
+  template <int Waves>
+  static constexpr int held = 1;
+  __device__ __forceinline__ static constexpr unsigned held_at(unsigned) { return 0; }
 
   /// Waits until the launch before is complete. Every thread that touches memory that another kernel writes calls this
   /// first, and some thread of every launch must, since the launch after this one waits for this one alone. EarlyNext:

@@ -10,6 +10,7 @@ namespace Launch {
 template void spgemm_deal<CudaDevice>(SpgemmArgs&) noexcept;
 template Status spgemm_look<CudaDevice>(const SpgemmArgs&, Stream) noexcept;
 template Status spgemm_columns<CudaDevice>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
+template Status spgemm_windows<CudaDevice>(const SpgemmArgs&, Stream) noexcept;
 template Status spgemm_offsets<CudaDevice>(const SpgemmArgs&, Stream) noexcept;
 template Status spgemm_numbers<CudaDevice>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
 

@@ -43,6 +43,9 @@ class EmulatedThreadBlock {
     for (unsigned thread = 0; thread < Threads; ++thread) f(thread);
   }
   void synchronize() const {}
+  template <int Waves>
+  static constexpr int held = Waves;
+  static constexpr unsigned held_at(unsigned wave) { return wave; }
   template <bool EarlyNext>
   void wait_for_previous_launch() const {}
   void start_next_launch() const {}

@@ -10,11 +10,13 @@ namespace Launch {
 template void spgemm_deal<EmulatedNvidia>(SpgemmArgs&) noexcept;
 template Status spgemm_look<EmulatedNvidia>(const SpgemmArgs&, Stream) noexcept;
 template Status spgemm_columns<EmulatedNvidia>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
+template Status spgemm_windows<EmulatedNvidia>(const SpgemmArgs&, Stream) noexcept;
 template Status spgemm_offsets<EmulatedNvidia>(const SpgemmArgs&, Stream) noexcept;
 template Status spgemm_numbers<EmulatedNvidia>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
 template void spgemm_deal<EmulatedAmd>(SpgemmArgs&) noexcept;
 template Status spgemm_look<EmulatedAmd>(const SpgemmArgs&, Stream) noexcept;
 template Status spgemm_columns<EmulatedAmd>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
+template Status spgemm_windows<EmulatedAmd>(const SpgemmArgs&, Stream) noexcept;
 template Status spgemm_offsets<EmulatedAmd>(const SpgemmArgs&, Stream) noexcept;
 template Status spgemm_numbers<EmulatedAmd>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
 

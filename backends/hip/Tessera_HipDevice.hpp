@@ -42,6 +42,10 @@ class HipThreadBlock {
     f(static_cast<unsigned>(threadIdx.x));
   }
   __device__ __forceinline__ static void synchronize() { __syncthreads(); }
+  /// Of what waves keep while others work: as many as a thread holds, and which is that of a wave.
+  template <int Waves>
+  static constexpr int held = 1;
+  __device__ __forceinline__ static constexpr unsigned held_at(unsigned) { return 0; }
   /// Launches follow each other.
   template <bool EarlyNext>
   __device__ __forceinline__ static void wait_for_previous_launch() {}

@@ -10,6 +10,7 @@ namespace Launch {
 template void spgemm_deal<HipDevice>(SpgemmArgs&) noexcept;
 template Status spgemm_look<HipDevice>(const SpgemmArgs&, Stream) noexcept;
 template Status spgemm_columns<HipDevice>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
+template Status spgemm_windows<HipDevice>(const SpgemmArgs&, Stream) noexcept;
 template Status spgemm_offsets<HipDevice>(const SpgemmArgs&, Stream) noexcept;
 template Status spgemm_numbers<HipDevice>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
 

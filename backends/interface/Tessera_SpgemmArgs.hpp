@@ -54,9 +54,11 @@ struct SpgemmRowKinds {
 };
 
 /// How the numbers of a row are summed: rows 0 to 2 as a whole, large ones in parts, a wave each, those of very many
-/// entries of A in larger ones, a thread block each.
+/// entries of A in larger ones, a thread block each. Of windows on matrix units, small and large, the first row is
+/// listed.
 struct SpgemmRowSizes {
-  static constexpr int whole = 3, large = whole, shared = whole + 1, empty = whole + 2, count = empty;
+  static constexpr int whole = 3, large = whole, shared = whole + 1, small_window = whole + 2, large_window = whole + 3,
+                       empty = whole + 4, count = empty;
   static constexpr std::int64_t whole_products = 32768, whole_of_a = 512, part_entries = 512, part_products = 8192,
                                 least_part = 64;
   TESSERA_FUNCTION static constexpr int holds(int size) { return 32 << 2 * size; }
@@ -115,6 +117,13 @@ struct SpgemmAnswer {
   std::int64_t number;  ///< of the question, written last
 };
 
+/// Which windows of rows go to matrix units: those whose rows of A fill at least `least_percent` of their union, whose
+/// columns of A name rows of B with `least_products` per row of the window in the mean, and whose rows of C have at
+/// most `most_entries`.
+struct SpgemmWindowRule {
+  std::int32_t least_percent = 0, least_products = 0, most_entries = 0;
+};
+
 struct SpgemmArgs {
   SpgemmMatrix A, B;
   bool fp64 = true;
@@ -132,6 +141,10 @@ struct SpgemmArgs {
   std::int32_t* order = nullptr;     ///< rows by kind
   std::int32_t* sizes = nullptr;     ///< rows by size
   SpgemmRowPart* part = nullptr;     ///< of large rows; null: not wanted
+
+  std::uint8_t* window = nullptr;  ///< per window of rows its size if it is for matrix units, else 0; null: none are
+  int window_rows = 1;
+  SpgemmWindowRule window_rule;
 
   std::int64_t thread_blocks = 1, rows_per_block = 0;  ///< that look at rows
   SpgemmTotals* partial = nullptr;                     ///< of each of these

@@ -12,6 +12,8 @@
 #include "backends/kernels/spgemm/Tessera_SpgemmTableKernel.hpp"
 #include "backends/launch/Tessera_Launch.hpp"
 #include "backends/launch/Tessera_SpgemmLaunchers.hpp"
+#include "backends/launch/Tessera_SpgemmTurn.hpp"
+#include "backends/launch/Tessera_SpgemmWindowLaunch.hpp"
 
 /// \file
 /// Launchers of SpGEMM.
@@ -36,26 +38,6 @@ struct SpgemmRowsBody {
     Work::run(thread_block, args);
   }
 };
-
-/// Launches of a stage work on different rows: only the first waits for the stage before, the others wait for each
-/// other when their work is done, so that the last rows of one are not waited for.
-enum class SpgemmTurn { First, Later };
-
-template <class ThreadBlock, class Work>
-TESSERA_FUNCTION void spgemm_in_turn(const ThreadBlock& thread_block, SpgemmTurn turn, const Work& work) {
-  if (turn == SpgemmTurn::First) {
-    thread_block.template wait_for_previous_launch<false>();
-    thread_block.start_next_launch();  // not before: it does not wait for the stage before
-    work();
-  } else {
-    thread_block.start_next_launch();
-    work();
-    // One thread block is enough, and the others make room.
-    if (thread_block.index() + 1 == thread_block.thread_blocks()) {
-      thread_block.template wait_for_previous_launch<false>();
-    }
-  }
-}
 
 /// A kernel of a wave that takes several rows of a list.
 template <class Device, class Kernel, int Waves>
@@ -140,6 +122,7 @@ void spgemm_deal(SpgemmArgs& args) noexcept {
   const std::int64_t whole = ceil_div(ceil_div(rows, spgemm_row_threads), most) * spgemm_row_threads;
   const std::int64_t spread = ceil_div(rows, 2 * Device::multiprocessors() * least) * least;
   args.rows_per_block = spread <= spgemm_row_threads && ceil_div(rows, spread) <= most ? spread : whole;
+  args.window_rows = SpgemmWindows<Device>::Atom::m;
   args.thread_blocks = std::max(ceil_div(rows, args.rows_per_block), std::min(most, args.B.nnz / entries));
 }
 
@@ -183,6 +166,11 @@ class SpgemmLists {
   template <class Kernel>
   void thread_blocks(int kind, int lanes) {
     start<SpgemmBitsBody<Device, Kernel>>(totals_.rows[kind], begin(kind), lanes);
+  }
+  /// Windows of a size.
+  template <class Kernel>
+  void windows(int size) {
+    start<SpgemmTilesBody<Device, Kernel>>(totals_.rows[size], begin(size));
   }
   template <class Body, class... Args>
   void start(std::int64_t thread_blocks, const Args&... args) {
@@ -255,6 +243,10 @@ Status launch_spgemm_numbers(const SpgemmArgs& args, const SpgemmTotals& totals,
   const std::int64_t of_row =
       std::max(ceil_div(3 * Device::multiprocessors(), std::max<std::int64_t>(shared, 1)), least);
   lists.template start<SpgemmSharedRowsBody<Device, Value>>(shared * of_row, lists.begin(Sizes::shared), of_row);
+  if constexpr (std::is_same_v<Value, double>) {
+    lists.template windows<typename SpgemmWindows<Device>::Large>(Sizes::large_window);
+    lists.template windows<typename SpgemmWindows<Device>::Small>(Sizes::small_window);
+  }
   using Parts = SpgemmPartsBody<Device, Value>;
   lists.template start<Parts>(ceil_div(totals.parts, Parts::waves), totals.parts);
   lists.template rows<SpgemmWholeRowsKernel<Wave, Value, 5, Sizes::holds(2)>>(2);

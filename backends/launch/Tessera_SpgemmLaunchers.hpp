@@ -19,6 +19,8 @@ Status spgemm_look(const SpgemmArgs& args, Stream stream) noexcept;
 template <class Device>
 Status spgemm_columns(const SpgemmArgs& args, const SpgemmTotals& totals, Stream stream) noexcept;
 template <class Device>
+Status spgemm_windows(const SpgemmArgs& args, Stream stream) noexcept;
+template <class Device>
 Status spgemm_offsets(const SpgemmArgs& args, Stream stream) noexcept;
 template <class Device>
 Status spgemm_numbers(const SpgemmArgs& args, const SpgemmTotals& totals, Stream stream) noexcept;
@@ -29,6 +31,7 @@ SpgemmKernels spgemm_kernels() noexcept {
   kernels.deal = spgemm_deal<Device>;
   kernels.look = spgemm_look<Device>;
   kernels.columns = spgemm_columns<Device>;
+  kernels.windows = spgemm_windows<Device>;
   kernels.offsets = spgemm_offsets<Device>;
   kernels.numbers = spgemm_numbers<Device>;
   return kernels;

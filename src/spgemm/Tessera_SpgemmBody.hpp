@@ -106,7 +106,7 @@ class SpgemmBody {
   [[noreturn]] void refuse_on_devices(const Exec& space);
   bool look_natively(const Exec& space, const BackendSelection<Exec>& place, const SpgemmOptions& options);
   /// Takes pieces_ instead of native_ where A has few, long rows.
-  void cut_rows(const Exec& space);
+  void cut_rows(const Exec& space, SpgemmTiles tiles);
   void look(const Exec& space);
   void choose(const Exec& space, const SpgemmOptions& options);
   SpgemmAlgorithm decide(const Exec& space, const SpgemmOptions& options);
@@ -224,7 +224,7 @@ bool SpgemmBody<Csr>::look_natively(const Exec& space, const BackendSelection<Ex
     if (algorithm_ != SpgemmAlgorithm::Binned || place.forced() == Backend::Kokkos) return false;
     if (!place.emulated() && (place.host() || !place.why_not().empty())) return false;
     native_ = SpgemmNative<Csr>(space, kernel_table(place.backend()), A_, B_, options.max_workspace_bytes,
-                                once_ ? Lifetime::Temporary : Lifetime::Plan);
+                                options.tiles, once_ ? Lifetime::Temporary : Lifetime::Plan);
     // Its lists may not be complete, and phases may come on other instances.
     if (!once_) Compat::fence(space, "Tessera::spgemm look");
     sizes_.cols = static_cast<std::int64_t>(B_.cols());
@@ -235,20 +235,20 @@ bool SpgemmBody<Csr>::look_natively(const Exec& space, const BackendSelection<Ex
       return false;
     }
     backend_ = place.backend();
-    if (options.max_workspace_bytes == 0) cut_rows(space);
+    if (options.max_workspace_bytes == 0) cut_rows(space, options.tiles);
     return true;
   }
   return false;
 }
 
 template <class Csr>
-void SpgemmBody<Csr>::cut_rows(const Exec& space) {
+void SpgemmBody<Csr>::cut_rows(const Exec& space, SpgemmTiles tiles) {
   if constexpr (SpgemmNative<Csr>::possible) {
     const std::int64_t piece = spgemm_piece(rows(), static_cast<std::int64_t>(A_.nnz()), cols(), products_);
     if (piece == 0) return;
     native_ = SpgemmNative<Csr>();
-    pieces_ =
-        SpgemmLongRows<Csr>(space, kernel_table(backend_), A_, B_, piece, once_ ? Lifetime::Temporary : Lifetime::Plan);
+    pieces_ = SpgemmLongRows<Csr>(space, kernel_table(backend_), A_, B_, piece, tiles,
+                                  once_ ? Lifetime::Temporary : Lifetime::Plan);
     if (!once_) Compat::fence(space, "Tessera::spgemm pieces");
     why_ += ", rows of A in pieces of " + std::to_string(piece) + " entries";
   }
@@ -571,6 +571,9 @@ Statistics SpgemmBody<Csr>::statistics() const {
                : has_format()                          ? 3
                                                        : 1;
   s.classes = {{"products", s.rows, products_}};
+  if constexpr (SpgemmNative<Csr>::possible) {
+    if (native_.windows() > 0) s.classes.push_back({"windows on matrix units", native_.windows(), 0});
+  }
   return s;
 }
 

@@ -72,8 +72,9 @@ class SpgemmLongRows {
   SpgemmLongRows() = default;
   /// @param piece  entries of A (spgemm_piece)
   SpgemmLongRows(const Exec& space, const KernelTable& backend, const Csr& A, const Csr& B, std::int64_t piece,
-                 Lifetime lifetime)
+                 SpgemmTiles tiles, Lifetime lifetime)
       : backend_(&backend),
+        tiles_(tiles),
         lifetime_(lifetime),
         rows_(A.rows()),
         pieces_(spgemm_pieces(A.rows(), static_cast<std::int64_t>(A.nnz()), piece)),
@@ -100,7 +101,7 @@ class SpgemmLongRows {
                           SpgemmCutRows<Offset>{A.row_map().data(), m, piece, pieces_, piece_map_, first_piece});
     Kokkos::parallel_for("Tessera::spgemm pieces", range(pieces_), SpgemmPieceEntries<Ordinal, Scalar>{column, number});
     adder_ = csr(A.rows(), pieces_, first_piece, column, number, n);
-    parts_ = Native(space, backend, cut(A), B, 0, lifetime);
+    parts_ = Native(space, backend, cut(A), B, 0, tiles, lifetime);
   }
 
   bool used() const { return backend_ != nullptr; }
@@ -142,7 +143,7 @@ class SpgemmLongRows {
     parts_.numeric(space, sum_map_, column, number);
     summed_ = once;
     sum_of_piece_ = csr(pieces_, cols_, sum_map_, column, number, static_cast<std::size_t>(entries));
-    sums_ = Native(space, *backend_, adder_, sum_of_piece_, 0, lifetime_);
+    sums_ = Native(space, *backend_, adder_, sum_of_piece_, 0, tiles_, lifetime_);
     sums_.find(space, once);
     return sums_.symbolic(space, row_map);
   }
@@ -183,6 +184,7 @@ class SpgemmLongRows {
   }
 
   const KernelTable* backend_ = nullptr;
+  SpgemmTiles tiles_ = SpgemmTiles::Auto;
   Lifetime lifetime_ = Lifetime::Plan;
   std::int64_t rows_ = 0, pieces_ = 0, cols_ = 0;
   Offset *piece_map_ = nullptr, *sum_map_ = nullptr;

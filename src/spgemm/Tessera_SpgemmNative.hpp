@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "core/Tessera_Arena.hpp"
 #include "core/Tessera_Mailbox.hpp"
@@ -38,22 +39,29 @@ class SpgemmNative {
   /// 256 rows needs more; 0: as many as lists take, and a 32nd of the device's memory, what a backend's pool keeps
   /// @param lifetime  Temporary: everything happens on this instance, nothing after it is gone
   SpgemmNative(const Exec& space, const KernelTable& backend, const Csr& A, const Csr& B, std::size_t most,
-               Lifetime lifetime)
-      : backend_(&backend), most_(most), lifetime_(lifetime), mail_(Mailbox<SpgemmAnswer>::open(backend)) {
+               SpgemmTiles tiles, Lifetime lifetime)
+      : backend_(&backend),
+        most_(most),
+        tiles_(tiles),
+        lifetime_(lifetime),
+        mail_(Mailbox<SpgemmAnswer>::open(backend)) {
     set(A, B);
     rows_ = batch_rows_ = args_.A.rows;
     args_.fp64 = sizeof(Scalar) == 8;
     args_.wide = sizeof(Offset) == 8;
     args_.long_rows = args_.B.nnz >= spgemm_long_row * args_.B.rows;
+    args_.window_rule = spgemm_window_rule(tiles);
+    backend_->spgemm.deal(args_);
     if (most_ > 0) {
-      while (batch_rows_ > spgemm_least_batch && list_bytes(batch_rows_) > most_) batch_rows_ = (batch_rows_ + 1) / 2;
+      while (batch_rows_ > spgemm_least_batch && list_bytes(batch_rows_) > most_) batch_rows_ = half_of(batch_rows_);
     }
     make_lists(space);
     if (!batched()) look(space, 0, rows_);
-    if (!batched() && most_ > 0 && rows_ > 1 && bytes_ + parts_bytes() > most_) --batch_rows_;  // for parts
+    if (!batched() && most_ > 0 && rows_ > 1 && bytes_ + parts_bytes() > most_) batch_rows_ = whole_windows(rows_ - 1);
     if (!batched()) {
       products_ = kinds_.products;
       disorder_ = kinds_.disorder;
+      by_bits_ = rows_by_bits();
       return;
     }
     each_batch(space, [&](std::int64_t) {
@@ -61,6 +69,7 @@ class SpgemmNative {
       disorder_ = kinds_.disorder;
       most_entries_ += kinds_.entries;
       most_parts_bytes_ = std::max(most_parts_bytes_, parts_bytes());
+      by_bits_ += rows_by_bits();
     });
   }
 
@@ -90,7 +99,8 @@ class SpgemmNative {
     return std::max({peak_, bytes_ + parts, bytes_ + held + room(once, held).bytes});
   }
   int launches() const {
-    int n = static_cast<int>(sizes_.parts > 0);
+    int n = static_cast<int>(sizes_.parts > 0) + static_cast<int>(sizes_.rows[SpgemmRowSizes::small_window] > 0) +
+            static_cast<int>(sizes_.rows[SpgemmRowSizes::large_window] > 0);
     for (int size = 0; size < SpgemmRowSizes::whole; ++size) n += sizes_.rows[size] > 0;
     return n;
   }
@@ -113,9 +123,14 @@ class SpgemmNative {
     if (!started_) find(space, false);
     started_ = false;
     args_.row_map = row_map;
+    mark_windows(space);
     ask(space, "offsets", backend_->spgemm.offsets);
     sizes_ = answer(space);
     return sizes_.entries;
+  }
+  /// Windows of rows that are summed on FP64 matrix units, of what was last counted.
+  std::int64_t windows() const {
+    return sizes_.rows[SpgemmRowSizes::small_window] + sizes_.rows[SpgemmRowSizes::large_window];
   }
   /// Entries that C has at most.
   std::int64_t most_entries() const { return kinds_.entries; }
@@ -181,6 +196,7 @@ class SpgemmNative {
       *of_rows = arena.template take<std::int32_t>(rows).data();
     }
     args.at = arena.template take<std::int64_t>(rows).data();
+    args.window = arena.template take<std::uint8_t>(rows / static_cast<std::size_t>(args.window_rows) + 1).data();
     args.partial = arena.template take<SpgemmTotals>(static_cast<std::size_t>(args.thread_blocks)).data();
     answer = arena.template take<SpgemmAnswer>(1);
     args.answer = answer.data();
@@ -192,6 +208,7 @@ class SpgemmNative {
       lay_out(arena, args_, static_cast<std::size_t>(batch_rows_), answer_view_);
       bytes_ = arena.bytes();
     });
+    window_ = std::exchange(args_.window, nullptr);
     note_peak();
   }
   /// At rows [first, first + rows).
@@ -211,8 +228,8 @@ class SpgemmNative {
     do {
       std::int64_t rows = rows_ - first < batch_rows_ ? rows_ - first : batch_rows_;
       look(space, first, rows);
-      while (rows > 1 && batch_rows_ > spgemm_least_batch && bytes_ + parts_bytes() > most_) {
-        rows = (rows + 1) / 2;
+      while (rows > args_.window_rows && batch_rows_ > spgemm_least_batch && bytes_ + parts_bytes() > most_) {
+        rows = half_of(rows);
         look(space, first, rows);
       }
       f(first);
@@ -249,6 +266,7 @@ class SpgemmNative {
       }
       make_parts(space);
       args_.row_map = const_cast<Offset*>(own);  // which is read
+      mark_windows(space);
       ask(space, "offsets", backend_->spgemm.offsets);
       sizes_ = answer(space);
       numbers(space, own, columns, values);
@@ -256,6 +274,25 @@ class SpgemmNative {
       part_held_ = 0;
     });
     args_.sized = false;
+    args_.window = nullptr;
+  }
+  /// Rows of a batch are whole windows, so that windows are the same in batches of any size.
+  std::int64_t whole_windows(std::int64_t rows) const {
+    return rows < args_.window_rows ? rows_ : rows / args_.window_rows * args_.window_rows;
+  }
+  std::int64_t half_of(std::int64_t rows) const {
+    return ((rows + 1) / 2 + args_.window_rows - 1) / args_.window_rows * args_.window_rows;
+  }
+  std::int64_t rows_by_bits() const {
+    return kinds_.rows[SpgemmRowKinds::narrow] + kinds_.rows[SpgemmRowKinds::wide] + kinds_.rows[SpgemmRowKinds::vast];
+  }
+  /// Enqueues the look for windows that matrix units sum, where there may be enough of them. Facts of all rows say so,
+  /// not those of a batch.
+  void mark_windows(const Exec& space) {
+    args_.window = nullptr;
+    if (!args_.fp64 || !spgemm_looks_for_windows(tiles_, products_, by_bits_, rows_)) return;
+    args_.window = window_;
+    run_on_backend(space, name("windows"), [&](Stream stream) { return backend_->spgemm.windows(args_, stream); });
   }
   KernelName name(const char* stage) const { return {"spgemm", stage, ScalarTraits<Scalar>::precision}; }
   /// Enqueues a stage whose totals answer() has.
@@ -284,11 +321,7 @@ class SpgemmNative {
     return host.totals;
   }
   /// Every row is found in a table, and if `once` summed there.
-  bool only_tables() const {
-    return kinds_.rows[SpgemmRowKinds::narrow] + kinds_.rows[SpgemmRowKinds::wide] +
-               kinds_.rows[SpgemmRowKinds::vast] ==
-           0;
-  }
+  bool only_tables() const { return rows_by_bits() == 0; }
   /// Rows whose bound is above what one has that few lanes take as a whole.
   std::int64_t may_be_large() const {
     std::int64_t rows = 0;
@@ -357,10 +390,12 @@ class SpgemmNative {
   const KernelTable* backend_ = nullptr;
   SpgemmArgs args_;
   SpgemmMatrix all_rows_;  ///< A; args_ has those of a batch
-  std::int64_t rows_ = 0, batch_rows_ = 0, products_ = 0, disorder_ = 0, most_entries_ = 0;
+  std::int64_t rows_ = 0, batch_rows_ = 0, products_ = 0, disorder_ = 0, most_entries_ = 0, by_bits_ = 0;
   SpgemmTotals kinds_ = {}, sizes_ = {};
   std::size_t most_ = 0, bytes_ = 0, part_held_ = 0, room_bytes_ = 0, peak_ = 0, most_parts_bytes_ = 0;
   bool started_ = false;
+  SpgemmTiles tiles_ = SpgemmTiles::Auto;
+  std::uint8_t* window_ = nullptr;  ///< room for what windows() writes
   std::shared_ptr<void> storage_, part_, room_;
   Lifetime lifetime_ = Lifetime::Plan;
   std::shared_ptr<Mailbox<SpgemmAnswer>> mail_;

@@ -41,10 +41,17 @@ enum class SpgemmAlgorithm { Auto, Spa, Hash, Heap, Coo, Binned, Dia, Ell };
 /// perf_test/notes/spgemm.md.
 enum class SpgemmModel { Tree, MatNet };
 
+/// Whether Binned on a backend sums windows of 8 (AMD: 16) consecutive rows on FP64 matrix units. Auto: where their
+/// rows of A have most columns in common and there are enough products, as in finite elements with several unknowns per
+/// node. Always: wherever it is possible, to compare. Products are then added in the order of the window's columns of
+/// A, which is that of each row, but the unit may round otherwise than a multiplication that is fused with an addition.
+enum class SpgemmTiles { Auto, Never, Always };
+
 /// What a caller may choose of an SpgemmPlan.
 struct SpgemmOptions {
   SpgemmAlgorithm algorithm = SpgemmAlgorithm::Auto;  ///< stronger than TESSERA_FORCE_SPGEMM_ALGORITHM
   SpgemmModel model = SpgemmModel::Tree;              ///< of Auto; on devices Tree is the only one
+  SpgemmTiles tiles = SpgemmTiles::Auto;              ///< of Binned on a backend, FP64
   /// Of Binned: Kokkos, the device's own, or on hosts an emulated one, with which Auto is Binned. The other algorithms
   /// know Kokkos. Auto: the device's own where it is built, else Kokkos. A B whose columns descend or repeat is for
   /// Kokkos whatever is asked for; statistics() says who it was.

@@ -11,6 +11,7 @@
 #include <limits>
 #include <string>
 
+#include "backends/interface/Tessera_SpgemmArgs.hpp"
 #include "spgemm/Tessera_SpgemmOptions.hpp"
 
 /// \file
@@ -35,6 +36,24 @@ constexpr std::size_t spgemm_small_scratch = std::size_t{1} << 26;
 /// Bytes of C's columns and numbers up to which they are allocated for as many entries as rows may have, before these
 /// are known: beside the search for columns (perf_test/notes/spgemm.md, "Devices").
 constexpr std::size_t spgemm_little = std::size_t{1} << 25;
+
+/// Windows of rows on FP64 matrix units (perf_test/notes/spgemm.md, "Tiles on FP64 units"): rows of A fill at least so
+/// much of their union; a column of A brings so many products per row of the window, which is what the layout of its
+/// row of B is paid by; C's rows have no more entries than the tiles of a window take in two rounds.
+constexpr std::int32_t spgemm_window_percent = 40, spgemm_window_products = 12, spgemm_window_entries = 768;
+/// Products from which on it is worth a launch to look for windows, if rows of at least half of C have many products.
+constexpr std::int64_t spgemm_least_tiled_products = 1'000'000;
+
+inline SpgemmWindowRule spgemm_window_rule(SpgemmTiles tiles) {
+  if (tiles == SpgemmTiles::Always) return {0, 0, std::numeric_limits<std::int32_t>::max()};
+  return {spgemm_window_percent, spgemm_window_products, spgemm_window_entries};
+}
+/// @param by_bits  rows of C with many products
+inline bool spgemm_looks_for_windows(SpgemmTiles tiles, std::int64_t products, std::int64_t by_bits,
+                                     std::int64_t rows) {
+  if (tiles != SpgemmTiles::Auto) return tiles == SpgemmTiles::Always && by_bits > 0;
+  return products >= spgemm_least_tiled_products && by_bits >= rows - by_bits;
+}
 
 /// What the model wants of the two, Spa if it wants neither, while its memory stays in proportion to that of A and B.
 inline SpgemmAlgorithm predict_spgemm(const SpgemmScratchBytes& scratch, std::size_t matrices, std::size_t most,

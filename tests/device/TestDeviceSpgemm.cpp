@@ -8,6 +8,7 @@
 #include "support/Tessera_TestDevice.hpp"
 #include "support/Tessera_TestSpgemm.hpp"
 #include "support/Tessera_TestSpgemmMemory.hpp"
+#include "support/Tessera_TestSpgemmTiles.hpp"
 #if defined(KOKKOS_ENABLE_CUDA)
 #include <thread>
 
@@ -61,6 +62,20 @@ TEST_F(DeviceSpgemmMemory, Powers) { powers(); }
 TEST_F(DeviceSpgemmMemory, GivenBack) { given_back(); }
 TEST_F(DeviceSpgemmMemory, OtherSizes) { other_sizes(); }
 TEST_F(DeviceSpgemmMemory, AfterExceptions) { after_exceptions(); }
+
+class DeviceSpgemmTiles : public ::testing::Test, protected SpgemmTilesSuite<DeviceExec, int> {
+ protected:
+  void SetUp() override {
+    const std::string reason = why_no_device();
+    if (!reason.empty()) GTEST_SKIP() << reason;
+  }
+};
+TEST_F(DeviceSpgemmTiles, AgainstPlainLoops) { against_plain_loops(); }
+TEST_F(DeviceSpgemmTiles, MemoryCap) { memory_cap(); }
+TEST_F(DeviceSpgemmTiles, NotFinite) { not_finite(); }
+TEST_F(DeviceSpgemmTiles, Choice) { choice(); }
+TEST_F(DeviceSpgemmTiles, Floats) { floats(); }
+TEST_F(DeviceSpgemmTiles, Repeatable) { repeatable(); }
 
 class DeviceSpgemmPlans : public ::testing::Test {
  protected:

@@ -157,6 +157,8 @@ class SpgemmCounted {
     if (!args.once || kind >= SpgemmRowKinds::tables) {
       facts.kind = SpgemmRowSizes::of(facts.entries, args.products[row], kind, of_a, args.long_rows);
     }
+    const int window = args.window != nullptr ? args.window[row / args.window_rows] : 0;
+    if (window != 0) facts.kind = row % args.window_rows == 0 ? window : SpgemmRowSizes::empty;
     if (facts.kind == SpgemmRowSizes::large) {
       const std::int64_t each = SpgemmRowSizes::each_part(facts.entries, args.products[row]);
       facts.parts = (facts.entries + each - 1) / each;
