@@ -35,7 +35,9 @@ namespace {
 /// FP64 rate of the matrix instruction by compute capability, flop a clock and multiprocessor: capability alone cannot
 /// tell an H100 from an H800 (whose FP64 units are cut), so the name decides there.
 double fp64_flop_per_clock(const cudaDeviceProp& p) {
-  if (std::strstr(p.name, "H800") != nullptr || std::strstr(p.name, "H20") == p.name + 7) return 8;
+  if (std::strstr(p.name, "H800") != nullptr || (std::strstr(p.name, "H20") == p.name + 7 && p.name[10] != '0')) {
+    return 8;  // not the H200
+  }
   if (p.major == 8 && p.minor == 0) return 128;
   if (p.major == 9 && p.minor == 0) return 128;
   return 4;

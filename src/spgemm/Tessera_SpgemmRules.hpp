@@ -48,9 +48,15 @@ inline SpgemmWindowRule spgemm_window_rule(SpgemmTiles tiles) {
   if (tiles == SpgemmTiles::Always) return {0, 0, std::numeric_limits<std::int32_t>::max()};
   return {spgemm_window_percent, spgemm_window_products, spgemm_window_entries};
 }
+/// FP64 operations per second of matrix units from which on Auto uses them. By DeviceFacts an H100 has
+/// 3e13, an A100 2e13; H800, H20 and cards for graphics have 1e12 to 2e12, their units no more than their plain FP64.
+/// Only an H100 was measured.
+constexpr double spgemm_least_unit_rate = 5e12;
 /// @param by_bits  rows of C with many products
-inline bool spgemm_looks_for_windows(SpgemmTiles tiles, std::int64_t products, std::int64_t by_bits,
-                                     std::int64_t rows) {
+/// @param rate  of the device's units; 0: not known
+inline bool spgemm_looks_for_windows(SpgemmTiles tiles, std::int64_t products, std::int64_t by_bits, std::int64_t rows,
+                                     double rate) {
+  if (tiles == SpgemmTiles::Auto && rate > 0 && rate < spgemm_least_unit_rate) return false;
   if (tiles != SpgemmTiles::Auto) return tiles == SpgemmTiles::Always && by_bits > 0;
   return products >= spgemm_least_tiled_products && by_bits >= rows - by_bits;
 }
