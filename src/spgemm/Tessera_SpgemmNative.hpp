@@ -285,7 +285,9 @@ class SpgemmNative {
   /// not those of a batch.
   void mark_windows(const Exec& space) {
     args_.window = nullptr;
-    if (!args_.fp64 || !spgemm_looks_for_windows(tiles_, products_, by_bits_, rows_)) return;
+    DeviceFacts facts;
+    if (!args_.fp64 || !backend_->runtime.device_facts(facts).ok()) return;
+    if (!spgemm_looks_for_windows(tiles_, products_, by_bits_, rows_, facts.fp64_matrix_rate)) return;
     args_.window = window_;
     run_on_backend(space, name("windows"), [&](Stream stream) { return backend_->spgemm.windows(args_, stream); });
   }

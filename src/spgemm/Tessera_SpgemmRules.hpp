@@ -43,15 +43,19 @@ constexpr std::size_t spgemm_little = std::size_t{1} << 25;
 constexpr std::int32_t spgemm_window_percent = 40, spgemm_window_products = 12, spgemm_window_entries = 768;
 /// Products from which on it is worth a launch to look for windows, if rows of at least half of C have many products.
 constexpr std::int64_t spgemm_least_tiled_products = 1'000'000;
+/// Rate of the FP64 matrix instruction below which it is a stand-in for units that a device has few of (8.6, 8.9, H800:
+/// 0.5 to 2 million million; A100 20, H100 67, MI250X 48): half of what it multiplies, or more, is zeros.
+constexpr double spgemm_least_matrix_rate = 8e12;
 
 inline SpgemmWindowRule spgemm_window_rule(SpgemmTiles tiles) {
   if (tiles == SpgemmTiles::Always) return {0, 0, std::numeric_limits<std::int32_t>::max()};
   return {spgemm_window_percent, spgemm_window_products, spgemm_window_entries};
 }
-/// @param by_bits  rows of C with many products
-inline bool spgemm_looks_for_windows(SpgemmTiles tiles, std::int64_t products, std::int64_t by_bits,
-                                     std::int64_t rows) {
+/// @param by_bits  rows of C with many products  @param matrix_rate  of the device's FP64 matrix units; 0: unknown
+inline bool spgemm_looks_for_windows(SpgemmTiles tiles, std::int64_t products, std::int64_t by_bits, std::int64_t rows,
+                                     double matrix_rate) {
   if (tiles != SpgemmTiles::Auto) return tiles == SpgemmTiles::Always && by_bits > 0;
+  if (matrix_rate > 0 && matrix_rate < spgemm_least_matrix_rate) return false;
   return products >= spgemm_least_tiled_products && by_bits >= rows - by_bits;
 }
 
