@@ -79,6 +79,12 @@ class SpgemmProduct final : public Product {
  public:
   SpgemmProduct(const Job& job, const std::optional<BenchMatrix>& second, Precision precision)
       : algorithms_(algorithms_of(job.options)), precision_(precision) {
+    for (const SpgemmAlgorithm a : algorithms_) {
+      asked_.push_back({a, SpgemmTiles::Auto});
+      if (a != SpgemmAlgorithm::Binned || precision != Precision::FP64 || Compat::is_host_v<Exec>) continue;
+      asked_.push_back({a, SpgemmTiles::Never});
+      asked_.push_back({a, SpgemmTiles::Always});
+    }
     double scale = 1;
     o_.A = o_.B = make_csr(job, precision, scale, false);
     if (second) o_.B = make_csr(Job{job.options, *second, job.report}, precision, scale, false);
@@ -125,12 +131,16 @@ class SpgemmProduct final : public Product {
   }
   std::vector<Variant> variants() const override {
     std::vector<Variant> list;
-    for (const SpgemmAlgorithm a : algorithms_) list.push_back({to_string(a), ""});
+    for (const auto& [algorithm, tiles] : asked_) {
+      const char* const how = tiles == SpgemmTiles::Auto ? "" : tiles == SpgemmTiles::Never ? "no-tiles" : "tiles";
+      list.push_back({to_string(algorithm), how});
+    }
     return list;
   }
   System make_plan(std::size_t index) const override {
     SpgemmOptions options;
-    options.algorithm = algorithms_[index];
+    options.algorithm = asked_[index].first;
+    options.tiles = asked_[index].second;
     return make(options);
   }
 
@@ -163,6 +173,7 @@ class SpgemmProduct final : public Product {
   }
 
   std::vector<SpgemmAlgorithm> algorithms_;
+  std::vector<std::pair<SpgemmAlgorithm, SpgemmTiles>> asked_;  ///< and on devices Binned with and without tiles
   Precision precision_;
   SpgemmOperands o_;
   std::int64_t products_ = 0, c_entries_ = 0;

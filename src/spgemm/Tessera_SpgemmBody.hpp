@@ -106,7 +106,7 @@ class SpgemmBody {
   [[noreturn]] void refuse_on_devices(const Exec& space);
   bool look_natively(const Exec& space, const BackendSelection<Exec>& place, const SpgemmOptions& options);
   /// Takes pieces_ instead of native_ where A has few, long rows.
-  void cut_rows(const Exec& space, SpgemmTiles tiles);
+  bool cut_rows(const Exec& space, const KernelTable& backend, SpgemmTiles tiles);
   void look(const Exec& space);
   void choose(const Exec& space, const SpgemmOptions& options);
   SpgemmAlgorithm decide(const Exec& space, const SpgemmOptions& options);
@@ -223,35 +223,39 @@ bool SpgemmBody<Csr>::look_natively(const Exec& space, const BackendSelection<Ex
   if constexpr (SpgemmNative<Csr>::possible) {
     if (algorithm_ != SpgemmAlgorithm::Binned || place.forced() == Backend::Kokkos) return false;
     if (!place.emulated() && (place.host() || !place.why_not().empty())) return false;
-    native_ = SpgemmNative<Csr>(space, kernel_table(place.backend()), A_, B_, options.max_workspace_bytes,
-                                options.tiles, once_ ? Lifetime::Temporary : Lifetime::Plan);
+    const KernelTable& backend = kernel_table(place.backend());
+    const bool cut = options.max_workspace_bytes == 0 && cut_rows(space, backend, options.tiles);
+    if (!cut) {
+      native_ = SpgemmNative<Csr>(space, backend, A_, B_, options.max_workspace_bytes, options.tiles,
+                                  once_ ? Lifetime::Temporary : Lifetime::Plan);
+    }
     // Its lists may not be complete, and phases may come on other instances.
     if (!once_) Compat::fence(space, "Tessera::spgemm look");
     sizes_.cols = static_cast<std::int64_t>(B_.cols());
-    products_ = native_.products();
-    if (!native_.ordered()) {
+    products_ = cut ? pieces_.products() : native_.products();
+    if (!(cut ? pieces_.ordered() : native_.ordered())) {
       why_ += ", columns of B descend or repeat: by Kokkos";
       native_ = SpgemmNative<Csr>();
+      pieces_ = SpgemmLongRows<Csr>();
       return false;
     }
     backend_ = place.backend();
-    if (options.max_workspace_bytes == 0) cut_rows(space, options.tiles);
     return true;
   }
   return false;
 }
 
+/// Whether rows of A are cut, by what products A and B may have: a look at rows so long would take most of the time.
 template <class Csr>
-void SpgemmBody<Csr>::cut_rows(const Exec& space, SpgemmTiles tiles) {
-  if constexpr (SpgemmNative<Csr>::possible) {
-    const std::int64_t piece = spgemm_piece(rows(), static_cast<std::int64_t>(A_.nnz()), cols(), products_);
-    if (piece == 0) return;
-    native_ = SpgemmNative<Csr>();
-    pieces_ = SpgemmLongRows<Csr>(space, kernel_table(backend_), A_, B_, piece, tiles,
-                                  once_ ? Lifetime::Temporary : Lifetime::Plan);
-    if (!once_) Compat::fence(space, "Tessera::spgemm pieces");
-    why_ += ", rows of A in pieces of " + std::to_string(piece) + " entries";
-  }
+bool SpgemmBody<Csr>::cut_rows(const Exec& space, const KernelTable& backend, SpgemmTiles tiles) {
+  const auto entries = static_cast<std::int64_t>(A_.nnz());
+  const double mean = static_cast<double>(B_.nnz()) / static_cast<double>(std::max<std::int64_t>(B_.rows(), 1));
+  const std::int64_t piece = spgemm_piece(rows(), entries, static_cast<std::int64_t>(B_.cols()),
+                                          static_cast<std::int64_t>(mean * static_cast<double>(entries)));
+  if (piece == 0) return false;
+  pieces_ = SpgemmLongRows<Csr>(space, backend, A_, B_, piece, tiles, once_ ? Lifetime::Temporary : Lifetime::Plan);
+  why_ += ", rows of A in pieces of " + std::to_string(piece) + " entries";
+  return true;
 }
 
 template <class Csr>

@@ -105,7 +105,9 @@ class SpgemmLongRows {
   }
 
   bool used() const { return backend_ != nullptr; }
-  std::int64_t count() const { return pieces_; }
+  std::int64_t products() const { return parts_.products(); }
+  /// See SpgemmNative::ordered().
+  bool ordered() const { return parts_.ordered(); }
   std::size_t peak_bytes() const { return bytes_ + parts_.peak_bytes() + sums_.peak_bytes(); }
   /// What peak_bytes() never exceeds, from set-up on. @param once  as symbolic() will be told
   std::size_t most_bytes(bool once) const {

@@ -291,8 +291,8 @@ class SpgemmNative {
   void mark_windows(const Exec& space) {
     args_.window = nullptr;
     DeviceFacts facts;
-    if (!backend_->runtime.device_facts(facts).ok()) facts.fp64_matrix_rate = 0;
-    if (!args_.fp64 || !spgemm_looks_for_windows(tiles_, products_, by_bits_, rows_, facts.fp64_matrix_rate)) return;
+    if (!args_.fp64 || !backend_->runtime.device_facts(facts).ok()) return;
+    if (!spgemm_looks_for_windows(tiles_, products_, by_bits_, rows_, rows_ / args_.window_rows, facts)) return;
     args_.window = window_;
     run_on_backend(space, name("windows"), [&](Stream stream) { return backend_->spgemm.windows(args_, stream); });
   }

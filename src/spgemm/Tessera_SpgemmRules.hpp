@@ -11,6 +11,7 @@
 #include <limits>
 #include <string>
 
+#include "backends/interface/Tessera_DeviceFacts.hpp"
 #include "backends/interface/Tessera_SpgemmArgs.hpp"
 #include "spgemm/Tessera_SpgemmOptions.hpp"
 
@@ -40,24 +41,25 @@ constexpr std::size_t spgemm_little = std::size_t{1} << 25;
 /// Windows of rows on FP64 matrix units (perf_test/notes/spgemm.md, "Tiles on FP64 units"): rows of A fill at least so
 /// much of their union; a column of A brings so many products per row of the window, which is what the layout of its
 /// row of B is paid by; C's rows have no more entries than the tiles of a window take in two rounds.
-constexpr std::int32_t spgemm_window_percent = 40, spgemm_window_products = 12, spgemm_window_entries = 768;
-/// Products from which on it is worth a launch to look for windows, if rows of at least half of C have many products.
-constexpr std::int64_t spgemm_least_tiled_products = 1'000'000;
+constexpr std::int32_t spgemm_window_percent = 60, spgemm_window_products = 12, spgemm_window_entries = 768;
+/// Products from which on it is worth a launch to look for windows, if rows of at least half of C have many products,
+/// and windows that a multiprocessor should have: with fewer it waits for one after the other.
+constexpr std::int64_t spgemm_least_tiled_products = 1'000'000, spgemm_windows_each = 10;
+/// Rate of the FP64 matrix instruction, as DeviceFacts have it, below which it is a stand-in for units that a device
+/// has few of (8.6, 8.9, H800, H20: 0.5 to 2 million million; A100 20, H100 33): half of what it multiplies, or more,
+/// is zeros. Only an H100 was measured.
+constexpr double spgemm_least_matrix_rate = 8e12;
 
 inline SpgemmWindowRule spgemm_window_rule(SpgemmTiles tiles) {
   if (tiles == SpgemmTiles::Always) return {0, 0, std::numeric_limits<std::int32_t>::max()};
   return {spgemm_window_percent, spgemm_window_products, spgemm_window_entries};
 }
-/// FP64 operations per second of matrix units from which on Auto uses them. By DeviceFacts an H100 has
-/// 3e13, an A100 2e13; H800, H20 and cards for graphics have 1e12 to 2e12, their units no more than their plain FP64.
-/// Only an H100 was measured.
-constexpr double spgemm_least_unit_rate = 5e12;
-/// @param by_bits  rows of C with many products
-/// @param rate  of the device's units; 0: not known
+/// @param by_bits  rows of C with many products  @param windows  of C's rows  @param device  rate 0: not known
 inline bool spgemm_looks_for_windows(SpgemmTiles tiles, std::int64_t products, std::int64_t by_bits, std::int64_t rows,
-                                     double rate) {
-  if (tiles == SpgemmTiles::Auto && rate > 0 && rate < spgemm_least_unit_rate) return false;
+                                     std::int64_t windows, const DeviceFacts& device) {
   if (tiles != SpgemmTiles::Auto) return tiles == SpgemmTiles::Always && by_bits > 0;
+  if (device.fp64_matrix_rate > 0 && device.fp64_matrix_rate < spgemm_least_matrix_rate) return false;
+  if (windows < spgemm_windows_each * device.compute_units) return false;
   return products >= spgemm_least_tiled_products && by_bits >= rows - by_bits;
 }
 
@@ -112,12 +114,13 @@ constexpr std::int64_t spgemm_pieces(std::int64_t rows, std::int64_t entries, st
   return rows + entries / piece;
 }
 /// Entries of A per piece where its rows are cut (SpgemmLongRows): there are too few of them for a device, they are
-/// long and name short rows of B, and what pieces have as results, up to `cols` each, is at most half of the products.
-/// Else 0.
+/// long and name short rows of B, and what pieces have as results, up to `cols` each, is at most half of the products
+/// and less than 2^31. Else 0.
 inline std::int64_t spgemm_piece(std::int64_t rows, std::int64_t entries, std::int64_t cols, std::int64_t products) {
   if (rows <= 0 || cols <= 0 || 2 * rows > spgemm_wanted_pieces || entries < spgemm_cut_rows * rows) return 0;
   if (products >= spgemm_cut_short * entries) return 0;
-  const std::int64_t most = std::min(spgemm_wanted_pieces, products / 2 / cols - rows);  // beside one per row
+  const std::int64_t results = std::min<std::int64_t>(products / 2, std::numeric_limits<std::int32_t>::max());
+  const std::int64_t most = std::min(spgemm_wanted_pieces, results / cols - rows);  // beside one per row
   if (most < rows) return 0;
   return std::max(spgemm_least_piece, (entries + most - 1) / most);
 }

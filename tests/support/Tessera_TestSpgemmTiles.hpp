@@ -158,7 +158,7 @@ struct SpgemmTilesSuite {
   }
   /// Auto takes tiles for what they are made for, Never nowhere.
   static void choice() {
-    const auto blocks = make_matrix<T, Offset>(line(1500, 6, 2), Data::Real, 7);
+    const auto blocks = make_matrix<T, Offset>(line(2000, 6, 2), Data::Real, 7);
     const auto graph = make_matrix<T, Offset>("rmat:scale=11:degree=30", Data::Real, 8);
     for (const SpgemmOptions& options : backends(SpgemmTiles::Auto)) {
       EXPECT_GT(windows(blocks, blocks, options), 500);
