@@ -90,6 +90,7 @@ TYPED_TEST(SddmmShared, EveryInner) {
   }
 }
 
+#ifndef TESSERA_TEST_FEWER_TYPES
 // Row maps of 64 bits in both plans: exact on integers.
 TEST(SddmmSharedPlans, OffsetsOf64Bits) {
   using Matrix = DeviceMatrix<Exec, float, std::size_t>;
@@ -124,6 +125,7 @@ TEST(SddmmSharedPlans, OffsetsOf64Bits) {
     EXPECT_EQ(wide(to_host(p)), wanted);
   }
 }
+#endif
 
 // Windows as a plan of its own makes them, bit for bit, in less memory.
 TYPED_TEST(SddmmShared, SameBlocks) {

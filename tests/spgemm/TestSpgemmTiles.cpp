@@ -14,7 +14,11 @@ using Exec = Kokkos::DefaultHostExecutionSpace;
 
 template <class Offset>
 class SpgemmTilesOnHosts : public ::testing::Test, protected SpgemmTilesSuite<Exec, Offset> {};
+#ifdef TESSERA_TEST_FEWER_TYPES
+using OffsetTypes = ::testing::Types<int>;
+#else
 using OffsetTypes = ::testing::Types<int, std::size_t>;
+#endif
 TYPED_TEST_SUITE(SpgemmTilesOnHosts, OffsetTypes);
 
 TYPED_TEST(SpgemmTilesOnHosts, AgainstPlainLoops) { this->against_plain_loops(); }
