@@ -32,8 +32,8 @@ Status status_of(cudaError_t error, const char* label) noexcept {
 
 namespace {
 
-/// FP64 rate of the matrix instruction by compute capability, flop a clock and multiprocessor: capability alone cannot
-/// tell an H100 from an H800 (whose FP64 units are cut), so the name decides there.
+/// FP64 rate of the matrix instruction by compute capability, flop per clock and multiprocessor: capability alone
+/// cannot tell an H100 from an H800 (whose FP64 units are cut), so the name decides there.
 double fp64_flop_per_clock(const cudaDeviceProp& p) {
   if (std::strstr(p.name, "H800") != nullptr || (std::strstr(p.name, "H20") == p.name + 7 && p.name[10] != '0')) {
     return 8;  // not the H200

@@ -240,6 +240,7 @@ bool SpgemmBody<Csr>::look_natively(const Exec& space, const BackendSelection<Ex
       return false;
     }
     backend_ = place.backend();
+    if (cut) why_ += ", rows of A in pieces of " + std::to_string(pieces_.piece()) + " entries";
     return true;
   }
   return false;
@@ -254,7 +255,6 @@ bool SpgemmBody<Csr>::cut_rows(const Exec& space, const KernelTable& backend, Sp
                                           static_cast<std::int64_t>(mean * static_cast<double>(entries)));
   if (piece == 0) return false;
   pieces_ = SpgemmLongRows<Csr>(space, backend, A_, B_, piece, tiles, once_ ? Lifetime::Temporary : Lifetime::Plan);
-  why_ += ", rows of A in pieces of " + std::to_string(piece) + " entries";
   return true;
 }
 
@@ -570,10 +570,11 @@ Statistics SpgemmBody<Csr>::statistics() const {
                    ell_.bytes();
   s.workspace_bytes = workspace_bytes();
   s.setup_seconds = setup_seconds_;
-  s.launches = backend_ != Backend::Kokkos             ? pieces_.used() ? pieces_.launches() : native_.launches()
-                           : algorithm_ == SpgemmAlgorithm::Binned ? 2 * (SpgemmTables::count + 1)
-               : has_format()                          ? 3
-                                                       : 1;
+  if (backend_ != Backend::Kokkos) {
+    s.launches = pieces_.used() ? pieces_.launches() : native_.launches();
+  } else {
+    s.launches = algorithm_ == SpgemmAlgorithm::Binned ? 2 * (SpgemmTables::count + 1) : has_format() ? 3 : 1;
+  }
   s.classes = {{"products", s.rows, products_}};
   if constexpr (SpgemmNative<Csr>::possible) {
     if (native_.windows() > 0) s.classes.push_back({"windows on matrix units", native_.windows(), 0});

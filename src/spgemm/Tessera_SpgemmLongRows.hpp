@@ -76,6 +76,7 @@ class SpgemmLongRows {
       : backend_(&backend),
         tiles_(tiles),
         lifetime_(lifetime),
+        piece_(piece),
         rows_(A.rows()),
         pieces_(spgemm_pieces(A.rows(), static_cast<std::int64_t>(A.nnz()), piece)),
         cols_(B.cols()) {
@@ -105,6 +106,8 @@ class SpgemmLongRows {
   }
 
   bool used() const { return backend_ != nullptr; }
+  /// Entries of A.
+  std::int64_t piece() const { return piece_; }
   std::int64_t products() const { return parts_.products(); }
   /// See SpgemmNative::ordered().
   bool ordered() const { return parts_.ordered(); }
@@ -188,7 +191,7 @@ class SpgemmLongRows {
   const KernelTable* backend_ = nullptr;
   SpgemmTiles tiles_ = SpgemmTiles::Auto;
   Lifetime lifetime_ = Lifetime::Plan;
-  std::int64_t rows_ = 0, pieces_ = 0, cols_ = 0;
+  std::int64_t piece_ = 0, rows_ = 0, pieces_ = 0, cols_ = 0;
   Offset *piece_map_ = nullptr, *sum_map_ = nullptr;
   std::shared_ptr<void> storage_, results_;
   std::size_t bytes_ = 0, results_bytes_ = 0;

@@ -109,17 +109,19 @@ constexpr std::int64_t spgemm_least_batch = 256;
 constexpr std::int64_t spgemm_wanted_pieces = 2048, spgemm_least_piece = 128, spgemm_cut_rows = 256;
 /// Mean entries of the rows of B that A names, below which most of a thread block waits for one such row after another.
 constexpr std::int64_t spgemm_cut_short = 32;
+/// Results of pieces, at most: 1.6 GB in FP64.
+constexpr std::int64_t spgemm_most_results = std::int64_t{1} << 27;
 /// Pieces of that many entries, at most.
 constexpr std::int64_t spgemm_pieces(std::int64_t rows, std::int64_t entries, std::int64_t piece) {
   return rows + entries / piece;
 }
 /// Entries of A per piece where its rows are cut (SpgemmLongRows): there are too few of them for a device, they are
 /// long and name short rows of B, and what pieces have as results, up to `cols` each, is at most half of the products
-/// and less than 2^31. Else 0.
+/// and spgemm_most_results. Else 0. @param products  as far as sizes tell
 inline std::int64_t spgemm_piece(std::int64_t rows, std::int64_t entries, std::int64_t cols, std::int64_t products) {
   if (rows <= 0 || cols <= 0 || 2 * rows > spgemm_wanted_pieces || entries < spgemm_cut_rows * rows) return 0;
   if (products >= spgemm_cut_short * entries) return 0;
-  const std::int64_t results = std::min<std::int64_t>(products / 2, std::numeric_limits<std::int32_t>::max());
+  const std::int64_t results = std::min(products / 2, spgemm_most_results);
   const std::int64_t most = std::min(spgemm_wanted_pieces, results / cols - rows);  // beside one per row
   if (most < rows) return 0;
   return std::max(spgemm_least_piece, (entries + most - 1) / most);

@@ -220,6 +220,33 @@ TEST_F(SpgemmPlans, ACapIsKeptOrRefused) {
   EXPECT_LE(Plan(Exec(), a.view(), a.view(), options).workspace_bytes(), all / threads);
 }
 
+// Whatever the sizes: pieces are not short, and what they have as results is in proportion to the products.
+TEST(SpgemmLongRowsRule, PiecesAreBounded) {
+  int cut = 0;
+  for (const std::int64_t rows : {0, 1, 2, 25, 36, 582, 1024, 1025}) {
+    for (const std::int64_t mean : {0, 255, 256, 700, 18000, 2000000}) {
+      for (const std::int64_t cols : {0, 1, 36, 582, 40000, 2000000000}) {
+        for (const std::int64_t of_b : {0, 1, 7, 31, 32, 400}) {
+          const std::int64_t entries = rows * mean, products = entries * of_b;
+          const std::int64_t piece = Impl::spgemm_piece(rows, entries, cols, products);
+          if (piece == 0) continue;
+          ++cut;
+          EXPECT_LE(rows, 1024);
+          EXPECT_GE(mean, 256);
+          EXPECT_LT(of_b, 32);
+          EXPECT_GE(piece, 128);
+          const std::int64_t pieces = Impl::spgemm_pieces(rows, entries, piece);
+          EXPECT_GE(pieces, rows);
+          EXPECT_LE(pieces, rows + 2048);
+          EXPECT_LE(pieces * cols, products / 2);
+          EXPECT_LE(pieces * cols, std::int64_t{1} << 27);
+        }
+      }
+    }
+  }
+  EXPECT_GT(cut, 20);
+}
+
 // By hand: of 60 rows of 3 among 100 columns, a row of C has 9 products. Arrays are whole 256 bytes. Spa: 800 of sums,
 // and three small ones; Hash: 32 slots; Heap: 3 rows of B; Coo: keys and products. With one byte less than that it is
 // said how much is needed.

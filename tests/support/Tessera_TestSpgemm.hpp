@@ -287,7 +287,38 @@ struct SpgemmSuite {
         }
         EXPECT_GE(cut, 1);
       }
+      few_long_rows_of_other_numbers(matrix(a, Data::Integers, 7), matrix(b, Data::Integers, 8));
+      // Columns of B in no order are for Kokkos, which sees it after A was cut.
+      const auto A = matrix(a, Data::Integers, 7), B = matrix(with_unsorted_columns(b), Data::Integers, 8);
+      SpgemmOptions options;
+      options.algorithm = SpgemmAlgorithm::Binned;
+      if (Compat::is_host_v<Exec>) options.backend = Backend::EmulatedNvidia;
+      const auto C = multiply<Exec>(A, B, options);
+      EXPECT_FALSE(C.in_pieces);
+      expect_product(A, B, C, true);
     }
+  }
+  /// Numbers that change in their arrays, between the phases and before an update.
+  static void few_long_rows_of_other_numbers(const Matrix& A, const Matrix& B) {
+    using Device = DeviceMatrix<Exec, T, Offset>;
+    SpgemmOptions options;
+    options.algorithm = SpgemmAlgorithm::Binned;
+    if (Compat::is_host_v<Exec>) options.backend = Backend::EmulatedNvidia;
+    Matrix twice = A;
+    for (T& v : twice.values) v = as<T>(2 * wide(v));
+    const Exec space;
+    const Device a(A), b(B);
+    SpgemmPlan<typename Device::Csr> plan(space, a.view(), b.view(), options);
+    const DeviceVector<Exec, Offset> row_map("row_map", static_cast<std::size_t>(A.rows) + 1);
+    const auto nnz = static_cast<std::size_t>(plan.symbolic(space, row_map));
+    const DeviceVector<Exec, int> columns("columns", nnz);
+    const DeviceVector<Exec, T> values("values", nnz), updated("updated", nnz);
+    Kokkos::deep_copy(a.values, to_device<Exec>(twice.values));
+    plan.numeric(space, row_map, columns, values);
+    expect_product(twice, B, {to_host(row_map), to_host(columns), to_host(values), to_host(values)}, true);
+    Kokkos::deep_copy(a.values, to_device<Exec>(A.values));
+    plan.update_values(space, a.view(), b.view(), row_map, columns, updated);
+    expect_product(A, B, {to_host(row_map), to_host(columns), to_host(updated), to_host(updated)}, true);
   }
 
   /// Columns that are far apart: more than one word of words, for rows of few and of many products.
