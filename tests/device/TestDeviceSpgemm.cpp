@@ -20,15 +20,19 @@ namespace Testing {
 
 using DeviceExec = Kokkos::DefaultExecutionSpace;
 
-template <class U>
-class DeviceSpgemm : public ::testing::Test,
-                     protected SpgemmSuite<DeviceExec, typename U::first_type, typename U::second_type> {
+/// A suite on the device, if there is one.
+struct NoSpgemmSuite {};
+template <class Suite = NoSpgemmSuite>
+class SpgemmOnDevice : public ::testing::Test, protected Suite {
  protected:
   void SetUp() override {
     const std::string reason = why_no_device();
     if (!reason.empty()) GTEST_SKIP() << reason;
   }
 };
+
+template <class U>
+class DeviceSpgemm : public SpgemmOnDevice<SpgemmSuite<DeviceExec, typename U::first_type, typename U::second_type>> {};
 using DeviceSpgemmTypes = ::testing::Types<std::pair<double, int>, std::pair<float, std::size_t>>;
 TYPED_TEST_SUITE(DeviceSpgemm, DeviceSpgemmTypes);
 
@@ -47,13 +51,7 @@ TYPED_TEST(DeviceSpgemm, DiagonalsWithHoles) { this->diagonals_with_holes(); }
 TYPED_TEST(DeviceSpgemm, ZerosAreEntries) { this->zeros_are_entries(); }
 TYPED_TEST(DeviceSpgemm, UndefinedNumbersBesideHoles) { this->undefined_numbers_beside_holes(); }
 
-class DeviceSpgemmMemory : public ::testing::Test, protected SpgemmMemorySuite<DeviceExec> {
- protected:
-  void SetUp() override {
-    const std::string reason = why_no_device();
-    if (!reason.empty()) GTEST_SKIP() << reason;
-  }
-};
+class DeviceSpgemmMemory : public SpgemmOnDevice<SpgemmMemorySuite<DeviceExec>> {};
 TEST_F(DeviceSpgemmMemory, KnownBeforehand) { known_beforehand(); }
 TEST_F(DeviceSpgemmMemory, OneCallKeepsTheCap) { one_call_keeps_the_cap(); }
 TEST_F(DeviceSpgemmMemory, UsedAgain) { used_again(); }
@@ -63,13 +61,7 @@ TEST_F(DeviceSpgemmMemory, GivenBack) { given_back(); }
 TEST_F(DeviceSpgemmMemory, OtherSizes) { other_sizes(); }
 TEST_F(DeviceSpgemmMemory, AfterExceptions) { after_exceptions(); }
 
-class DeviceSpgemmTiles : public ::testing::Test, protected SpgemmTilesSuite<DeviceExec, int> {
- protected:
-  void SetUp() override {
-    const std::string reason = why_no_device();
-    if (!reason.empty()) GTEST_SKIP() << reason;
-  }
-};
+class DeviceSpgemmTiles : public SpgemmOnDevice<SpgemmTilesSuite<DeviceExec, int>> {};
 TEST_F(DeviceSpgemmTiles, AgainstPlainLoops) { against_plain_loops(); }
 TEST_F(DeviceSpgemmTiles, MemoryCap) { memory_cap(); }
 TEST_F(DeviceSpgemmTiles, NotFinite) { not_finite(); }
@@ -77,13 +69,7 @@ TEST_F(DeviceSpgemmTiles, Choice) { choice(); }
 TEST_F(DeviceSpgemmTiles, Floats) { floats(); }
 TEST_F(DeviceSpgemmTiles, Repeatable) { repeatable(); }
 
-class DeviceSpgemmPlans : public ::testing::Test {
- protected:
-  void SetUp() override {
-    const std::string reason = why_no_device();
-    if (!reason.empty()) GTEST_SKIP() << reason;
-  }
-};
+class DeviceSpgemmPlans : public SpgemmOnDevice<> {};
 
 // Who comes first must not show.
 TEST_F(DeviceSpgemmPlans, Repeatable) {
