@@ -287,15 +287,16 @@ class SpgemmPartsKernel {
       Product product[at_once];
       TESSERA_UNROLL
       for (int i = 0; i < at_once; ++i) {
-        load(wave, args, s, start, at + i * Wave::lanes, products, started, memory, product[i]);
+        load(wave, args, start, at + i * Wave::lanes, products, started, memory, product[i]);
       }
       TESSERA_UNROLL
       for (int i = 0; i < at_once; ++i) {
         if (at + i * Wave::lanes >= products) break;
         Varying<std::int32_t> slot;
         wave.each([&](int lane) {
-          slot(lane) = -1 - lane;  // of no other
-          if (product[i].column(lane) >= 0) slot(lane) = slot_of(column, s, how, product[i].column(lane));
+          const std::int32_t c = product[i].column(lane);
+          const bool is = at + i * Wave::lanes + lane < products && c >= s.low && c <= s.high;
+          slot(lane) = is ? slot_of(column, s, how, c) : -1 - lane;  // of no other
         });
         const auto add_one = [&](int lane) {
           Value& to = sum[slot(lane)];
@@ -312,10 +313,12 @@ class SpgemmPartsKernel {
       }
     }
   }
-  /// Products at [at, at + lanes). @param started  pieces that start before them; after: with them
-  TESSERA_FUNCTION static void load(const Wave& wave, const SpgemmArgs& args, const Stretch& s,
-                                    const Varying<std::int32_t>& start, std::int32_t at, std::int32_t products,
-                                    int& started, const Memory& memory, Product& p) {
+  /// Products at [at, at + lanes); those behind the last are the last. Nothing here waits for what is loaded, not even
+  /// a comparison, so that all products that are under way are so side by side.
+  /// @param started  pieces that start before them; after: with them
+  TESSERA_FUNCTION static void load(const Wave& wave, const SpgemmArgs& args, const Varying<std::int32_t>& start,
+                                    std::int32_t at, std::int32_t products, int& started, const Memory& memory,
+                                    Product& p) {
     Varying<Mask> bit;
     wave.each([&](int lane) {
       const std::int32_t from = start(lane) - at;
@@ -323,15 +326,12 @@ class SpgemmPartsKernel {
     });
     const Mask starts = wave.any_bit(bit);
     wave.each([&](int lane) {
-      p.column(lane) = -1;
-      p.a(lane) = p.b(lane) = 0;
-      if (at + lane >= products) return;
+      const std::int32_t own = at + lane < products ? at + lane : products - 1;
       const int piece = started + Wave::rank(starts, lane) + static_cast<int>(starts >> lane & 1) - 1;
-      const std::int64_t entry = memory.shift[piece] + at + lane;
-      const std::int32_t column = args.B.columns[entry];
-      p.a(lane) = memory.a[piece];
+      const std::int64_t entry = memory.shift[piece] + own;
+      p.column(lane) = args.B.columns[entry];
       p.b(lane) = static_cast<const Value*>(args.B.values)[entry];
-      if (column >= s.low && column <= s.high) p.column(lane) = column;
+      p.a(lane) = memory.a[piece];
     });
     const int new_ones = Wave::count(starts);
     p.conflicts = new_ones > (starts & 1 ? 1 : 0);

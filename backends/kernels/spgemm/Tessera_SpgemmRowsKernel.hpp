@@ -125,14 +125,33 @@ class SpgemmLook {
   /// Of A: longer ones are looked at by all lanes of a wave, or by all waves of a thread block.
   static constexpr std::int64_t long_row = 64, very_long_row = 2048;
   TESSERA_FUNCTION static Reach reach_of(const SpgemmArgs& args, std::int64_t from, std::int64_t to, int step) {
+    constexpr int at_once = 4;
     Reach reach;
-    TESSERA_UNROLL_4
-    for (std::int64_t e = from; e < to; e += step) {
-      const SpgemmPiece piece = spgemm_piece(args, e);
-      if (piece.count == 0) continue;
-      reach.add({piece.count, args.B.columns[piece.begin], args.B.columns[piece.begin + piece.count - 1]});
+    std::int64_t e = from;
+    if (args.B.nnz > 0) {
+      for (; e + (at_once - 1) * step < to; e += at_once * step) add_entries<at_once>(args, e, step, reach);
+      for (; e < to; e += step) add_entries<1>(args, e, step, reach);
     }
     return reach;
+  }
+  /// An entry takes three loads, one after the other: those of several are under way side by side, without a branch in
+  /// between. B has entries.
+  template <int AtOnce>
+  TESSERA_FUNCTION static void add_entries(const SpgemmArgs& args, std::int64_t e, int step, Reach& reach) {
+    SpgemmPiece piece[AtOnce];
+    std::int32_t low[AtOnce], high[AtOnce];
+    TESSERA_UNROLL
+    for (int i = 0; i < AtOnce; ++i) piece[i] = spgemm_piece(args, e + i * step);
+    TESSERA_UNROLL
+    for (int i = 0; i < AtOnce; ++i) {
+      const bool is = piece[i].count > 0;  // else any entry that is there
+      low[i] = args.B.columns[is ? piece[i].begin : 0];
+      high[i] = args.B.columns[is ? piece[i].begin + piece[i].count - 1 : 0];
+    }
+    TESSERA_UNROLL
+    for (int i = 0; i < AtOnce; ++i) {
+      if (piece[i].count > 0) reach.add({piece[i].count, low[i], high[i]});
+    }
   }
 };
 
