@@ -182,7 +182,7 @@ class SpgemmPartsKernel {
   TESSERA_FUNCTION static void run(const Wave& wave, const SpgemmArgs& args, const SpgemmRowPart& part, char* bytes) {
     auto& memory = *reinterpret_cast<Memory*>(bytes);
     const std::int64_t entries = args.count[part.row];
-    const std::int64_t each = SpgemmRowSizes::each_part(entries, args.products[part.row]);
+    const std::int64_t each = spgemm_each_part(args, part.row, entries);
     const Stretch s = Stretch::of(args, part.row, part.part, each);
     const How how = s.width() <= most_width ? How::Column : s.width() <= 32 * words ? How::Bits : How::Place;
     prepare(wave, s, how, memory);

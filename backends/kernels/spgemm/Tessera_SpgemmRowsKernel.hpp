@@ -19,6 +19,7 @@ namespace Tessera {
 struct SpgemmRowFacts {
   int kind;  ///< or size; those without entries are not counted
   std::int64_t entries, products = 0, parts = 0;
+  int length = -1;  ///< of A's row, if it is very long: SpgemmTotals
 };
 
 /// First stage: kinds, by a look at A and the ends of B's rows.
@@ -112,6 +113,7 @@ class SpgemmLook {
     // Of a B whose columns descend the width says nothing; that it does is found beside this.
     facts.entries = reach.products == 0 ? 0 : reach.products < width ? reach.products : width > 0 ? width : 0;
     facts.products = reach.products;
+    for (int i = 0; i < SpgemmTotals::lengths && of_a >= SpgemmTotals::length(i); ++i) facts.length = i;
     args.kind[row] = static_cast<std::uint8_t>(facts.kind);
     args.low[row] = reach.low;
     args.high[row] = reach.high;
@@ -179,7 +181,7 @@ class SpgemmCounted {
     const int window = args.window != nullptr ? args.window[row / args.window_rows] : 0;
     if (window != 0) facts.kind = row % args.window_rows == 0 ? window : SpgemmRowSizes::empty;
     if (facts.kind == SpgemmRowSizes::large) {
-      const std::int64_t each = SpgemmRowSizes::each_part(facts.entries, args.products[row]);
+      const std::int64_t each = spgemm_each_part(args, row, facts.entries);
       facts.parts = (facts.entries + each - 1) / each;
       if (SpgemmRowSizes::is_shared(of_a, facts.parts, args.products[row])) {
         facts.kind = SpgemmRowSizes::shared;
@@ -309,6 +311,14 @@ class SpgemmTallyKernel {
     add_once(wave, &totals.entries, wave.sum(v));
     wave.each([&](int lane) { v(lane) = Stage::looks ? facts(lane).products : facts(lane).parts; });
     add_once(wave, Stage::looks ? &totals.products : &totals.parts, wave.sum(v));
+    if (!Stage::looks) return;
+    Varying<bool> is;
+    wave.each([&](int lane) { is(lane) = facts(lane).length >= 0; });
+    if (wave.ballot(is) == 0) return;
+    for (int i = 0; i < SpgemmTotals::lengths; ++i) {
+      wave.each([&](int lane) { is(lane) = facts(lane).length == i; });
+      add_once(wave, &totals.very_long[i], Wave::count(wave.ballot(is)));
+    }
   }
   TESSERA_FUNCTION static void add_once(const Wave& wave, std::int64_t* sum, std::int64_t n) {
     wave.each([&](int lane) {

@@ -24,6 +24,12 @@ TESSERA_FUNCTION SpgemmPiece spgemm_piece(const SpgemmArgs& args, std::int64_t e
   return {begin, static_cast<std::int32_t>(args.B.row_map(k + 1) - begin)};
 }
 
+/// Entries of each part of a large row of C.
+TESSERA_FUNCTION std::int64_t spgemm_each_part(const SpgemmArgs& args, std::int64_t row, std::int64_t entries) {
+  const std::int64_t of_a = args.A.row_map(row + 1) - args.A.row_map(row);
+  return SpgemmRowSizes::each_part(entries, args.products[row], of_a, args.small_part);
+}
+
 /// v(lane) := v(0) + ... + v(lane).
 template <class Wave, class Varying>
 TESSERA_FUNCTION void spgemm_scan(const Wave& wave, Varying& v) {
