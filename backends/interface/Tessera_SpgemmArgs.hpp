@@ -84,8 +84,8 @@ struct SpgemmRowSizes {
     std::int64_t parts = (entries + part_entries - 1) / part_entries;
     parts = at_least(parts, products / part_products, entries / least_part);
     if (small < part_products) {
-      const std::int64_t most = entries / least_small_part;
-      parts = at_least(parts, products / small, most < products / of_a ? most : products / of_a);
+      const std::int64_t least = small / 128 > least_small_part ? small / 128 : least_small_part;
+      parts = at_least(parts, products / small, entries / least < products / of_a ? entries / least : products / of_a);
     }
     return (entries + parts - 1) / parts;
   }

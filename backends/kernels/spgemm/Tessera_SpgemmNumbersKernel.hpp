@@ -51,7 +51,8 @@ TESSERA_FUNCTION int spgemm_place(const std::int32_t* column, int n, std::int32_
 }
 
 /// What of a row of B may be of columns [low, high]; a few entries on either side may be of others. Both ends at once,
-/// so that loads are under way side by side, until few are left.
+/// so that loads are under way side by side, until few are left; while they ask for one entry, it is loaded once, as
+/// lanes' loads are far from each other.
 TESSERA_FUNCTION SpgemmPiece spgemm_narrowed(const std::int32_t* columns, const SpgemmPiece& piece, std::int32_t low,
                                              std::int32_t high) {
   constexpr std::int32_t few = 4;
@@ -59,23 +60,21 @@ TESSERA_FUNCTION SpgemmPiece spgemm_narrowed(const std::int32_t* columns, const 
   std::int32_t below = 0, not_below = piece.count, not_above = 0, above = piece.count;
   while (not_below - below > few || above - not_above > few) {
     const std::int32_t l = (below + not_below) / 2, h = (not_above + above) / 2;
-    if (not_below - below > few) {
-      if (columns[l] < low) {
-        below = l + 1;
-      } else {
-        not_below = l;
-      }
-    }
-    if (above - not_above > few) {
-      if (columns[h] > high) {
-        above = h;
-      } else {
-        not_above = h + 1;
-      }
-    }
+    const bool low_end = not_below - below > few, high_end = above - not_above > few;
+    const bool once = low_end && l == h;
+    std::int32_t at_l = 0, own_h = 0;
+    if (low_end) at_l = columns[l];
+    if (high_end && !once) own_h = columns[h];
+    const std::int32_t at_h = once ? at_l : own_h;
+    if (low_end && at_l < low) below = l + 1;
+    if (low_end && at_l >= low) not_below = l;
+    if (high_end && at_h > high) above = h;
+    if (high_end && at_h <= high) not_above = h + 1;
   }
   // Most pieces of a row of A with many entries have nothing in the part.
-  if (above <= below || columns[above - 1] < low || columns[below] > high) return {piece.begin, 0};
+  if (above <= below) return {piece.begin, 0};
+  const std::int32_t first = columns[below], last = columns[above - 1];
+  if (last < low || first > high) return {piece.begin, 0};
   return {piece.begin + below, above - below};
 }
 
@@ -151,7 +150,7 @@ class SpgemmWholeRowsKernel {
   template <class T>
   using Varying = typename Wave::template Varying<T>;
   using Stretch = SpgemmStretch<Value>;
-  using Products = SpgemmTeamProducts<Wave, Value, Shift, true>;
+  using Products = SpgemmTeamProducts<Wave, Value, Shift, true, true>;
   using Span = typename Products::Span;
   TESSERA_FUNCTION static char* row_of(char* memory, int lane) { return memory + (lane >> Shift) * row_bytes; }
 };
