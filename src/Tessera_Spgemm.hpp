@@ -34,8 +34,9 @@ namespace Tessera {
 ///
 /// Deterministic: the products of an entry are added in the order of A's row and then of B's, so that the number of
 /// threads does not show; nor does the algorithm where the compiler does not fuse multiplications with additions. Where
-/// A has few, very long rows (of hundreds of entries in the mean), backends add within pieces of a row first, the same
-/// on every device. An infinite or undefined number reaches only entries with a product of it.
+/// A has few, very long rows (of hundreds of entries in the mean), or a few of 8192 entries and more among others that
+/// are done long before, backends add within pieces of a row first, the same on every device. An infinite or undefined
+/// number reaches only entries with a product of it.
 ///
 /// Time O(products + rows) for each phase. Memory: 8 bytes per row of C, and scratch. What each algorithm needs
 /// besides, of both, is with SpgemmAlgorithm; workspace_bytes() has the sum of the threads' scratch, formats, and the

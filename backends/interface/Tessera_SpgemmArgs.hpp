@@ -59,28 +59,34 @@ struct SpgemmRowKinds {
 struct SpgemmRowSizes {
   static constexpr int whole = 3, large = whole, shared = whole + 1, small_window = whole + 2, large_window = whole + 3,
                        empty = whole + 4, count = empty;
-  static constexpr std::int64_t whole_products = 32768, whole_of_a = 512, part_entries = 512, part_products = 8192,
-                                least_part = 64;
+  static constexpr std::int64_t whole_products = 32768, whole_of_a = 512, few_of_a = 128, half_wave = 16,
+                                part_entries = 512, part_products = 8192, least_part = 64, least_small_part = 32;
   TESSERA_FUNCTION static constexpr int holds(int size) { return 32 << 2 * size; }
   /// @param kind  of the row: many products take many lanes, however few entries they end in
-  /// @param of_a  entries of A's row, which a wave goes through one after the other in a row as a whole
+  /// @param of_a  entries of A's row, which a wave goes through one after the other in a row as a whole: not many, and
+  /// few only where they name rows of B for at least half of its lanes
   /// @param long_rows  those of B have enough entries for all lanes of a wave
   TESSERA_FUNCTION static int of(std::int64_t entries, std::int64_t products, int kind, std::int64_t of_a,
                                  bool long_rows) {
     if (entries == 0) return empty;
     for (int size = kind < 2 ? 0 : kind < 4 ? 1 : 2; size < (long_rows ? whole : whole - 1); ++size) {
-      if (size + 1 == whole && of_a > whole_of_a) break;
+      if (size + 1 == whole && (of_a > whole_of_a || (of_a > few_of_a && products < of_a * half_wave))) break;
       if (entries <= holds(size) && products <= whole_products) return size;
     }
     return large;
   }
   /// Entries of each part of a large row but the last: as many as fit, fewer where a wave would have many products of
-  /// them, which it adds one after the other.
-  TESSERA_FUNCTION static std::int64_t each_part(std::int64_t entries, std::int64_t products) {
-    const std::int64_t by_entries = (entries + part_entries - 1) / part_entries;
-    const std::int64_t by_products = products / part_products, most = entries / least_part;
-    const std::int64_t wanted = by_products < most ? by_products : most;
-    const std::int64_t parts = by_entries > wanted ? by_entries : wanted;
+  /// them, which it adds one after the other. Sums do not depend on it.
+  /// @param small  products of a part where a device has more waves than such parts; part_products: it does not. Parts
+  /// so small look at no more entries of A than they multiply.
+  TESSERA_FUNCTION static std::int64_t each_part(std::int64_t entries, std::int64_t products, std::int64_t of_a,
+                                                 std::int64_t small) {
+    std::int64_t parts = (entries + part_entries - 1) / part_entries;
+    parts = at_least(parts, products / part_products, entries / least_part);
+    if (small < part_products) {
+      const std::int64_t least = small / 128 > least_small_part ? small / 128 : least_small_part;
+      parts = at_least(parts, products / small, entries / least < products / of_a ? entries / least : products / of_a);
+    }
     return (entries + parts - 1) / parts;
   }
   /// Whether a large row's parts have so few products each that they would look at entries of A more often than
@@ -90,8 +96,16 @@ struct SpgemmRowSizes {
   }
   static constexpr std::int64_t least_shared = 1024;
   /// Never more of all rows, of which `rows` may be large.
-  static std::int64_t most_parts(std::int64_t entries, std::int64_t products, std::int64_t rows) {
-    return entries / part_entries + products / part_products + 2 * rows;
+  /// @param small  see each_part()
+  static std::int64_t most_parts(std::int64_t entries, std::int64_t products, std::int64_t rows, std::int64_t small) {
+    return entries / part_entries + products / small + 2 * rows;
+  }
+
+ private:
+  /// `parts`, or `wanted` of them as far as there may be `most`.
+  TESSERA_FUNCTION static std::int64_t at_least(std::int64_t parts, std::int64_t wanted, std::int64_t most) {
+    if (wanted > most) wanted = most;
+    return parts > wanted ? parts : wanted;
   }
 };
 
@@ -102,13 +116,16 @@ struct SpgemmRowPart {
 
 /// Of all rows, or of those of a thread block.
 struct SpgemmTotals {
-  static constexpr int most_kinds = 8;
+  static constexpr int most_kinds = 8, lengths = 4;
   std::int64_t rows[most_kinds];  ///< of each kind, or size
   std::int64_t entries;           ///< bound of them, or of C
   std::int64_t products;
   std::int64_t parts;     ///< of large rows
   std::int64_t disorder;  ///< entries of B that do not ascend in their row
-  static constexpr int count = most_kinds + 4;
+  /// Rows with this many entries of A and fewer than the next; rows of fewer are not counted.
+  std::int64_t very_long[lengths];
+  static constexpr int count = most_kinds + 4 + lengths;
+  TESSERA_FUNCTION static constexpr std::int64_t length(int i) { return i == 0 ? 8192 : std::int64_t{4096} << 2 * i; }
 };
 
 /// What the host has to know of a stage. Where the runtime has mailboxes, it lies in one.
@@ -127,8 +144,9 @@ struct SpgemmWindowRule {
 struct SpgemmArgs {
   SpgemmMatrix A, B;
   bool fp64 = true;
-  bool long_rows = false;  ///< see SpgemmRowSizes::of
-  bool once = false;       ///< numbers of rows in tables are summed with their columns
+  bool long_rows = false;                                   ///< see SpgemmRowSizes::of
+  bool once = false;                                        ///< numbers of rows in tables are summed with their columns
+  std::int64_t small_part = SpgemmRowSizes::part_products;  ///< see SpgemmRowSizes::each_part
 
   // Of each row of C.
   std::uint8_t* kind = nullptr;

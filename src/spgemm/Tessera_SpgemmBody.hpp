@@ -105,8 +105,9 @@ class SpgemmBody {
  private:
   [[noreturn]] void refuse_on_devices(const Exec& space);
   bool look_natively(const Exec& space, const BackendSelection<Exec>& place, const SpgemmOptions& options);
-  /// Takes pieces_ instead of native_ where A has few, long rows.
-  bool cut_rows(const Exec& space, const KernelTable& backend, SpgemmTiles tiles);
+  /// Takes pieces_ instead of native_ where A has few, long rows. @param piece  entries; 0: it has not
+  bool cut_rows(const Exec& space, const KernelTable& backend, SpgemmTiles tiles, std::int64_t piece);
+  std::int64_t piece_by_sizes() const;
   void look(const Exec& space);
   void choose(const Exec& space, const SpgemmOptions& options);
   SpgemmAlgorithm decide(const Exec& space, const SpgemmOptions& options);
@@ -224,10 +225,14 @@ bool SpgemmBody<Csr>::look_natively(const Exec& space, const BackendSelection<Ex
     if (algorithm_ != SpgemmAlgorithm::Binned || place.forced() == Backend::Kokkos) return false;
     if (!place.emulated() && (place.host() || !place.why_not().empty())) return false;
     const KernelTable& backend = kernel_table(place.backend());
-    const bool cut = options.max_workspace_bytes == 0 && cut_rows(space, backend, options.tiles);
+    const bool may_cut = options.max_workspace_bytes == 0;
+    bool cut = may_cut && cut_rows(space, backend, options.tiles, piece_by_sizes());
     if (!cut) {
       native_ = SpgemmNative<Csr>(space, backend, A_, B_, options.max_workspace_bytes, options.tiles,
                                   once_ ? Lifetime::Temporary : Lifetime::Plan);
+      const std::int64_t piece = may_cut ? native_.wanted_piece() : 0;
+      if (piece > 0) native_ = SpgemmNative<Csr>();  // before others are there
+      cut = cut_rows(space, backend, options.tiles, piece);
     }
     // Its lists may not be complete, and phases may come on other instances.
     if (!once_) Compat::fence(space, "Tessera::spgemm look");
@@ -246,13 +251,17 @@ bool SpgemmBody<Csr>::look_natively(const Exec& space, const BackendSelection<Ex
   return false;
 }
 
-/// Whether rows of A are cut, by what products A and B may have: a look at rows so long would take most of the time.
+/// Where all rows of A are long: by what products A and B may have, as a look at such rows would take most of the time.
 template <class Csr>
-bool SpgemmBody<Csr>::cut_rows(const Exec& space, const KernelTable& backend, SpgemmTiles tiles) {
+std::int64_t SpgemmBody<Csr>::piece_by_sizes() const {
   const auto entries = static_cast<std::int64_t>(A_.nnz());
   const double mean = static_cast<double>(B_.nnz()) / static_cast<double>(std::max<std::int64_t>(B_.rows(), 1));
-  const std::int64_t piece = spgemm_piece(rows(), entries, static_cast<std::int64_t>(B_.cols()),
-                                          static_cast<std::int64_t>(mean * static_cast<double>(entries)));
+  return spgemm_piece(rows(), entries, static_cast<std::int64_t>(B_.cols()),
+                      static_cast<std::int64_t>(mean * static_cast<double>(entries)));
+}
+
+template <class Csr>
+bool SpgemmBody<Csr>::cut_rows(const Exec& space, const KernelTable& backend, SpgemmTiles tiles, std::int64_t piece) {
   if (piece == 0) return false;
   pieces_ = SpgemmLongRows<Csr>(space, backend, A_, B_, piece, tiles, once_ ? Lifetime::Temporary : Lifetime::Plan);
   return true;

@@ -19,17 +19,19 @@
 ///     C = S (A' B)
 ///
 /// by two products of the usual kernels. A' has A's columns and numbers and a longer row map. Sums are added within
-/// pieces first, then piece by piece in the order of the row.
+/// pieces first, then piece by piece in the order of the row. Where few of many rows are long, the others are a piece
+/// each, which the second product copies.
 
 namespace Tessera {
 namespace Impl {
 
-/// The row maps of A' and S. Over the rows and one more: pieces that no row has are empty ones of the last row.
+/// The row maps of A' and S. Over the rows and one more. Pieces that no row has are empty rows of A' that no row of S
+/// names; where they are SpgemmPieceEntries wrote before.
 template <class Offset>
 struct SpgemmCutRows {
   using value_type = std::int64_t;
   const Offset* row_map;
-  std::int64_t rows, piece, pieces;
+  std::int64_t rows, piece;
   Offset *piece_map, *first_piece;
 
   KOKKOS_INLINE_FUNCTION std::int64_t begin(std::int64_t row) const { return static_cast<std::int64_t>(row_map[row]); }
@@ -39,21 +41,24 @@ struct SpgemmCutRows {
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row, std::int64_t& sum, const bool final) const {
     const std::int64_t own = row < rows ? pieces_of(row) : 0;
     if (final) {
-      first_piece[row] = static_cast<Offset>(row < rows ? sum : pieces);
+      first_piece[row] = static_cast<Offset>(sum);
       for (std::int64_t i = 0; i < own; ++i) piece_map[sum + i] = static_cast<Offset>(begin(row) + i * piece);
-      if (row == rows) {
-        for (std::int64_t i = sum; i <= pieces; ++i) piece_map[i] = row_map[rows];
-      }
     }
     sum += own;
   }
 };
 
-template <class Ordinal, class Scalar>
+/// The entries of S, and pieces all of which begin at the end of A. Over the pieces and one more.
+template <class Ordinal, class Scalar, class Offset>
 struct SpgemmPieceEntries {
   Ordinal* column;
   Scalar* number;
+  Offset* piece_map;
+  std::int64_t pieces;
+  Offset entries;
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
+    piece_map[i] = entries;
+    if (i == pieces) return;
     column[i] = static_cast<Ordinal>(i);
     number[i] = Scalar(1);
   }
@@ -98,9 +103,11 @@ class SpgemmLongRows {
       return Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, count);
     };
     const auto m = static_cast<std::int64_t>(A.rows());
+    Kokkos::parallel_for(
+        "Tessera::spgemm pieces", range(pieces_ + 1),
+        SpgemmPieceEntries<Ordinal, Scalar, Offset>{column, number, piece_map_, pieces_, static_cast<Offset>(A.nnz())});
     Kokkos::parallel_scan("Tessera::spgemm pieces", range(m + 1),
-                          SpgemmCutRows<Offset>{A.row_map().data(), m, piece, pieces_, piece_map_, first_piece});
-    Kokkos::parallel_for("Tessera::spgemm pieces", range(pieces_), SpgemmPieceEntries<Ordinal, Scalar>{column, number});
+                          SpgemmCutRows<Offset>{A.row_map().data(), m, piece, piece_map_, first_piece});
     adder_ = csr(A.rows(), pieces_, first_piece, column, number, n);
     parts_ = Native(space, backend, cut(A), B, 0, tiles, lifetime);
   }
@@ -123,9 +130,10 @@ class SpgemmLongRows {
     const std::size_t entries = most(rows_, cols_, static_cast<std::int64_t>(results));
     const std::size_t parts =
         sizeof(SpgemmRowPart) * static_cast<std::size_t>(SpgemmRowSizes::most_parts(
-                                    static_cast<std::int64_t>(entries), static_cast<std::int64_t>(results), rows_));
-    return bytes_ - results_bytes_ + results * slot + rounded + parts_.most_bytes(once) + parts_.list_bytes(rows_) +
-           parts + entries * slot + rounded;
+                                    static_cast<std::int64_t>(entries), static_cast<std::int64_t>(results), rows_,
+                                    spgemm_small_part(static_cast<std::int64_t>(results))));
+    return bytes_ - results_bytes_ + results * slot + rounded + parts_.most_bytes(once) +
+           parts_.list_bytes(rows_, static_cast<std::int64_t>(results)) + parts + entries * slot + rounded;
   }
   int launches() const { return parts_.launches() + sums_.launches(); }
 

@@ -62,6 +62,7 @@ class SpgemmNative {
       products_ = kinds_.products;
       disorder_ = kinds_.disorder;
       by_bits_ = rows_by_bits();
+      make_parts_small();
       return;
     }
     each_batch(space, [&](std::int64_t) {
@@ -76,14 +77,20 @@ class SpgemmNative {
   std::int64_t products() const { return products_; }
   /// Columns of every row of B ascend, without copies: else nothing of this can be used.
   bool ordered() const { return disorder_ == 0; }
+  /// Entries of pieces that rows of A should be cut into (SpgemmLongRows); 0: they should not.
+  std::int64_t wanted_piece() const {
+    return batched() || !ordered() ? 0 : spgemm_piece_of_long_rows(kinds_, rows_, args_.A.nnz);
+  }
   /// Whether phases go through the rows in batches.
   bool batched() const { return batch_rows_ < rows_; }
   /// Most of lists of rows, of parts and of columns that were there at once.
   std::size_t peak_bytes() const { return peak_; }
-  /// Of so many rows.
-  std::size_t list_bytes(std::int64_t rows) const {
+  /// Of so many rows, and entries of B.
+  std::size_t list_bytes(std::int64_t rows) const { return list_bytes(rows, args_.B.nnz); }
+  std::size_t list_bytes(std::int64_t rows, std::int64_t entries_of_b) const {
     SpgemmArgs args = args_;
     args.A.rows = rows;
+    args.B.nnz = entries_of_b;
     backend_->spgemm.deal(args);
     Arena<Space> count;
     typename Arena<Space>::template View<SpgemmAnswer> none;
@@ -335,8 +342,13 @@ class SpgemmNative {
     return rows;
   }
   std::size_t parts_bytes() const {
-    return sizeof(SpgemmRowPart) *
-           static_cast<std::size_t>(SpgemmRowSizes::most_parts(kinds_.entries, kinds_.products, may_be_large()));
+    return sizeof(SpgemmRowPart) * static_cast<std::size_t>(SpgemmRowSizes::most_parts(
+                                       kinds_.entries, kinds_.products, may_be_large(), args_.small_part));
+  }
+  /// Of few products, unless there is no room for so many. Batches have parts of the usual size.
+  void make_parts_small() {
+    args_.small_part = spgemm_small_part(products_);
+    if (most_ > 0 && bytes_ + parts_bytes() > most_) args_.small_part = SpgemmRowSizes::part_products;
   }
   void make_parts(const Exec& space) {
     part_ = Impl::allocate<Space>(space, backend_, "Tessera::spgemm parts", parts_bytes(), lifetime_);

@@ -32,9 +32,10 @@ namespace Tessera {
 /// min(products, columns from first to last) of each row, or none of it if that and the lists are more than
 /// max_workspace_bytes; if the lists alone are, phases go through the rows in batches, each of which looks at B once
 /// more. Where a backend cuts few, very long rows of A into pieces (never with a max_workspace_bytes): 4 + s bytes per
-/// entry of the pieces' results, which are at most half of the products that sizes let expect, and 2^27. Dia, for A and
-/// for B: s + 1/8 bytes per row and diagonal, and up to 24 per pair of diagonals. Ell: 4 + s bytes per row of A and of
-/// B and entry of the longest one, and 4 min(n, product of the two lengths) per row of C.
+/// entry of the pieces' results, which are at most half of the products that sizes let expect, or, where few of many
+/// rows are long, at most the products, and 2^27. Dia, for A and for B: s + 1/8 bytes per row and diagonal, and up to
+/// 24 per pair of diagonals. Ell: 4 + s bytes per row of A and of B and entry of the longest one, and 4 min(n, product
+/// of the two lengths) per row of C.
 enum class SpgemmAlgorithm { Auto, Spa, Hash, Heap, Coo, Binned, Dia, Ell };
 
 /// By what Auto takes an algorithm. Tree: a few comparisons of features. MatNet: a small network that sees density

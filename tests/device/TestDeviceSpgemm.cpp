@@ -41,6 +41,7 @@ TYPED_TEST(DeviceSpgemm, Rectangular) { this->rectangular(); }
 TYPED_TEST(DeviceSpgemm, WideRows) { this->wide_rows(); }
 TYPED_TEST(DeviceSpgemm, LargeRows) { this->large_rows(); }
 TYPED_TEST(DeviceSpgemm, FewLongRows) { this->few_long_rows(); }
+TYPED_TEST(DeviceSpgemm, FewVeryLongRows) { this->few_very_long_rows(); }
 TYPED_TEST(DeviceSpgemm, LongAndFarRows) { this->long_and_far_rows(); }
 TYPED_TEST(DeviceSpgemm, VeryLongRows) { this->very_long_rows(); }
 TYPED_TEST(DeviceSpgemm, MemoryCap) { this->memory_cap(); }

@@ -27,6 +27,7 @@ TYPED_TEST(SpgemmMethods, Rectangular) { this->rectangular(); }
 TYPED_TEST(SpgemmMethods, WideRows) { this->wide_rows(); }
 TYPED_TEST(SpgemmMethods, LargeRows) { this->large_rows(); }
 TYPED_TEST(SpgemmMethods, FewLongRows) { this->few_long_rows(); }
+TYPED_TEST(SpgemmMethods, FewVeryLongRows) { this->few_very_long_rows(); }
 TYPED_TEST(SpgemmMethods, LongAndFarRows) { this->long_and_far_rows(); }
 TYPED_TEST(SpgemmMethods, VeryLongRows) { this->very_long_rows(); }
 TYPED_TEST(SpgemmMethods, MemoryCap) { this->memory_cap(); }
@@ -245,6 +246,56 @@ TEST(SpgemmLongRowsRule, PiecesAreBounded) {
     }
   }
   EXPECT_GT(cut, 20);
+}
+
+// What the longest row takes must be more than a second product, whatever else there is to do.
+TEST(SpgemmLongRowsRule, OfFewVeryLongRows) {
+  const auto piece = [](int length, std::int64_t entries, std::int64_t products, std::int64_t rows = 2000) {
+    SpgemmTotals look{};
+    look.entries = entries;
+    look.products = products;
+    if (length >= 0) look.very_long[length] = 1;
+    return Impl::spgemm_piece_of_long_rows(look, rows, 3000000);
+  };
+  EXPECT_EQ(SpgemmTotals::length(0), 8192);
+  EXPECT_EQ(SpgemmTotals::length(1), 16384);
+  EXPECT_EQ(SpgemmTotals::length(3), 262144);
+  EXPECT_EQ(piece(-1, 10, 10), 0);
+  EXPECT_EQ(piece(0, 145000, 390000), 512);
+  EXPECT_EQ(piece(0, 1200000, 1500000), 0) << "262 us against 320";
+  EXPECT_EQ(piece(1, 1200000, 1500000), 512) << "524 us against 320";
+  EXPECT_EQ(piece(1, 13090000, 16150000), 0);
+  EXPECT_EQ(piece(3, 13090000, 16150000), 512);
+  EXPECT_EQ(piece(3, 13090000, (std::int64_t{1} << 27) + 1), 0) << "results of pieces";
+  EXPECT_EQ(piece(3, 13090000, 16150000, 2147480000), 0) << "more pieces than columns are counted";
+}
+
+// Parts are as many as rows have room for, never more than memory is taken for, and cover the row.
+TEST(SpgemmLargeRows, PartsAreBounded) {
+  EXPECT_EQ(Impl::spgemm_small_part(0), 1024);
+  EXPECT_EQ(Impl::spgemm_small_part(5021410), 2451);
+  EXPECT_EQ(Impl::spgemm_small_part(std::int64_t{1} << 40), SpgemmRowSizes::part_products);
+  std::int64_t smaller = 0;
+  for (const std::int64_t entries : {1, 31, 32, 512, 513, 2332, 100000}) {
+    for (const std::int64_t each : {1, 2, 29, 1000}) {
+      for (const std::int64_t of_a : {1, 40, 1107, 30000}) {
+        const std::int64_t products = entries * each;
+        if (of_a > products) continue;
+        const std::int64_t usual = SpgemmRowSizes::each_part(entries, products, of_a, SpgemmRowSizes::part_products);
+        for (const std::int64_t small : {1024, 2451, 8191, 8192}) {
+          const std::int64_t part = SpgemmRowSizes::each_part(entries, products, of_a, small);
+          ASSERT_GE(part, 1);
+          EXPECT_LE(part, 512);
+          EXPECT_LE(part, usual);
+          const std::int64_t parts = (entries + part - 1) / part;
+          EXPECT_LE(parts, SpgemmRowSizes::most_parts(entries, products, 1, small));
+          smaller += part < usual;
+          EXPECT_TRUE(part == usual || parts * of_a <= products) << "more looks than products";
+        }
+      }
+    }
+  }
+  EXPECT_GT(smaller, 0);
 }
 
 // By hand: of 60 rows of 3 among 100 columns, a row of C has 9 products. Arrays are whole 256 bytes. Spa: 800 of sums,

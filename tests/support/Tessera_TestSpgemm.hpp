@@ -113,6 +113,18 @@ bool same_numbers(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), same);
 }
 
+/// Many short rows (every fourth of none) in 20,000 columns, and among them one of `longest` entries, one of two pieces
+/// of 512 and three of as many entries as a piece or about as many. @param shorts  others have entries
+inline Pattern few_very_long_rows_of(int longest, bool shorts = true) {
+  return pattern_of_rows(1100, 20000, [=](std::int64_t i, std::vector<int>& to) {
+    int n = shorts ? static_cast<int>(i % 4) : 0;
+    if (i == 5) n = longest;
+    if (shorts && (i == 7 || i == 8 || i == 1099)) n = static_cast<int>(i == 1099 ? 511 : 505 + i);
+    if (shorts && i == 9) n = 1024;
+    for (int k = 0; k < n; ++k) to.push_back(static_cast<int>(k * (20000 / n) + i % (20000 / n)));
+  });
+}
+
 /// C as the phases wrote it.
 template <class T, class Offset>
 struct SpgemmResult {
@@ -319,6 +331,32 @@ struct SpgemmSuite {
     Kokkos::deep_copy(a.values, to_device<Exec>(A.values));
     plan.update_values(space, a.view(), b.view(), row_map, columns, updated);
     expect_product(A, B, {to_host(row_map), to_host(columns), to_host(updated), to_host(updated)}, true);
+  }
+
+  /// A thread block would be busy with one row long after all others are done: rows are cut, unless there is a cap.
+  static void few_very_long_rows() {
+    const auto b = generate("uniform:rows=20000:cols=60:per_row=2");
+    for (const auto& [longest, shorts] :
+         {std::pair(17000, true), std::pair(17000, false), std::pair(8192, true), std::pair(8191, true)}) {
+      const auto a = few_very_long_rows_of(longest, shorts);
+      for (const Data data : {Data::Integers, Data::Real}) {
+        if (data == Data::Real && longest < 17000) continue;
+        const auto A = matrix(a, data, 7), B = matrix(b, data, 8);
+        for (SpgemmOptions options : spgemm_variants<Exec>()) {
+          if (options.algorithm != SpgemmAlgorithm::Binned) continue;
+          SCOPED_TRACE(std::string(to_string(options.backend)) + ", room " +
+                       std::to_string(options.max_workspace_bytes) + ", longest " + std::to_string(longest));
+          const bool native =
+              options.backend != Backend::Kokkos && (options.backend != Backend::Auto || !Compat::is_host_v<Exec>);
+          const auto C = multiply<Exec>(A, B, options), again = multiply<Exec>(A, B, options);
+          EXPECT_EQ(C.in_pieces, native && options.max_workspace_bytes == 0 && longest >= 8192);
+          expect_product(A, B, C, data == Data::Integers);
+          EXPECT_TRUE(same_bits(C.values, again.values));
+        }
+      }
+      if (shorts && longest == 17000)
+        few_long_rows_of_other_numbers(matrix(a, Data::Integers, 7), matrix(b, Data::Integers, 8));
+    }
   }
 
   /// Columns that are far apart: more than one word of words, for rows of few and of many products.

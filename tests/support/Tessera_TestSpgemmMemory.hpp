@@ -70,6 +70,10 @@ struct SpgemmMemorySuite {
     for (const SpgemmOptions& o : spgemm_variants<Exec>()) {
       if (refusal_of(A, B, o).empty()) phases_take_no_more(A, a, b, o);
     }
+    const Matrix few = make_matrix<double, int>(few_very_long_rows_of(17000), Data::Real, 3);
+    const Matrix right = matrix("uniform:rows=20000:cols=60:per_row=2");
+    const Device f(few), r(right);
+    phases_take_no_more(few, f, r, options(false));
   }
   static void phases_take_no_more(const Matrix& A, const Device& a, const Device& b, const SpgemmOptions& o) {
     KokkosMemory memory(is_scratch);

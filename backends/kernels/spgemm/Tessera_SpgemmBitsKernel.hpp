@@ -84,10 +84,7 @@ class SpgemmBitsKernel {
         for (int w = 0; w * Wave::lanes < n; ++w) {
           for (Mask left = memory.long_ones[w]; left != 0; left &= left - 1) {
             const int j = w * Wave::lanes + Wave::count((left & (Mask{0} - left)) - 1);
-            const std::int32_t* const columns = args.B.columns + memory.begin[j];
-            for (auto i = static_cast<std::int32_t>(thread); i < memory.entries[j]; i += threads) {
-              set(memory.word, columns[i] - first, words);
-            }
+            mark_entries(args, memory, j, static_cast<std::int32_t>(thread), threads, first, words);
           }
         }
       });
@@ -131,13 +128,21 @@ class SpgemmBitsKernel {
       }
     }
   }
-  /// Every `step`-th entry of a row of B.
+  /// Every `step`-th entry of a row of B: columns of several are under way before the first is looked at.
   TESSERA_FUNCTION static void mark_entries(const SpgemmArgs& args, Memory& memory, int j, std::int32_t from, int step,
                                             std::int64_t first, int words) {
     const std::int32_t* const columns = args.B.columns + memory.begin[j];
     const std::int32_t count = memory.entries[j];
-    TESSERA_UNROLL_4
-    for (std::int32_t i = from; i < count; i += step) set(memory.word, columns[i] - first, words);
+    constexpr int at_once = 4;
+    std::int32_t i = from;
+    for (; i + (at_once - 1) * step < count; i += at_once * step) {
+      std::int32_t column[at_once];
+      TESSERA_UNROLL
+      for (int k = 0; k < at_once; ++k) column[k] = columns[i + k * step];
+      TESSERA_UNROLL
+      for (int k = 0; k < at_once; ++k) set(memory.word, column[k] - first, words);
+    }
+    for (; i < count; i += step) set(memory.word, columns[i] - first, words);
   }
   /// Neighbours share words: most bits are set by then, and lanes would queue for the word.
   TESSERA_FUNCTION static void set(std::uint32_t* word, std::int64_t at, int words) {

@@ -51,7 +51,8 @@ TESSERA_FUNCTION int spgemm_place(const std::int32_t* column, int n, std::int32_
 }
 
 /// What of a row of B may be of columns [low, high]; a few entries on either side may be of others. Both ends at once,
-/// so that loads are under way side by side, until few are left.
+/// so that loads are under way side by side, until few are left; while they ask for one entry, it is loaded once, as
+/// lanes' loads are far from each other.
 TESSERA_FUNCTION SpgemmPiece spgemm_narrowed(const std::int32_t* columns, const SpgemmPiece& piece, std::int32_t low,
                                              std::int32_t high) {
   constexpr std::int32_t few = 4;
@@ -59,23 +60,21 @@ TESSERA_FUNCTION SpgemmPiece spgemm_narrowed(const std::int32_t* columns, const 
   std::int32_t below = 0, not_below = piece.count, not_above = 0, above = piece.count;
   while (not_below - below > few || above - not_above > few) {
     const std::int32_t l = (below + not_below) / 2, h = (not_above + above) / 2;
-    if (not_below - below > few) {
-      if (columns[l] < low) {
-        below = l + 1;
-      } else {
-        not_below = l;
-      }
-    }
-    if (above - not_above > few) {
-      if (columns[h] > high) {
-        above = h;
-      } else {
-        not_above = h + 1;
-      }
-    }
+    const bool low_end = not_below - below > few, high_end = above - not_above > few;
+    const bool once = low_end && l == h;
+    std::int32_t at_l = 0, own_h = 0;
+    if (low_end) at_l = columns[l];
+    if (high_end && !once) own_h = columns[h];
+    const std::int32_t at_h = once ? at_l : own_h;
+    if (low_end && at_l < low) below = l + 1;
+    if (low_end && at_l >= low) not_below = l;
+    if (high_end && at_h > high) above = h;
+    if (high_end && at_h <= high) not_above = h + 1;
   }
   // Most pieces of a row of A with many entries have nothing in the part.
-  if (above <= below || columns[above - 1] < low || columns[below] > high) return {piece.begin, 0};
+  if (above <= below) return {piece.begin, 0};
+  const std::int32_t first = columns[below], last = columns[above - 1];
+  if (last < low || first > high) return {piece.begin, 0};
   return {piece.begin + below, above - below};
 }
 
@@ -151,7 +150,7 @@ class SpgemmWholeRowsKernel {
   template <class T>
   using Varying = typename Wave::template Varying<T>;
   using Stretch = SpgemmStretch<Value>;
-  using Products = SpgemmTeamProducts<Wave, Value, Shift, true>;
+  using Products = SpgemmTeamProducts<Wave, Value, Shift, true, true>;
   using Span = typename Products::Span;
   TESSERA_FUNCTION static char* row_of(char* memory, int lane) { return memory + (lane >> Shift) * row_bytes; }
 };
@@ -182,7 +181,7 @@ class SpgemmPartsKernel {
   TESSERA_FUNCTION static void run(const Wave& wave, const SpgemmArgs& args, const SpgemmRowPart& part, char* bytes) {
     auto& memory = *reinterpret_cast<Memory*>(bytes);
     const std::int64_t entries = args.count[part.row];
-    const std::int64_t each = SpgemmRowSizes::each_part(entries, args.products[part.row]);
+    const std::int64_t each = spgemm_each_part(args, part.row, entries);
     const Stretch s = Stretch::of(args, part.row, part.part, each);
     const How how = s.width() <= most_width ? How::Column : s.width() <= 32 * words ? How::Bits : How::Place;
     prepare(wave, s, how, memory);
@@ -287,15 +286,16 @@ class SpgemmPartsKernel {
       Product product[at_once];
       TESSERA_UNROLL
       for (int i = 0; i < at_once; ++i) {
-        load(wave, args, s, start, at + i * Wave::lanes, products, started, memory, product[i]);
+        load(wave, args, start, at + i * Wave::lanes, products, started, memory, product[i]);
       }
       TESSERA_UNROLL
       for (int i = 0; i < at_once; ++i) {
         if (at + i * Wave::lanes >= products) break;
         Varying<std::int32_t> slot;
         wave.each([&](int lane) {
-          slot(lane) = -1 - lane;  // of no other
-          if (product[i].column(lane) >= 0) slot(lane) = slot_of(column, s, how, product[i].column(lane));
+          const std::int32_t c = product[i].column(lane);
+          const bool is = at + i * Wave::lanes + lane < products && c >= s.low && c <= s.high;
+          slot(lane) = is ? slot_of(column, s, how, c) : -1 - lane;  // of no other
         });
         const auto add_one = [&](int lane) {
           Value& to = sum[slot(lane)];
@@ -312,10 +312,12 @@ class SpgemmPartsKernel {
       }
     }
   }
-  /// Products at [at, at + lanes). @param started  pieces that start before them; after: with them
-  TESSERA_FUNCTION static void load(const Wave& wave, const SpgemmArgs& args, const Stretch& s,
-                                    const Varying<std::int32_t>& start, std::int32_t at, std::int32_t products,
-                                    int& started, const Memory& memory, Product& p) {
+  /// Products at [at, at + lanes); those behind the last are the last. Nothing here waits for what is loaded, not even
+  /// a comparison, so that all products that are under way are so side by side.
+  /// @param started  pieces that start before them; after: with them
+  TESSERA_FUNCTION static void load(const Wave& wave, const SpgemmArgs& args, const Varying<std::int32_t>& start,
+                                    std::int32_t at, std::int32_t products, int& started, const Memory& memory,
+                                    Product& p) {
     Varying<Mask> bit;
     wave.each([&](int lane) {
       const std::int32_t from = start(lane) - at;
@@ -323,15 +325,12 @@ class SpgemmPartsKernel {
     });
     const Mask starts = wave.any_bit(bit);
     wave.each([&](int lane) {
-      p.column(lane) = -1;
-      p.a(lane) = p.b(lane) = 0;
-      if (at + lane >= products) return;
+      const std::int32_t own = at + lane < products ? at + lane : products - 1;
       const int piece = started + Wave::rank(starts, lane) + static_cast<int>(starts >> lane & 1) - 1;
-      const std::int64_t entry = memory.shift[piece] + at + lane;
-      const std::int32_t column = args.B.columns[entry];
-      p.a(lane) = memory.a[piece];
+      const std::int64_t entry = memory.shift[piece] + own;
+      p.column(lane) = args.B.columns[entry];
       p.b(lane) = static_cast<const Value*>(args.B.values)[entry];
-      if (column >= s.low && column <= s.high) p.column(lane) = column;
+      p.a(lane) = memory.a[piece];
     });
     const int new_ones = Wave::count(starts);
     p.conflicts = new_ones > (starts & 1 ? 1 : 0);

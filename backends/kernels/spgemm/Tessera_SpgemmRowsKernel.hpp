@@ -19,6 +19,7 @@ namespace Tessera {
 struct SpgemmRowFacts {
   int kind;  ///< or size; those without entries are not counted
   std::int64_t entries, products = 0, parts = 0;
+  int length = -1;  ///< of A's row, if it is very long: SpgemmTotals
 };
 
 /// First stage: kinds, by a look at A and the ends of B's rows.
@@ -112,6 +113,7 @@ class SpgemmLook {
     // Of a B whose columns descend the width says nothing; that it does is found beside this.
     facts.entries = reach.products == 0 ? 0 : reach.products < width ? reach.products : width > 0 ? width : 0;
     facts.products = reach.products;
+    for (int i = 0; i < SpgemmTotals::lengths && of_a >= SpgemmTotals::length(i); ++i) facts.length = i;
     args.kind[row] = static_cast<std::uint8_t>(facts.kind);
     args.low[row] = reach.low;
     args.high[row] = reach.high;
@@ -125,14 +127,33 @@ class SpgemmLook {
   /// Of A: longer ones are looked at by all lanes of a wave, or by all waves of a thread block.
   static constexpr std::int64_t long_row = 64, very_long_row = 2048;
   TESSERA_FUNCTION static Reach reach_of(const SpgemmArgs& args, std::int64_t from, std::int64_t to, int step) {
+    constexpr int at_once = 4;
     Reach reach;
-    TESSERA_UNROLL_4
-    for (std::int64_t e = from; e < to; e += step) {
-      const SpgemmPiece piece = spgemm_piece(args, e);
-      if (piece.count == 0) continue;
-      reach.add({piece.count, args.B.columns[piece.begin], args.B.columns[piece.begin + piece.count - 1]});
+    std::int64_t e = from;
+    if (args.B.nnz > 0) {
+      for (; e + (at_once - 1) * step < to; e += at_once * step) add_entries<at_once>(args, e, step, reach);
+      for (; e < to; e += step) add_entries<1>(args, e, step, reach);
     }
     return reach;
+  }
+  /// An entry takes three loads, one after the other: those of several are under way side by side, without a branch in
+  /// between. B has entries.
+  template <int AtOnce>
+  TESSERA_FUNCTION static void add_entries(const SpgemmArgs& args, std::int64_t e, int step, Reach& reach) {
+    SpgemmPiece piece[AtOnce];
+    std::int32_t low[AtOnce], high[AtOnce];
+    TESSERA_UNROLL
+    for (int i = 0; i < AtOnce; ++i) piece[i] = spgemm_piece(args, e + i * step);
+    TESSERA_UNROLL
+    for (int i = 0; i < AtOnce; ++i) {
+      const bool is = piece[i].count > 0;  // else any entry that is there
+      low[i] = args.B.columns[is ? piece[i].begin : 0];
+      high[i] = args.B.columns[is ? piece[i].begin + piece[i].count - 1 : 0];
+    }
+    TESSERA_UNROLL
+    for (int i = 0; i < AtOnce; ++i) {
+      if (piece[i].count > 0) reach.add({piece[i].count, low[i], high[i]});
+    }
   }
 };
 
@@ -160,7 +181,7 @@ class SpgemmCounted {
     const int window = args.window != nullptr ? args.window[row / args.window_rows] : 0;
     if (window != 0) facts.kind = row % args.window_rows == 0 ? window : SpgemmRowSizes::empty;
     if (facts.kind == SpgemmRowSizes::large) {
-      const std::int64_t each = SpgemmRowSizes::each_part(facts.entries, args.products[row]);
+      const std::int64_t each = spgemm_each_part(args, row, facts.entries);
       facts.parts = (facts.entries + each - 1) / each;
       if (SpgemmRowSizes::is_shared(of_a, facts.parts, args.products[row])) {
         facts.kind = SpgemmRowSizes::shared;
@@ -290,6 +311,14 @@ class SpgemmTallyKernel {
     add_once(wave, &totals.entries, wave.sum(v));
     wave.each([&](int lane) { v(lane) = Stage::looks ? facts(lane).products : facts(lane).parts; });
     add_once(wave, Stage::looks ? &totals.products : &totals.parts, wave.sum(v));
+    if (!Stage::looks) return;
+    Varying<bool> is;
+    wave.each([&](int lane) { is(lane) = facts(lane).length >= 0; });
+    if (wave.ballot(is) == 0) return;
+    for (int i = 0; i < SpgemmTotals::lengths; ++i) {
+      wave.each([&](int lane) { is(lane) = facts(lane).length == i; });
+      add_once(wave, &totals.very_long[i], Wave::count(wave.ballot(is)));
+    }
   }
   TESSERA_FUNCTION static void add_once(const Wave& wave, std::int64_t* sum, std::int64_t n) {
     wave.each([&](int lane) {

@@ -58,7 +58,7 @@ class SpgemmTableKernel {
  private:
   template <class T>
   using Varying = typename Wave::template Varying<T>;
-  using Products = SpgemmTeamProducts<Wave, Value, Shift, Numbers>;
+  using Products = SpgemmTeamProducts<Wave, Value, Shift, Numbers, false>;
   using Span = typename Products::Span;
   static constexpr std::uint32_t none = 0xffffffffu;  ///< above every column
   struct Table {

@@ -304,7 +304,7 @@ class SpgemmTilesKernel {
       for (std::int64_t row = first + w; row < first + rows && row < args.A.rows; row += Waves) {
         const std::int64_t entries = args.count[row];
         if (entries == 0) continue;
-        const std::int64_t each = SpgemmRowSizes::each_part(entries, args.products[row]);
+        const std::int64_t each = spgemm_each_part(args, row, entries);
         for (std::int32_t p = 0; p * each < entries; ++p) {
           Parts::run(wave, args, {static_cast<std::int32_t>(row), p}, thread_block.memory() + w * Parts::bytes);
           wave.converge();

@@ -24,6 +24,12 @@ TESSERA_FUNCTION SpgemmPiece spgemm_piece(const SpgemmArgs& args, std::int64_t e
   return {begin, static_cast<std::int32_t>(args.B.row_map(k + 1) - begin)};
 }
 
+/// Entries of each part of a large row of C.
+TESSERA_FUNCTION std::int64_t spgemm_each_part(const SpgemmArgs& args, std::int64_t row, std::int64_t entries) {
+  const std::int64_t of_a = args.A.row_map(row + 1) - args.A.row_map(row);
+  return SpgemmRowSizes::each_part(entries, args.products[row], of_a, args.small_part);
+}
+
 /// v(lane) := v(0) + ... + v(lane).
 template <class Wave, class Varying>
 TESSERA_FUNCTION void spgemm_scan(const Wave& wave, Varying& v) {
@@ -60,7 +66,8 @@ TESSERA_FUNCTION std::int32_t spgemm_extreme(const Wave& wave, typename Wave::te
 /// Products of rows of C, a team of 2^Shift lanes per row: rows of B follow one another, and the lanes of a team take
 /// their entries, which have different columns. Entries of A are looked up by all lanes side by side, and the first
 /// entries of the next row of B are under way while those of one are worked on.
-template <class Wave, class Value, int Shift, bool Numbers>
+/// Ahead: so are those behind them; for kernels that have registers for it.
+template <class Wave, class Value, int Shift, bool Numbers, bool Ahead>
 class SpgemmTeamProducts {
  public:
   static constexpr int lanes = 1 << Shift;
@@ -101,12 +108,23 @@ class SpgemmTeamProducts {
         const Step next = j + 1 < steps ? first(wave, args, batch, j + 1) : now;
         wave.each([&](int lane) {
           const std::int32_t count = now.of.count(lane);
-          if (own(lane) >= count) return;
           const Value a = Numbers ? now.of.a(lane) : Value(0);
-          f(lane, now.column(lane), a, Numbers ? now.b(lane) : Value(0));
-          for (std::int32_t i = own(lane) + lanes; i < count; i += lanes) {
-            const std::int64_t at = now.of.begin(lane) + i;
-            f(lane, columns[at], a, Numbers ? b_values[at] : Value(0));
+          std::int32_t column = now.column(lane);
+          Value b = Numbers ? now.b(lane) : Value(0);
+          for (std::int32_t i = own(lane); i < count; i += lanes) {
+            const std::int64_t next = now.of.begin(lane) + i + lanes;
+            const bool more = i + lanes < count;
+            std::int32_t next_column = 0;
+            Value next_b(0);
+            const auto load = [&] {
+              next_column = columns[next];
+              if (Numbers) next_b = b_values[next];
+            };
+            if (more && Ahead) load();
+            f(lane, column, a, b);
+            if (more && !Ahead) load();
+            column = next_column;
+            b = next_b;
           }
         });
         wave.converge();
