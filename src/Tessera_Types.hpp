@@ -126,8 +126,8 @@ Enum parse_enum(const std::string& name, const Enum (&all)[N], const char* what)
 
 /// The inverse of to_string. @throw InvalidArgument listing the known names.
 inline SpmvAlgorithm parse_spmv_algorithm(const std::string& name) {
-  constexpr SpmvAlgorithm all[] = {SpmvAlgorithm::Auto, SpmvAlgorithm::Dasp, SpmvAlgorithm::Csr, SpmvAlgorithm::Csr5,
-                                   SpmvAlgorithm::PackedSlices, SpmvAlgorithm::Bsr};
+  constexpr SpmvAlgorithm all[] = {SpmvAlgorithm::Auto, SpmvAlgorithm::Dasp,         SpmvAlgorithm::Csr,
+                                   SpmvAlgorithm::Csr5, SpmvAlgorithm::PackedSlices, SpmvAlgorithm::Bsr};
   return Impl::parse_enum(name, all, "SpMV algorithm");
 }
 /// See parse_spmv_algorithm.

@@ -28,33 +28,78 @@ void block_rows(const SpmvBsrArgs& args, std::int64_t begin, std::int64_t end) {
   }
 }
 
-/// Any side, order and stride: row by row.
+/// Sides of one: compressed rows, in four sums, since one would wait for each addition.
 template <class Value>
-void point_rows(const SpmvBsrArgs& args, std::int64_t begin, std::int64_t end) {
+void single_rows(const SpmvBsrArgs& args, std::int64_t begin, std::int64_t end) {
+  const auto* const a = static_cast<const Value*>(args.values);
+  const auto* const x = static_cast<const Value*>(args.x);
+  for (std::int64_t row = begin; row < end; ++row) {
+    std::int64_t k = args.offset(row);
+    const std::int64_t last = args.offset(row + 1);
+    Value sum[4] = {};
+    for (; k + 4 <= last; k += 4) {
+      for (int n = 0; n < 4; ++n) sum[n] += a[k + n] * x[args.columns[k + n] * args.x_stride];
+    }
+    for (; k < last; ++k) sum[0] += a[k] * x[args.columns[k] * args.x_stride];
+    store_result<Value>(args, row * args.y_stride, (sum[0] + sum[1]) + (sum[2] + sum[3]));
+  }
+}
+
+/// Blocks by rows, consecutive x, any side up to `widest`: block after block, since a row of all blocks would be read
+/// in strides.
+constexpr int widest = 64;
+template <class Value>
+void wide_block_rows(const SpmvBsrArgs& args, std::int64_t begin, std::int64_t end) {
   const std::int64_t b = args.block;
   const auto* const x = static_cast<const Value*>(args.x);
   for (std::int64_t row = begin; row < end; ++row) {
     const std::int64_t first = args.offset(row), last = args.offset(row + 1);
+    const Value* a = static_cast<const Value*>(args.values) + first * b * b;
+    Value sum[widest] = {};
+    for (std::int64_t k = first; k < last; ++k) {
+      const Value* const from = x + args.columns[k] * b;
+      for (std::int64_t i = 0; i < b; ++i, a += b) {
+        Value part[4] = {};
+        std::int64_t j = 0;
+        for (; j + 4 <= b; j += 4) {
+          for (int n = 0; n < 4; ++n) part[n] += a[j + n] * from[j + n];
+        }
+        for (; j < b; ++j) part[0] += a[j] * from[j];
+        sum[i] += (part[0] + part[1]) + (part[2] + part[3]);
+      }
+    }
+    for (std::int64_t i = 0; i < b; ++i) store_result<Value>(args, (row * b + i) * args.y_stride, sum[i]);
+  }
+}
+
+/// Any side, order and stride: row by row. Unit: numbers of a block's row, and x, are consecutive.
+template <class Value, bool Unit>
+void point_rows(const SpmvBsrArgs& args, std::int64_t begin, std::int64_t end) {
+  const std::int64_t b = args.block, x_stride = Unit ? 1 : args.x_stride;
+  const auto* const x = static_cast<const Value*>(args.x);
+  for (std::int64_t row = begin; row < end; ++row) {
+    const std::int64_t first = args.offset(row), last = args.offset(row + 1);
     const BsrSteps steps = BsrSteps::of(args.order, b, last - first);
+    const std::int64_t a_stride = Unit ? 1 : steps.column;
     for (std::int64_t i = 0; i < b; ++i) {
       const Value* a = static_cast<const Value*>(args.values) + first * b * b + i * steps.row;
-      Value sum[2] = {};
+      Value sum[4] = {};
       for (std::int64_t k = first; k < last; ++k, a += steps.block) {
-        const Value* const from = x + args.columns[k] * b * args.x_stride;
+        const Value* const from = x + args.columns[k] * b * x_stride;
         std::int64_t j = 0;
-        for (; j + 2 <= b; j += 2) {
-          sum[0] += a[j * steps.column] * from[j * args.x_stride];
-          sum[1] += a[(j + 1) * steps.column] * from[(j + 1) * args.x_stride];
+        for (; j + 4 <= b; j += 4) {
+          for (int n = 0; n < 4; ++n) sum[n] += a[(j + n) * a_stride] * from[(j + n) * x_stride];
         }
-        if (j < b) sum[0] += a[j * steps.column] * from[j * args.x_stride];
+        for (; j < b; ++j) sum[0] += a[j * a_stride] * from[j * x_stride];
       }
-      store_result<Value>(args, (row * b + i) * args.y_stride, sum[0] + sum[1]);
+      store_result<Value>(args, (row * b + i) * args.y_stride, (sum[0] + sum[1]) + (sum[2] + sum[3]));
     }
   }
 }
 
 template <class Value>
 void run(const SpmvBsrArgs& args, std::int64_t begin, std::int64_t end) {
+  if (args.block == 1) return single_rows<Value>(args, begin, end);
   if (args.order == BlockOrder::RowMajor && args.x_stride == 1) {
     switch (args.block) {
       case 2:
@@ -72,10 +117,11 @@ void run(const SpmvBsrArgs& args, std::int64_t begin, std::int64_t end) {
       case 8:
         return block_rows<Value, 8>(args, begin, end);
       default:
-        break;
+        if (args.block <= widest) return wide_block_rows<Value>(args, begin, end);
     }
   }
-  point_rows<Value>(args, begin, end);
+  if (args.order != BlockOrder::ColumnMajor && args.x_stride == 1) return point_rows<Value, true>(args, begin, end);
+  point_rows<Value, false>(args, begin, end);
 }
 
 }  // namespace
