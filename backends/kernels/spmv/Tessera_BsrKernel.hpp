@@ -176,6 +176,8 @@ class BsrKernel {
     const Value* values = static_cast<const Value*>(p_.values) + at.first * b * b + at.place * steps.block +
                           (top + at.row) * steps.row + at.part * Width * steps.column;
     const std::int32_t* columns = p_.columns + at.first + at.place;
+    const Value* const x_part = static_cast<const Value*>(p_.x) + at.part * Width * p_.x_stride;
+    const std::int64_t x_step = b * p_.x_stride;
     std::uint32_t next[batch];
     std::int32_t left = at.blocks - at.place;
     TESSERA_UNROLL
@@ -200,7 +202,10 @@ class BsrKernel {
         Wave::template load_if<false, 4>(columns + u * places, (batch + u) * places < left, ~0u, next + u);
       }
       TESSERA_UNROLL
-      for (int u = 0; u < batch; ++u) load_x(column[u], at.part, x[u]);
+      for (int u = 0; u < batch; ++u) {
+        // All ones: there is no block.
+        Wave::template load_if<false, Width * value_bytes>(x_part + column[u] * x_step, column[u] != ~0u, 0u, x[u].w);
+      }
       values += batch * ahead;
       TESSERA_UNROLL
       for (int u = 0; u < batch; ++u) {
@@ -212,14 +217,6 @@ class BsrKernel {
       }
     }
     return sums;
-  }
-
-  /// All ones: there is no block.
-  TESSERA_FUNCTION void load_x(std::uint32_t column, int part, Packed<Value, Width>& x) const {
-    const bool on = column != ~0u;
-    const std::int64_t at = static_cast<std::int64_t>(column) * p_.block + part * Width;
-    Wave::template load_if<false, Width * value_bytes>(
-        static_cast<const Value*>(p_.x) + (Width == 1 ? at * p_.x_stride : at), on, 0u, x.w);
   }
 
   const Wave& w_;
