@@ -3,6 +3,8 @@
 #ifndef TESSERA_SPMV_BSR_OPERATION_HPP
 #define TESSERA_SPMV_BSR_OPERATION_HPP
 
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -26,7 +28,13 @@ class BsrEngine {
   using Scalar = typename Bsr::value_type;
   /// What backends and the host's kernel are compiled for; 64-bit columns and 16-bit numbers go row by row.
   static constexpr bool has_kernel =
-      (std::is_same_v<Scalar, double> || std::is_same_v<Scalar, float>)&&sizeof(typename Bsr::ordinal_type) == 4;
+      sizeof(typename Bsr::ordinal_type) == 4 && (std::is_same_v<Scalar, double> || std::is_same_v<Scalar, float>);
+
+  /// Whether these kernels count the blocks of A.
+  static bool takes(const Bsr& A) {
+    return has_kernel && (sizeof(typename Bsr::size_type) == 8 ||
+                          A.blocks() <= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()));
+  }
 
   /// @param table  null: portable
   BsrEngine(const Bsr& A, const SpmvOptions& options, const KernelTable* table) : table_(table), bsr_(A) {
@@ -54,7 +62,8 @@ class BsrEngine {
   template <class XT, class YT>
   void apply(const Exec& space, double alpha, const Vectors<const XT>& x, double beta, const Vectors<YT>& y) const {
     if constexpr (has_kernel && std::is_same_v<XT, Scalar> && std::is_same_v<YT, Scalar>) {
-      if (table_ != nullptr || Compat::is_host_v<Exec>) return kernel(space, alpha, x, beta, y);
+      const bool placed = table_ != nullptr || Compat::is_host_v<Exec>;
+      if (placed && takes(bsr_)) return kernel(space, alpha, x, beta, y);
     }
     bsr_spmv_rows(space, alpha, bsr_, x, beta, y);
   }
@@ -186,8 +195,7 @@ template <class Bsr>
 void BsrOperation<Bsr>::look(const Exec&, const Csr& A, const Options& options, Choice& choice,
                              std::optional<Features>&) {
   if (choice.backend == Backend::Kokkos) return;
-  const bool takes = BsrEngine<Csr>::has_kernel && A.block() <= bsr_max_block;
-  if (takes) return;
+  if (BsrEngine<Csr>::takes(A) && A.block() <= bsr_max_block) return;
   choice.backend = Backend::Kokkos;
   choice.device = Exec::name();
   choice.fallback = true;
