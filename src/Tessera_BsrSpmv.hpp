@@ -90,7 +90,7 @@ class SpmvPlan<BsrView<Scalar, Ordinal, Offset, Device>> {
 
   /// 0.
   std::size_t workspace_bytes() const { return body_->workspace_bytes(1); }
-  /// Device memory of the plan's own: 0.
+  /// 0: formats are none; the arrays of A^T, if it was asked for, are not counted.
   std::size_t format_bytes() const { return body_->format_bytes(); }
   /// With algorithm and backend as decided.
   const SpmvOptions& options() const noexcept { return body_->options(); }
