@@ -19,8 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # Of the top of src/, these are the ground floor: what everything else in src/ may include.
 GROUND = {
-    "Tessera_Compat.hpp", "Tessera_Config.hpp", "Tessera_CsrView.hpp", "Tessera_Device.hpp", "Tessera_Error.hpp",
-    "Tessera_Options.hpp", "Tessera_Statistics.hpp", "Tessera_Types.hpp",
+    "Tessera_BsrView.hpp", "Tessera_Compat.hpp", "Tessera_Config.hpp", "Tessera_CsrView.hpp", "Tessera_Device.hpp",
+    "Tessera_Error.hpp", "Tessera_Options.hpp", "Tessera_Statistics.hpp", "Tessera_Types.hpp",
 }
 INTERFACE = {"backends/interface", "backends/interface/types"}
 OPERATIONS = ["spmv", "spmm", "sddmm", "attention", "spgemm"]

@@ -77,6 +77,27 @@ void choose(const Exec& space, const Csr& A, const Vector& x, const Vector& y) {
   expect(csr5.statistics().algorithm == "csr5" && difference(y, y5) == 0, "CSR5 gives the same");
 }
 
+/// One block of side 2 per block row, and x = 1.
+void blocks(const Exec& space) {
+  const int block_rows = 3, block_cols = 3;
+  Kokkos::View<int*, Exec> row_map("row_map", block_rows + 1), block_columns("block_columns", 3);
+  Vector values("values", 3 * 4), x("x", 6), y("y", 6);
+  Kokkos::deep_copy(values, 1.0);
+  Kokkos::deep_copy(x, 1.0);
+  const auto offsets = Kokkos::create_mirror_view(row_map);
+  for (int i = 0; i <= block_rows; ++i) offsets(i) = i;
+  Kokkos::deep_copy(row_map, offsets);
+
+  const auto A = Tessera::bsr_view(block_rows, block_cols, 2, row_map, block_columns, values);
+  Tessera::SpmvPlan plan(space, A);
+  plan.apply(space, x, y);
+
+  space.fence();
+  const Vector two("two", 6);
+  Kokkos::deep_copy(two, 2.0);
+  expect(plan.statistics().algorithm == "bsr" && difference(y, two) == 0, "blocks");
+}
+
 // ---- memory-and-workspaces.md
 
 void memory(const Exec& space, const Csr& A, const Vector& x, const Vector& y) {
@@ -143,6 +164,7 @@ void run() {
   const Vector x("x", A.cols()), y("y", A.rows());
   Kokkos::deep_copy(x, 1.0);
   choose(space, A, x, y);
+  blocks(space);
   memory(space, A, x, y);
   port(space, A, x, y);
   precision(space, A);

@@ -7,6 +7,8 @@
 /// Everything of the library: sparse matrix kernels on matrix units for Kokkos applications.
 
 #include "Tessera_Attention.hpp"
+#include "Tessera_BsrSpmv.hpp"
+#include "Tessera_BsrView.hpp"
 #include "Tessera_Config.hpp"
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Device.hpp"

@@ -25,8 +25,9 @@ enum class Op { NoTrans, Trans, ConjTrans };
 enum class ComputeType { Auto, FP64, FP32, TF32, FP16_FP32, BF16_FP32 };
 
 /// Csr: straight from compressed rows. Dasp [Lu & Liu, SC'23]: matrix units. Csr5 [Liu & Vinter, ICS'15]: tiles of
-/// equal numbers of entries. PackedSlices: slices of one wave with narrow indices.
-enum class SpmvAlgorithm { Auto, Dasp, Csr, Csr5, PackedSlices };
+/// equal numbers of entries. PackedSlices: slices of one wave with narrow indices. Bsr: straight from blocks; the one
+/// algorithm of a BsrView, and of no CsrView.
+enum class SpmvAlgorithm { Auto, Dasp, Csr, Csr5, PackedSlices, Bsr };
 
 /// Panels: row windows with bitmaps, dense rows read 16 bytes per lane, matrix units (FP32: in three parts).
 /// FlashSparse [Shi et al., PPoPP'25]: 8x1 vectors in ME-BCRS, matrix units. GeSpmm [Huang et al., SC'20]: rows on CUDA
@@ -53,6 +54,8 @@ inline const char* to_string(SpmvAlgorithm a) {
       return "csr5";
     case SpmvAlgorithm::PackedSlices:
       return "packed";
+    case SpmvAlgorithm::Bsr:
+      return "bsr";
   }
   return "?";
 }
@@ -123,8 +126,8 @@ Enum parse_enum(const std::string& name, const Enum (&all)[N], const char* what)
 
 /// The inverse of to_string. @throw InvalidArgument listing the known names.
 inline SpmvAlgorithm parse_spmv_algorithm(const std::string& name) {
-  constexpr SpmvAlgorithm all[] = {SpmvAlgorithm::Auto, SpmvAlgorithm::Dasp, SpmvAlgorithm::Csr, SpmvAlgorithm::Csr5,
-                                   SpmvAlgorithm::PackedSlices};
+  constexpr SpmvAlgorithm all[] = {SpmvAlgorithm::Auto, SpmvAlgorithm::Dasp,         SpmvAlgorithm::Csr,
+                                   SpmvAlgorithm::Csr5, SpmvAlgorithm::PackedSlices, SpmvAlgorithm::Bsr};
   return Impl::parse_enum(name, all, "SpMV algorithm");
 }
 /// See parse_spmv_algorithm.

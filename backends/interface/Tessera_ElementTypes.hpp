@@ -4,7 +4,7 @@
 #define TESSERA_INTERFACE_ELEMENT_TYPES_HPP
 
 /// \file
-/// Precisions and element types, as both sides of the interface name them.
+/// Precisions, element types and orders of numbers, as both sides of the interface name them.
 
 namespace Tessera {
 
@@ -13,6 +13,11 @@ enum class Precision : int { FP64, FP32, TF32, FP16, BF16 };
 
 /// Element types a vector can have at the boundary.
 enum class ElementType : int { Double, Float, Half, BHalf };
+
+/// Where a block matrix has number (i, j) of block k of a block row with n blocks of side b: RowMajor and ColumnMajor
+/// blocks follow each other, at k b^2 + i b + j and k b^2 + j b + i; in BlockRow rows do, each through all n blocks, at
+/// i n b + k b + j.
+enum class BlockOrder : int { RowMajor, ColumnMajor, BlockRow };
 
 /// Bytes of an operand in a precision: what a value of the matrix takes in a format. TF32 is kept as float.
 constexpr int bytes_of(Precision p) {

@@ -9,7 +9,8 @@
 
 /// \file
 /// The launchers of SpMV, as the table names them. Those that are only declared here are compiled in files of their
-/// own: a vendor's folder instantiates the definitions of Tessera_DaspLaunch.hpp and Tessera_PackedLaunch.hpp.
+/// own: a vendor's folder instantiates the definitions of Tessera_DaspLaunch.hpp, Tessera_BsrLaunch.hpp and
+/// Tessera_PackedLaunch.hpp.
 
 namespace Tessera {
 namespace Launch {
@@ -18,6 +19,8 @@ template <class Device>
 const DaspGeometry* dasp_geometry(Precision precision) noexcept;
 template <class Device>
 Status spmv_dasp(const SpmvDaspArgs& args, Stream stream) noexcept;
+template <class Device>
+Status spmv_bsr(const SpmvBsrArgs& args, Stream stream) noexcept;
 
 // Packed slices of one precision, in parts that compile apart: values in full and one vector, or several, or values
 // stored in fewer bytes.
@@ -58,6 +61,7 @@ SpmvKernels spmv_kernels() noexcept {
   kernels.dasp_geometry = dasp_geometry<Device>;
   kernels.dasp = spmv_dasp<Device>;
   kernels.packed = spmv_packed<Device>;
+  kernels.bsr = spmv_bsr<Device>;
   return kernels;
 }
 

@@ -191,6 +191,7 @@ class Case {
   static std::string kernel_name(const Statistics& s) {
     if (!s.atom.empty()) return s.atom;
     if (s.backend == "reference") return "plain loops";
+    if (s.algorithm == "bsr") return "blocks";
     return s.algorithm == "packed" ? "slices" : s.algorithm == "csr5" ? "tiles" : "parallel rows";
   }
 

@@ -166,6 +166,10 @@ void add_problem(CLI::App& app, BenchOptions& o, Texts& t) {
       ->check(CLI::IsMember(Names{"float", "same"}));
   app.add_option("--offset-bits", o.offset_bits, "Width of CSR offsets: 32, 64 (FP64, FP32), or 0: by the entries")
       ->check(CLI::IsMember(std::vector<int>{0, 32, 64}));
+  app.add_option("--block", o.block,
+                 "Also multiply A in dense blocks of this side, zeros filled in, by bsr and the baselines that know "
+                 "blocks; rows and columns must be multiples (spmv)")
+      ->check(CLI::Range(1, 1024));
   app.add_option("--columns,--inner,--k", t.columns,
                  "Columns of B and C (spmm), of X and Y (sddmm: K), of Q, K, V and O (attention: d); several with "
                  "commas, each is measured")

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "Tessera_BsrView.hpp"
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Types.hpp"
 
@@ -101,9 +102,29 @@ struct CsrOperand {
   }
 };
 
+/// The same matrix in dense blocks, row-major, offsets of 32 bits.
+struct BsrOperand {
+  int block = 0, block_rows = 0, block_cols = 0;  ///< block 0: there is none
+  DeviceArray row_map, entries, values;
+
+  std::int64_t blocks() const { return static_cast<std::int64_t>(entries.size()); }
+  double bytes() const {
+    return static_cast<double>(row_map.bytes().extent(0) + entries.bytes().extent(0) + values.bytes().extent(0));
+  }
+  /// Stored over entries, less 1.
+  double padding_ratio(std::int64_t nnz) const {
+    return nnz > 0 ? static_cast<double>(values.size()) / static_cast<double>(nnz) - 1 : 0;
+  }
+  template <class S>
+  BsrView<S, int, int, Device> view() const {
+    return {block_rows, block_cols, block, row_map.view<int>(), entries.view<int>(), values.view<S>()};
+  }
+};
+
 /// y := alpha A x + beta y.
 struct SpmvOperands {
   CsrOperand A;
+  BsrOperand blocks;
   ElementType y_type = ElementType::Double;
   DeviceArray x, y;
   double alpha = 1, beta = 0;

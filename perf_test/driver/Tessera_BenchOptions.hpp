@@ -54,6 +54,7 @@ struct BenchOptions {
   std::vector<std::string> baselines = {"all"};
   bool y_as_operand = false;  ///< fp16, bf16: y (C) in the operands' 16 bits instead of fp32
   int offset_bits = 0;        ///< 0: 32 while the entries allow it
+  int block = 0;              ///< spmv: also multiply A in dense blocks of this side; 0: do not
   DaspOptions dasp{};
   bool ablation = false;
   bool value_classes = false;  ///< PackedOptions::value_classes; off here: generated values would all fit narrow types

@@ -92,6 +92,7 @@ Json to_json(const BenchContext& context, const BenchOptions& options) {
   j["cold"] = options.cold;
   j["selection"] = options.selection == Selection::Measure ? "measure" : "predict";
   j["value_classes"] = options.value_classes;
+  j["block"] = options.block;
   return j;
 }
 

@@ -363,7 +363,7 @@ std::vector<Generator> mesh_generators() {
                    "",
                    true},
                   {choice_key("elements", "tet|hex"), integer_key("nx", 24, 1), integer_key("ny", 14, 1),
-                   integer_key("nz", 10, 1), integer_key("dof", 3, 1, 6),
+                   integer_key("nz", 10, 1), integer_key("dof", 3, 1, 8),
                    choice_key("numbering", "rcm|natural|shuffled"), integer_key("cavities", 6, 0, 1000), seed_key()},
                   fem});
   list.push_back({{"block_grid",
@@ -374,7 +374,7 @@ std::vector<Generator> mesh_generators() {
                    "",
                    true},
                   {integer_key("nx", 12, 1), integer_key("ny", 16, 1), integer_key("nodes", 3000, 1),
-                   integer_key("dof", 3, 1, 6), integer_key("missing", 8, 0, 100), seed_key(0)},
+                   integer_key("dof", 3, 1, 8), integer_key("missing", 8, 0, 100), seed_key(0)},
                   block_grid});
   return list;
 }

@@ -69,26 +69,33 @@ class CusparseSpmv {
   DeviceArray buffer_;
 };
 
-class CusparseCsr final : public CusparseSpmv {
+class CusparseMatrix final : public CusparseSpmv {
  public:
-  CusparseCsr(const SpmvOperands& o, cusparseSpMVAlg_t algorithm) : CusparseSpmv(o, algorithm) {
-    A_ = cusparse_csr(o_.A);
+  CusparseMatrix(const SpmvOperands& o, cusparseSpMatDescr_t matrix, cusparseSpMVAlg_t algorithm)
+      : CusparseSpmv(o, algorithm) {
+    A_ = matrix;
     prepare();
   }
 };
 
 }  // namespace
 
-System make_cusparse_spmv(const SpmvOperands& o, cusparseSpMVAlg_t algorithm) {
-  const auto spmv = std::make_shared<CusparseCsr>(o, algorithm);
+System make_cusparse_spmv(const SpmvOperands& o, cusparseSpMatDescr_t matrix, cusparseSpMVAlg_t algorithm,
+                          const char* kernel) {
+  const auto spmv = std::make_shared<CusparseMatrix>(o, matrix, algorithm);
   System b;
   b.apply = [spmv] { spmv->apply(); };
   b.backend = "cuda";
-  b.kernel = algorithm == CUSPARSE_SPMV_CSR_ALG1 ? "SPMV_CSR_ALG1" : "SPMV_CSR_ALG2";
+  b.kernel = kernel;
   b.workspace_bytes = static_cast<double>(spmv->buffer_bytes());
   b.why = "cuSPARSE, preprocessed";
   b.has_setup = true;
   return b;
+}
+
+System make_cusparse_spmv(const SpmvOperands& o, cusparseSpMVAlg_t algorithm) {
+  return make_cusparse_spmv(o, cusparse_csr(o.A), algorithm,
+                            algorithm == CUSPARSE_SPMV_CSR_ALG1 ? "SPMV_CSR_ALG1" : "SPMV_CSR_ALG2");
 }
 
 #if defined(TESSERA_BENCH_CUSPARSE_SELL)

@@ -80,6 +80,9 @@ inline cusparseSpMatDescr_t cusparse_csr(const CsrOperand& A) {
 
 /// On the caller's CSR arrays. @throw NotSupported
 System make_cusparse_spmv(const SpmvOperands& operands, cusparseSpMVAlg_t algorithm);
+/// On any matrix, whose descriptor it takes over. @throw NotSupported
+System make_cusparse_spmv(const SpmvOperands& operands, cusparseSpMatDescr_t matrix, cusparseSpMVAlg_t algorithm,
+                          const char* kernel);
 
 #if defined(TESSERA_BENCH_CUSPARSE_SELL)
 /// On sliced ELL, which cuSPARSE does not make itself. A slice stores the widest of its rows for all of them, column by

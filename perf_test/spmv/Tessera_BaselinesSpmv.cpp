@@ -34,7 +34,7 @@ std::vector<std::string> spmv_baselines(const SpmvOperands& o) {
 #endif
   }
 #endif
-  (void)o;
+  for (const std::string& name : blocks_baselines(o)) names.push_back(name);
   return names;
 }
 
@@ -54,7 +54,8 @@ System make_spmv_baseline(const SpmvOperands& o, const std::string& name) {
 #endif
   }
 #endif
-  (void)o;
+  System on_blocks;
+  if (make_blocks_baseline(o, name, on_blocks)) return on_blocks;
   throw NotSupported("baseline '" + name + "' is not in this build or does not know this precision");
 }
 

@@ -28,6 +28,7 @@ class SpmvProduct final : public Product {
   SpmvProduct(const Job& job, const Vectors& vectors, Precision precision)
       : options_(job.options), precision_(precision), variants_(spmv_variants(job.options, precision)) {
     o_.A = make_csr(job, precision, scale_);
+    if (options_.block > 0) o_.blocks = make_bsr(job, o_.A, scale_, options_.block);
     o_.y_type = result_type(precision, options_);
     o_.alpha = options_.alpha / scale_;
     o_.beta = options_.beta;
@@ -77,6 +78,7 @@ class SpmvProduct final : public Product {
     options.dasp = v.dasp;
     options.packed.value_classes = options_.value_classes;
     options.fallback = v.algorithm == SpmvAlgorithm::Auto;
+    if (v.algorithm == SpmvAlgorithm::Bsr) return spmv_plan_bsr(o_, options);
     switch (precision_) {
       case Precision::FP64:
         return spmv_plan_fp64(o_, options);
@@ -138,11 +140,12 @@ Operation spmv_operation() {
   op.summary = "y = alpha A x + beta y";
   op.precisions = {Precision::FP64, Precision::FP32, Precision::FP16, Precision::BF16};
   for (const SpmvAlgorithm a : {SpmvAlgorithm::Auto, SpmvAlgorithm::PackedSlices, SpmvAlgorithm::Csr5,
-                                SpmvAlgorithm::Dasp, SpmvAlgorithm::Csr}) {
+                                SpmvAlgorithm::Dasp, SpmvAlgorithm::Csr, SpmvAlgorithm::Bsr}) {
     op.algorithms.emplace_back(to_string(a));
   }
   op.baselines = {"kokkos-kernels", "kokkos-kernels-merge", "cusparse-alg1", "cusparse-alg2", "cusparse-sell"};
-  op.takes = {"--dasp", "--value-classes"};
+  for (const std::string& name : blocks_baseline_names()) op.baselines.push_back(name);
+  op.takes = {"--dasp", "--value-classes", "--block"};
   op.run = bench_spmv;
   return op;
 }

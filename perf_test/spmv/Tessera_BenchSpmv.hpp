@@ -26,6 +26,15 @@ System spmv_plan_fp32(const SpmvOperands& operands, const SpmvOptions& options);
 System spmv_plan_fp16(const SpmvOperands& operands, const SpmvOptions& options);
 System spmv_plan_bf16(const SpmvOperands& operands, const SpmvOptions& options);
 
+/// A, scaled, in blocks of `side`. @throw NotSupported  rows or columns are no multiples
+BsrOperand make_bsr(const Job& job, const CsrOperand& A, double scale, int side);
+/// A plan of the blocks; double and float.
+System spmv_plan_bsr(const SpmvOperands& operands, const SpmvOptions& options);
+/// Baselines that know blocks: names, and those of this build. make_blocks_baseline: nothing if the name is another's.
+std::vector<std::string> blocks_baseline_names();
+std::vector<std::string> blocks_baselines(const SpmvOperands& operands);
+bool make_blocks_baseline(const SpmvOperands& operands, const std::string& name, System& system);
+
 /// What Tessera is compared with, each on the arrays that Tessera gets, set up as its authors advise for repeated use.
 std::vector<std::string> spmv_baselines(const SpmvOperands& operands);
 /// @throw NotSupported

@@ -31,6 +31,7 @@ std::vector<SpmvAlgorithm> algorithms(const BenchOptions& options, Precision pre
     if (portable) add(SpmvAlgorithm::Csr5);
     if (packed) add(SpmvAlgorithm::PackedSlices);
     if (unit && has_matrix_instruction(precision)) add(SpmvAlgorithm::Dasp);
+    if (options.block > 0 && b != Backend::Reference && bytes_of(precision) > 2) add(SpmvAlgorithm::Bsr);
     if (b == Backend::Auto) add(SpmvAlgorithm::Auto);
   }
   if (options.regret) add(SpmvAlgorithm::Auto);

@@ -20,9 +20,10 @@
 ///     spmv([space,] [handle,] mode, alpha, A, x, beta, y)      y := alpha op(A) x + beta y
 ///     spmm([space,] [handle,] mode, alpha, A, B, beta, C)      the same, rank 2 only
 ///
-/// A          KokkosSparse::CrsMatrix, or a block matrix (BsrMatrix, 3.4's BlockCrsMatrix), which is written out first:
-///            at every call without a handle, once with one. Scalars are double and float; C, which conjugates, is
-///            therefore N, and H is T.
+/// A          KokkosSparse::CrsMatrix, or a block matrix (BsrMatrix, 3.4's BlockCrsMatrix), which is multiplied as it
+/// lies;
+///            for several columns it is written out first, at every call without a handle, once with one. Scalars are
+///            double and float; C, which conjugates, is therefore N, and H is T.
 /// mode       its first letter, as in Kokkos Kernels: N, T, C (conjugate, *not* transposed) or H; lower case too (which
 ///            Kokkos Kernels leaves to the vendor libraries behind it).
 /// x, y       both of rank 1, or both of rank 2 (x(n, k), y(m, k), any layout), which is a product of matrices and goes
@@ -30,8 +31,8 @@
 /// alpha,     anything that converts to double. beta == 0 overwrites y, NaN included; alpha == 0 reads neither A nor x.
 /// beta
 /// space      an instance of the matrix' execution space; left out: the default instance. Asynchronous there, but for T
-///            and H without a handle (A is transposed first, which costs far more than the product) and for block
-///            matrices without a handle: these wait.
+///            and H without a handle (A is transposed first, which costs far more than the product) and for several
+///            columns with a block matrix without a handle: these wait.
 /// Errors     InvalidArgument (mode, null pointers, overlap of x and y), DimensionMismatch with every extent, StalePlan
 ///            (handle); always before y is touched.
 ///
@@ -55,6 +56,9 @@ void kokkos_sparse_once(const Exec& space, Op op, double alpha, const Matrix& A,
                 "Tessera::spmv: the execution space must be the matrix' own");
   check_product(op, A, x, y);
   if constexpr (IsBlockMatrix<Matrix>::value) {
+    bool one = true;
+    if constexpr (Compat::view_rank<X> == 2) one = x.extent(1) == 1;
+    if (one) return Tessera::spmv(space, op == Op::NoTrans ? "N" : "T", alpha, bsr_view(A), x, beta, y);
     const auto crs = to_crs_matrix(space, A);
     kokkos_sparse_once(space, op, alpha, crs, x, beta, y);
     Compat::fence(space, "Tessera::spmv: the written-out blocks are released");

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "Tessera_BsrSpmv.hpp"
 #include "Tessera_Spmm.hpp"
 #include "Tessera_Spmv.hpp"
 #include "adapters/Tessera_KokkosSparseMatrix.hpp"
@@ -75,8 +76,9 @@ void check_product(Op op, const Matrix& A, const X& x, const Y& y) {
 ///     handle.update_values(space, A);                               // Kokkos Kernels needs no such call
 ///
 /// The handle holds A's Views: its arrays live until the handle goes, is reset or moves on by update_values (unmanaged
-/// Views are the caller's to keep). Set-up and memory: those of the plans, for T and H the transpose, for block
-/// matrices the written-out matrix. Where a mode's plan exists, calls are asynchronous on `space`, allocate nothing
+/// Views are the caller's to keep). Set-up and memory: those of the plans, for T and H the transpose. A block matrix is
+/// multiplied with vectors as it lies, without set-up or memory; for matrices of more than one column it is written out
+/// as compressed rows. Where a mode's plan exists, calls are asynchronous on `space`, allocate nothing
 /// (SpMM: once shapes repeat) and can be captured in a graph.
 /// Determinism, precision, thread safety: as SpmvPlan and SpmmPlan; the first call of a kind also changes the handle,
 /// so that two host threads must not make calls at once.
@@ -91,9 +93,11 @@ class SpmvHandle {
 
  public:
   using matrix_type = Matrix;  ///< of Kokkos Kernels
-  /// Of the plans.
+  /// Of the plans for several columns.
   using csr_type =
       CsrView<typename Types::scalar, typename Types::ordinal, typename Types::offset, typename Types::device>;
+  /// Of the plans for vectors: a BsrView of block matrices.
+  using view_type = std::conditional_t<blocks, Impl::BsrViewOf<Matrix>, csr_type>;
   using execution_space = typename csr_type::execution_space;  ///< where they run
 
   SpmvHandle() = default;
@@ -125,15 +129,16 @@ class SpmvHandle {
   void apply(const execution_space& space, Op op, double alpha, const Matrix& A, const X& x, double beta, const Y& y) {
     Impl::check_product(op, A, x, y);
     require_same(A);
-    if (!matrix_) adopt(space, A);
+    if (!matrix_) adopt(A);
     const bool turned = op != Op::NoTrans;
-    if (turned && !transposed_) transposed_ = transpose(space, csr_);
     if constexpr (Compat::view_rank<X> == 2) {
       if (x.extent(1) != 1) {
-        if (!spmm_[turned]) spmm_[turned].emplace(space, operand(turned), spmm_options_for(x.extent(1)));
+        prepare_rows(space, turned);
+        if (!spmm_[turned]) spmm_[turned].emplace(space, rows(turned), spmm_options_for(x.extent(1)));
         return spmm_[turned]->apply(space, Op::NoTrans, alpha, x, beta, y);
       }
     }
+    if (turned && !transposed_) transposed_ = transpose(space, view_);
     if (!spmv_[turned]) spmv_[turned].emplace(space, operand(turned), spmv_options_);
     spmv_[turned]->apply(space, Op::NoTrans, alpha, x, beta, y);
   }
@@ -154,16 +159,15 @@ class SpmvHandle {
       return "update_values: A has " + std::to_string(A.values.extent(0)) + " values, the graph needs " +
              std::to_string(matrix_->values.extent(0));
     });
-    matrix_.emplace(A);
+    adopt(A);
+    if (transposed_) update_transposed_values(space, *transposed_, view_.values());
     if constexpr (blocks) {
-      Impl::update_expanded(space, A, *expanded_);
-    } else {
-      csr_ = csr_view(A);
+      if (expanded_) Impl::write_out<false>(space, view_, nullptr, nullptr, expanded_->values);
+      if (transposed_rows_) update_transposed_values(space, *transposed_rows_, csr_view(*expanded_).values());
     }
-    if (transposed_) update_transposed_values(space, *transposed_, csr_.values());
     for (const bool turned : {false, true}) {
       if (spmv_[turned]) spmv_[turned]->update_values(space, operand(turned).values());
-      if (spmm_[turned]) spmm_[turned]->update_values(space, operand(turned).values());
+      if (spmm_[turned]) spmm_[turned]->update_values(space, rows(turned).values());
     }
   }
   /// The same on the default instance.
@@ -173,9 +177,10 @@ class SpmvHandle {
   void reset() {
     for (const bool turned : {false, true}) spmv_[turned].reset(), spmm_[turned].reset();
     transposed_.reset();
+    transposed_rows_.reset();
     expanded_.reset();
     matrix_.reset();
-    csr_ = csr_type();
+    view_ = view_type();
   }
 
   /// Whether a call with A would be refused as stale.
@@ -183,7 +188,7 @@ class SpmvHandle {
     return !matrix_ || (same_graph(A) && A.values.data() == matrix_->values.data());
   }
   /// For statistics(); null until a call needed it. `turned`: the plan of A^T.
-  const SpmvPlan<csr_type>* spmv_plan(bool turned = false) const noexcept {
+  const SpmvPlan<view_type>* spmv_plan(bool turned = false) const noexcept {
     return spmv_[turned] ? &*spmv_[turned] : nullptr;
   }
   /// Likewise for several columns.
@@ -216,16 +221,32 @@ class SpmvHandle {
            (text(*matrix_) == text(A) ? " in other arrays" : "") + "); call handle.reset() or use a second handle";
   }
 
-  void adopt(const execution_space& space, const Matrix& A) {
+  void adopt(const Matrix& A) {
     if constexpr (blocks) {
-      expanded_.emplace(to_crs_matrix(space, A));
-      csr_ = csr_view(*expanded_);
+      view_ = bsr_view(A);
     } else {
-      csr_ = csr_view(A);
+      view_ = csr_view(A);
     }
     matrix_.emplace(A);
   }
-  csr_type operand(bool turned) const { return turned ? transposed_->view() : csr_; }
+  view_type operand(bool turned) const { return turned ? transposed_->view() : view_; }
+  /// What rows() needs.
+  void prepare_rows(const execution_space& space, bool turned) {
+    if constexpr (blocks) {
+      if (!expanded_) expanded_.emplace(to_crs_matrix(space, *matrix_));
+      if (turned && !transposed_rows_) transposed_rows_ = transpose(space, csr_view(*expanded_));
+    } else {
+      if (turned && !transposed_) transposed_ = transpose(space, view_);
+    }
+  }
+  /// A or A^T in compressed rows.
+  csr_type rows(bool turned) const {
+    if constexpr (blocks) {
+      return turned ? transposed_rows_->view() : csr_type(csr_view(*expanded_));
+    } else {
+      return operand(turned);
+    }
+  }
   SpmmOptions spmm_options_for(std::size_t columns) const {
     SpmmOptions options = spmm_options_;
     constexpr auto limit = static_cast<std::size_t>(std::numeric_limits<int>::max());
@@ -236,11 +257,13 @@ class SpmvHandle {
   SpmvOptions spmv_options_;
   SpmmOptions spmm_options_;
   bool hint_given_ = false;
-  std::optional<Matrix> matrix_;                        ///< keeps the arrays, so that no others take their addresses
-  std::optional<typename Types::crs_matrix> expanded_;  ///< of a block matrix
-  csr_type csr_;
-  std::optional<Transposed<csr_type>> transposed_;
-  std::optional<SpmvPlan<csr_type>> spmv_[2];  ///< of A and of A^T
+  std::optional<Matrix> matrix_;  ///< keeps the arrays, so that no others take their addresses
+  view_type view_;
+  std::optional<Transposed<view_type>> transposed_;
+  // A block matrix for several columns.
+  std::optional<typename Types::crs_matrix> expanded_;
+  std::optional<Transposed<csr_type>> transposed_rows_;
+  std::optional<SpmvPlan<view_type>> spmv_[2];  ///< of A and of A^T
   std::optional<SpmmPlan<csr_type>> spmm_[2];
 };
 

@@ -10,14 +10,16 @@
 #include <type_traits>
 #include <utility>
 
+#include "Tessera_BsrSpmv.hpp"
+#include "Tessera_BsrView.hpp"
 #include "Tessera_CsrView.hpp"
 #include "io/Tessera_MatrixMarket.hpp"
 
 /// \file
-/// Matrices of Kokkos Kernels made from other things: block matrices written out, Matrix Market files. Types are told
-/// by their members and blocks read through the matrix' own accessors, since names, namespaces and the order of the
-/// numbers in a block row differ between versions (3.4: Experimental::BlockCrsMatrix, rows of a whole block row one
-/// after the other; later: BsrMatrix, block by block).
+/// Block matrices of Kokkos Kernels as views and written out, and matrices made of Matrix Market files. Types are told
+/// by their members and the order of numbers by the matrix' own accessor, since names, namespaces and that order differ
+/// between versions (3.4: Experimental::BlockCrsMatrix, rows of a whole block row one after the other; later:
+/// BsrMatrix, block by block).
 
 namespace Tessera {
 namespace Impl {
@@ -51,113 +53,78 @@ struct MatrixTypes {
   using crs_matrix = KokkosSparse::CrsMatrix<scalar, ordinal, device, void, offset>;
 };
 
-/// Row `r` of the written-out matrix is row `r % b` of block row `r / b`: its entries are those of the blocks from left
-/// to right. With `Pattern` row_map and columns as well as values.
-template <class Block, bool Pattern>
-struct ExpandBlocks {
-  using Types = MatrixTypes<Block>;
-  using ordinal = typename Types::ordinal;
-  using offset = typename Types::offset;
-  using device = typename Types::device;
-
-  Block A;
-  ordinal block;
-  std::int64_t rows;  // point rows
-  Kokkos::View<offset*, device> row_map;
-  Kokkos::View<ordinal*, device> entries;
-  Kokkos::View<typename Types::scalar*, device> values;
-
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row) const {
-    const auto block_row = static_cast<ordinal>(row / block), i = static_cast<ordinal>(row % block);
-    const auto from = A.block_row_Const(block_row);
-    const offset first = A.graph.row_map(block_row);
-    const offset side = static_cast<offset>(block), length = static_cast<offset>(from.length);
-    offset to = first * side * side + static_cast<offset>(i) * length * side;
-    if constexpr (Pattern) {
-      row_map(row) = to;
-      if (row + 1 == rows) row_map(rows) = A.graph.row_map(block_row + 1) * side * side;
-    }
-    for (ordinal k = 0; k < from.length; ++k) {
-      for (ordinal j = 0; j < block; ++j, ++to) {
-        if constexpr (Pattern) {
-          entries(to) = static_cast<ordinal>(A.graph.entries(first + static_cast<offset>(k)) * block + j);
-        }
-        values(to) = from.local_block_value(k, i, j);
-      }
-    }
-  }
-};
-
-/// Of the written-out matrix.
-struct ExpandedSizes {
-  std::uint64_t rows = 0, cols = 0, nnz = 0;
-};
-/// Refuses blocks that cannot be written out.
+/// How a block matrix's type orders the numbers of a block row: asked of its accessor, on a row of three blocks of side
+/// two.
 template <class Block>
-ExpandedSizes check_blocks(const Block& A) {
-  using Types = MatrixTypes<Block>;
-  const auto side = static_cast<std::int64_t>(A.blockDim());
-  const auto rows = static_cast<std::int64_t>(A.numRows()), cols = static_cast<std::int64_t>(A.numCols());
-  require<InvalidArgument>(side >= 1 && cols >= 0, [&] {
-    return "block matrix of " + std::to_string(rows) + " x " + std::to_string(cols) + " blocks of side " +
-           std::to_string(side) + ": the side must be positive, sizes must not be negative";
-  });
-  const auto b = static_cast<std::uint64_t>(side);
-  constexpr auto most_rows = static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max());
-  constexpr auto most_entries = static_cast<std::uint64_t>(std::numeric_limits<typename Types::offset>::max());
-  const ExpandedSizes sizes{static_cast<std::uint64_t>(rows) * b, static_cast<std::uint64_t>(cols) * b, 0};
-  const auto blocks = static_cast<std::uint64_t>(A.graph.entries.extent(0));
-  require<InvalidArgument>(b <= most_rows && sizes.rows <= most_rows && sizes.cols <= most_rows &&
-                               blocks <= most_entries / b / b && sizes.rows < most_entries,
-                           [&] {
-                             return std::to_string(rows) + " x " + std::to_string(cols) + " blocks of side " +
-                                    std::to_string(side) + ", " + std::to_string(blocks) +
-                                    " of them stored, are more rows than 2^31 - 1 or more entries than the offset type "
-                                    "of row_map counts when written out";
-                           });
-  require<DimensionMismatch>(A.values.extent(0) == blocks * b * b, [&] {
-    return "block matrix with " + std::to_string(blocks) + " blocks of side " + std::to_string(side) + " has " +
-           std::to_string(A.values.extent(0)) + " values, not " + std::to_string(blocks * b * b);
-  });
-  return {sizes.rows, sizes.cols, blocks * b * b};
+BlockOrder block_order() {
+  using Row = decltype(std::declval<const Block&>().block_row_Const(0));
+  std::remove_const_t<typename Row::value_type> numbers[12] = {};
+  const Row row(numbers, nullptr, 2, 3);
+  const auto place = [&](int k, int i, int j) {
+    return &row.local_block_value(k, i, j) - &row.local_block_value(0, 0, 0);
+  };
+  if (place(0, 0, 1) == 2) return BlockOrder::ColumnMajor;
+  return place(1, 0, 0) == 4 ? BlockOrder::RowMajor : BlockOrder::BlockRow;
 }
 
-/// New numbers of A for `crs` = to_crs_matrix(space, A).
-template <class Exec, class Block, class Crs>
-void update_expanded(const Exec& space, const Block& A, const Crs& crs) {
-  const ExpandedSizes sizes = check_blocks(A);
-  const auto rows = static_cast<std::int64_t>(sizes.rows);
-  Kokkos::parallel_for(
-      "Tessera::convert[blocks] values", Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, rows),
-      ExpandBlocks<Block, false>{
-          A, static_cast<typename MatrixTypes<Block>::ordinal>(A.blockDim()), rows, {}, {}, crs.values});
+template <class Block>
+using BsrViewOf = BsrView<typename MatrixTypes<Block>::scalar, typename MatrixTypes<Block>::ordinal,
+                          typename MatrixTypes<Block>::offset, typename MatrixTypes<Block>::device>;
+
+/// Writes the numbers of A, and with `Pattern` its pattern, into `crs` = to_crs_matrix(space, A).
+template <bool Pattern, class Exec, class Bsr, class RowMap, class Entries, class Values>
+void write_out(const Exec& space, const Bsr& A, const RowMap& row_map, const Entries& entries, const Values& values) {
+  ExpandBlocks<Bsr> expand{BsrArrays<Bsr>(A), {}, {}, {}};
+  if constexpr (Pattern) {
+    expand.row_map = row_map;
+    expand.entries = entries;
+  }
+  expand.values = values;
+  expand_blocks(space, expand);
 }
 
 }  // namespace Impl
 
-/// A block matrix (KokkosSparse::BsrMatrix, KokkosSparse::Experimental::BsrMatrix, 3.4's BlockCrsMatrix) as a
-/// CrsMatrix with arrays of its own: (numRows b) x (numCols b), b = blockDim() >= 1, all b^2 numbers of a block become
-/// entries, zeros too. Rows hold the blocks in their stored order. One kernel on `space`, one thread per row, O(nnz
-/// b^2) bytes read and written; the result may still be in flight there. Deterministic.
+/// A block matrix (KokkosSparse::BsrMatrix, KokkosSparse::Experimental::BsrMatrix, 3.4's BlockCrsMatrix) as it lies. No
+/// copy. @throw InvalidArgument, DimensionMismatch  as BsrView's constructor
+template <class Block, class = std::enable_if_t<Impl::IsBlockMatrix<Block>::value>>
+Impl::BsrViewOf<Block> bsr_view(const Block& A) {
+  const auto side = static_cast<std::int64_t>(A.blockDim());
+  Impl::require<InvalidArgument>(side <= std::numeric_limits<std::int32_t>::max(),
+                                 [&] { return "blocks have side " + std::to_string(side) + ", above 2^31 - 1"; });
+  return bsr_view(A.numRows(), A.numCols(), static_cast<int>(side), A.graph.row_map, A.graph.entries, A.values,
+                  Impl::block_order<Block>());
+}
+
+/// A block matrix as a CrsMatrix with arrays of its own: (numRows b) x (numCols b), b = blockDim() >= 1, all b^2
+/// numbers of a block become entries, zeros too. Rows hold the blocks in their stored order. One kernel on `space`,
+/// which reads and writes neighbouring numbers by neighbouring lanes, O(blocks b^2) bytes; the result may still be in
+/// flight there. Deterministic.
 /// @throw InvalidArgument  side below 1, sizes beyond the index types
 /// @throw DimensionMismatch  values are not blocks b^2
 template <class Exec, class Block, class = std::enable_if_t<Impl::IsBlockMatrix<Block>::value>>
 auto to_crs_matrix(const Exec& space, const Block& A) {
-  using Expand = Impl::ExpandBlocks<Block, true>;
-  using Crs = typename Expand::Types::crs_matrix;
+  using Types = Impl::MatrixTypes<Block>;
+  using Ordinal = typename Types::ordinal;
+  using Offset = typename Types::offset;
+  using Device = typename Types::device;
   const Compat::ScopedRegion region("Tessera::convert[blocks]");
-  const Impl::ExpandedSizes sizes = Impl::check_blocks(A);
-  Expand expand{A, static_cast<typename Expand::ordinal>(A.blockDim()), static_cast<std::int64_t>(sizes.rows), {}, {},
-                {}};
+  const auto bsr = bsr_view(A);
+  const auto rows = static_cast<std::uint64_t>(bsr.rows());
+  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<Offset>::max());
+  Impl::require<InvalidArgument>(bsr.nnz() <= most && rows < most, [&] {
+    return std::to_string(bsr.blocks()) + " blocks of side " + std::to_string(bsr.block()) +
+           " are more entries than the offset type of row_map counts when written out";
+  });
   // Zeroed: without rows nobody writes the one offset.
-  expand.row_map = decltype(expand.row_map)("Tessera::blocks::row_map", sizes.rows + 1);
-  expand.entries = Compat::allocate<decltype(expand.entries)>(space, "Tessera::blocks::entries", sizes.nnz);
-  expand.values = Compat::allocate<decltype(expand.values)>(space, "Tessera::blocks::values", sizes.nnz);
-  Kokkos::parallel_for("Tessera::convert[blocks]",
-                       Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, expand.rows), expand);
-  return Crs("Tessera::blocks", static_cast<typename Expand::ordinal>(sizes.rows),
-             static_cast<typename Expand::ordinal>(sizes.cols), static_cast<typename Expand::offset>(sizes.nnz),
-             expand.values, expand.row_map, expand.entries);
+  const Kokkos::View<Offset*, Kokkos::LayoutLeft, Device> row_map("Tessera::blocks::row_map", rows + 1);
+  const auto entries = Compat::allocate<Kokkos::View<Ordinal*, Kokkos::LayoutLeft, Device>>(
+      space, "Tessera::blocks::entries", bsr.nnz());
+  const auto values = Compat::allocate<Kokkos::View<typename Types::scalar*, Kokkos::LayoutLeft, Device>>(
+      space, "Tessera::blocks::values", bsr.nnz());
+  Impl::write_out<true>(space, bsr, row_map, entries, values);
+  return typename Types::crs_matrix("Tessera::blocks", static_cast<Ordinal>(rows), static_cast<Ordinal>(bsr.cols()),
+                                    static_cast<Offset>(bsr.nnz()), values, row_map, entries);
 }
 
 /// What the Matrix Market reader returned as a CrsMatrix with arrays of its own; it waits for the copies. The types of

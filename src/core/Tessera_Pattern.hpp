@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "Tessera_BsrView.hpp"
 #include "Tessera_CsrView.hpp"
 
 namespace Tessera {
@@ -67,6 +68,16 @@ bool same_pattern(const A& a, const B& b) noexcept {
   return static_cast<std::size_t>(a.rows()) == static_cast<std::size_t>(b.rows()) &&
          static_cast<std::size_t>(a.cols()) == static_cast<std::size_t>(b.cols()) && a.nnz() == b.nnz() &&
          same_place(a.row_map(), b.row_map()) && same_place(a.entries(), b.entries());
+}
+
+/// The same pattern with other numbers.
+template <class Csr>
+Csr with_values(const Csr& A, const typename Csr::values_type& values) {
+  return Csr(A.rows(), A.cols(), A.row_map(), A.entries(), values);
+}
+template <class S, class O, class F, class D>
+BsrView<S, O, F, D> with_values(const BsrView<S, O, F, D>& A, const typename BsrView<S, O, F, D>::values_type& values) {
+  return {A.block_rows(), A.block_cols(), A.block(), A.row_map(), A.entries(), values, A.order()};
 }
 
 /// Of the three arrays.

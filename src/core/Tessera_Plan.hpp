@@ -65,7 +65,7 @@ void with_engine(Engines& engines, F&& f) {
 
 /// Operation says what differs between operations:
 ///
-///     Csr, Options, Algorithm, Choice, Features
+///     Csr, Options, Algorithm, Choice, Features; Csr is a CsrView, or a BsrView (core/Tessera_Blocks.hpp)
 ///     Engine               a std::variant of std::monostate and engines; each has format_bytes(), update(space, A) and
 ///                          describe(statistics)
 ///     name, options_name   "spmv", "SpmvOptions"
@@ -229,7 +229,7 @@ void PlanBody<Operation>::update_values(const Exec& space, const typename Csr::v
   });
   require<StalePlan>(options_.updatable,
                      [] { return std::string("update_values: the plan was made with updatable = false"); });
-  csr_ = Csr(csr_.rows(), csr_.cols(), csr_.row_map(), csr_.entries(), values);
+  csr_ = with_values(csr_, values);
   with_engine(engine_, [&](auto& engine) { engine.update(space, csr_); });
   if constexpr (Operation::transposes) {
     if (!transpose_plan_) return;

@@ -48,6 +48,8 @@ class SpmvSelection {
         return packed_asked_for();
       case SpmvAlgorithm::Dasp:
         return dasp_asked_for();
+      case SpmvAlgorithm::Bsr:
+        return csr("Bsr multiplies a BsrView, this matrix has no blocks; CSR instead", true);
       default:
         return automatic();
     }

@@ -235,6 +235,12 @@ TYPED_TEST(KokkosSparseBlocks, NewValues) {
       EXPECT_TRUE(agrees_dense<S>(op, 3, {2, 1}, b, c, dc.read(), true)) << mode << seed;
     }
   }
+  // Vectors meet the blocks as they lie.
+  ASSERT_NE(handle.spmv_plan(), nullptr);
+  EXPECT_EQ(handle.spmv_plan()->statistics().algorithm, "bsr");
+  EXPECT_EQ(handle.spmv_plan()->format_bytes(), 0u);
+  ASSERT_NE(handle.spmv_plan(true), nullptr);
+  EXPECT_EQ(handle.spmv_plan(true)->statistics().algorithm, "bsr");
 }
 
 TYPED_TEST(KokkosSparseBlocks, Refusals) {

@@ -134,6 +134,13 @@ set(keys
     workspace_bytes launches error_over_bound why)
 expect_records(r ${keys})
 
+# In dense blocks, with zeros filled in.
+expect(0 --matrix ${small} --block 5 --precision fp64,fp32 --algorithm bsr --baseline none --json b.json --csv b.csv ${fast})
+expect_records(b ${keys})
+expect(5 --matrix ${small} --block 7 --algorithm bsr --baseline none ${fast})
+expect(5 --matrix ${small} --algorithm bsr --baseline none ${fast})
+expect(2 --op spmm --matrix ${small} --block 5)
+
 # Every algorithm in every precision, auto told apart from what it takes. csr is named alone: regret measures auto too.
 foreach(selection predict measure)
   expect(0 --matrix ${small} --matrix gen:circuit:n=500 --precision fp64,fp32,fp16,bf16 --algorithm auto,packed,csr5,csr

@@ -45,11 +45,9 @@ void expect_refused(const std::vector<std::pair<Enum, std::string>>& names, Pars
 }
 
 TEST(Names, SpmvAlgorithm) {
-  const std::vector<std::pair<SpmvAlgorithm, std::string>> names = {{SpmvAlgorithm::Auto, "auto"},
-                                                                    {SpmvAlgorithm::Dasp, "dasp"},
-                                                                    {SpmvAlgorithm::Csr, "csr"},
-                                                                    {SpmvAlgorithm::Csr5, "csr5"},
-                                                                    {SpmvAlgorithm::PackedSlices, "packed"}};
+  const std::vector<std::pair<SpmvAlgorithm, std::string>> names = {
+      {SpmvAlgorithm::Auto, "auto"}, {SpmvAlgorithm::Dasp, "dasp"},           {SpmvAlgorithm::Csr, "csr"},
+      {SpmvAlgorithm::Csr5, "csr5"}, {SpmvAlgorithm::PackedSlices, "packed"}, {SpmvAlgorithm::Bsr, "bsr"}};
   expect_names(names, parse_spmv_algorithm);
   expect_refused(names, parse_spmv_algorithm, "SpMV algorithm");
 }

@@ -271,7 +271,7 @@ TEST(Generators, AggregationIsAStencilTimesAggregates) {
 
 TEST(Generators, FemIsASymmetricBlockMatrix) {
   for (const char* elements : {"tet", "hex"}) {
-    for (int dof = 1; dof <= 6; ++dof) {
+    for (int dof = 1; dof <= 8; ++dof) {
       const std::string spec = std::string("fem:nx=9:ny=5:nz=4:elements=") + elements + ":dof=" + std::to_string(dof);
       SCOPED_TRACE(spec);
       const Pattern p = generate(spec);
