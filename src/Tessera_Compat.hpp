@@ -18,6 +18,18 @@
 #error "Tessera needs Kokkos 3.4 or newer"
 #endif
 
+// Views of Kokkos 4.7 are made of [[no_unique_address]] members, which nvcc 12.9 to 13.1 lays out in device code
+// otherwise than g++ does: all compiles, and kernels read wrong memory (perf_test/notes/cxx20.md).
+#if defined(KOKKOS_ENABLE_CUDA) && defined(__CUDACC_VER_MAJOR__) && KOKKOS_VERSION >= 40699
+#if defined(MDSPAN_IMPL_USE_ATTRIBUTE_NO_UNIQUE_ADDRESS) && \
+    !defined(MDSPAN_IMPL_USE_FAKE_ATTRIBUTE_NO_UNIQUE_ADDRESS) && !defined(KOKKOS_ENABLE_IMPL_VIEW_LEGACY)
+#if __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1209 && \
+    __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ <= 1301
+#error "This nvcc miscompiles Views of this Kokkos in C++20: Kokkos 4.7.02 or 5.0, CUDA 13.2 or C++17 would do"
+#endif
+#endif
+#endif
+
 namespace Tessera {
 namespace Compat {
 

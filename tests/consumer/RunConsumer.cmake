@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
 # Configures SOURCE in BINARY from nothing, builds it, and runs its tests. TESSERA is the prefix of an installed Tessera,
-# TESSERA_SOURCE a source tree of it.
+# TESSERA_SOURCE a source tree of it. STANDARD, if given, is the C++ that the project asks for; the library's own is 17.
 
 set(ENV{CMAKE_BUILD_PARALLEL_LEVEL} 2)
 
@@ -18,6 +18,9 @@ endfunction()
 file(REMOVE_RECURSE "${BINARY}")
 set(arguments -S "${SOURCE}" -B "${BINARY}" -G "${GENERATOR}" -DCMAKE_BUILD_TYPE=Release
               "-DCMAKE_CXX_COMPILER=${COMPILER}")
+if(STANDARD)
+  list(APPEND arguments -DCMAKE_CXX_STANDARD=${STANDARD} -DCMAKE_CXX_STANDARD_REQUIRED=ON)
+endif()
 if(TESSERA)
   # Kokkos is not named: the package has to find the one it was built with.
   list(APPEND arguments "-DCMAKE_PREFIX_PATH=${TESSERA}")

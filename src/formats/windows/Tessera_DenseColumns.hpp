@@ -69,7 +69,7 @@ struct DenseColumnFunctors {
     View<std::uint32_t> count;
     Count(const Base& b, const View<std::uint32_t>& c) : Base(b), count(c) {}
     KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t p) const {
-      Kokkos::atomic_increment(&count(this->leader(p)));
+      Kokkos::atomic_add(&count(this->leader(p)), std::uint32_t{1});
     }
   };
   /// Columns that rows share with those before them in their windows.
