@@ -81,7 +81,7 @@ def measure(tessera, tool, pattern, algorithm, heads, options):
     lse = torch.empty(heads, pattern.rows, dtype=torch.float32, device=device)
     into = tuple(torch.empty_like(t) for t in (q, k, v))
     step = lambda: Step(tool, device)
-    arguments = dict(algorithm=algorithm, dimension_hint=options.dimension)
+    arguments = dict(algorithm=algorithm, backend=options.backend, dimension_hint=options.dimension)
     with step() as plan_step:
         plan = tessera.AttentionPlan(indptr, indices, numbers, (pattern.rows,) * 2, **arguments)
     with step() as forward:
@@ -112,6 +112,7 @@ def main():
     parser.add_argument("--dimension", type=int, default=64)
     parser.add_argument("--heads", default="1,8")
     parser.add_argument("--algorithms", default="fused,chain")
+    parser.add_argument("--backend", default="auto", help="emulated-nvidia: a device's formats and scratch, on hosts, slowly")
     parser.add_argument("--csv")
     options = parser.parse_args()
     rows = []
