@@ -256,7 +256,7 @@ _OWN = (Tensor, torch.nn.Parameter)
 
 
 def _plain(*tensors):
-    """Whether a compiler is at work, or a tensor is a fake of one or another library's: then operators are called."""
+    """Whether no compiler is at work, and no tensor is a fake of one or another library's: else operators are called."""
     for t in tensors:
         if type(t) not in _OWN and t is not None:
             return False
