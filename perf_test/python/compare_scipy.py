@@ -5,8 +5,11 @@
 """What a call from Python costs, SpmmPlan against SciPy's A @ B, and spgemm() against its A @ A. The programs take turns;
 each time is the least.
 
-    PYTHONPATH=build/debian/python python3 perf_test/python/compare_scipy.py [--dtype TYPE] [--columns 32,128] FILE...
+    PYTHONPATH=build/debian/python python3 perf_test/python/compare_scipy.py [--dtype TYPE] [--columns 32,128] [--rounds 15]
+                                                                                   FILE...
     ... --spgemm FILE...    A A alone, of square matrices; SciPy leaves the columns of C unsorted, ours ascend
+    OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive ... --rounds 2000 FILE...    with a Kokkos that has OpenMP, where other
+                            programs use the processors as well: the least needs both threads to run at once
 """
 
 import argparse
@@ -80,6 +83,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dtype", default="float64")
     parser.add_argument("--columns", default="32,128")
+    parser.add_argument("--rounds", type=int, default=15, help="of SpMM, of which the least counts")
     parser.add_argument("--spgemm", action="store_true")
     parser.add_argument("files", nargs="*")
     options = parser.parse_args()
@@ -94,7 +98,7 @@ def main():
             A = read(file, options.dtype)
             B = numpy.random.default_rng(1).uniform(-1, 1, (A.shape[1], columns)).astype(options.dtype)
             plan = tessera.SpmmPlan(A, num_columns_hint=columns)
-            theirs, ours = least([lambda: A @ B, lambda: plan @ B], 15)
+            theirs, ours = least([lambda: A @ B, lambda: plan @ B], options.rounds)
             ratios.append(theirs / ours)
             print(f"{pathlib.Path(file).name:24} {A.shape[0]:8} rows {A.nnz:9} entries, {columns:3} columns: "
                   f"SciPy {1e3 * theirs:8.2f} ms, plan @ B {1e3 * ours:8.2f} ms, ratio {ratios[-1]:.2f}")

@@ -66,6 +66,8 @@ class Operand {
   void take_dlpack(Access access);
   void copy_strides(const std::int64_t* extents, const std::int64_t* strides, std::int64_t unit, int rank);
   bool plain() const noexcept;
+  /// Of these extents, rows side by side, with elements.
+  bool row_major(std::initializer_list<std::int64_t> extents) const noexcept;
 
   nb::object object_;   ///< the caller's, or a copy of it
   nb::object capsule_;  ///< DLPack's: owns what it points to

@@ -15,7 +15,6 @@ of the first.
 Needs PyTorch 2.4 or later. Operands are where this build of Tessera runs its plans (tessera.build()["device"]).
 """
 
-import collections
 import threading
 from typing import Optional
 
@@ -27,25 +26,59 @@ from ._errors import InvalidArgument
 from ._plans import AttentionPlan, SddmmPlan, SpmmPlan, _check_rows
 
 
+class _Kept:
+    """What was made for a graph, the tensors that it was last asked for with, as they were then, and when that was."""
+
+    __slots__ = ("made", "tensors", "near", "state", "used")
+
+
+def _state(indptr, indices):
+    """Where index tensors lie, and how often they were changed in place."""
+    return (indptr.data_ptr(), indptr.numel(), indptr._version, indices.data_ptr(), indices.numel(), indices._version)
+
+
 class _Cache:
-    """The plans of the graphs used last. Holding their index tensors, it sees no other graph at the same address."""
+    """The plans of the graphs used last. Holding their index tensors, it sees no other graph at the same address.
+
+    recent finds a graph by the tensor objects, which costs a third of what finding it by where they lie does.
+    """
 
     def __init__(self, size):
         self.size = size
         self.lock = threading.RLock()
-        self.entries = collections.OrderedDict()
+        self.entries, self.recent = {}, {}
+        self.clock = 0
 
     def get(self, kind, indptr, indices, cols, dtype, make):
-        key = (kind, indptr.data_ptr(), indptr.numel(), indptr._version, indices.data_ptr(), indices.numel(),
-               indices._version, cols, dtype, indices.device, indptr.dtype)
-        entry = self.entries.get(key)
-        if entry is None:
-            entry = self.entries[key] = make()
-            while len(self.entries) > self.size:
-                self.entries.popitem(last=False)
-        else:
-            self.entries.move_to_end(key)
-        return entry
+        self.clock += 1
+        near = kind, id(indptr), id(indices), cols, dtype
+        kept = self.recent.get(near)
+        state = _state(indptr, indices)
+        if kept is None or kept.state != state:
+            kept = self._find((kind, cols, dtype, indices.device, indptr.dtype, *state), make)
+            self.recent.pop(kept.near, None)
+            kept.tensors, kept.near, kept.state = (indptr, indices), near, state
+            self.recent[near] = kept
+        kept.used = self.clock
+        return kept.made
+
+    def _find(self, key, make):
+        kept = self.entries.get(key)
+        if kept is None:
+            kept = _Kept()
+            kept.made, kept.near, kept.used = make(), None, self.clock
+            self.entries[key] = kept
+            self.shrink()
+        return kept
+
+    def shrink(self):
+        while len(self.entries) > self.size:
+            oldest = min(self.entries, key=lambda key: self.entries[key].used)
+            self.recent.pop(self.entries.pop(oldest).near, None)
+
+    def clear(self):
+        self.entries.clear()
+        self.recent.clear()
 
 
 _cache = _Cache(64)
@@ -54,7 +87,7 @@ _cache = _Cache(64)
 def clear_cache() -> None:
     """Lets go of all plans and of the tensors that they keep."""
     with _cache.lock:
-        _cache.entries.clear()
+        _cache.clear()
 
 
 def cache_info() -> dict[str, int]:
@@ -66,8 +99,12 @@ def set_cache_size(size: int) -> None:
     """Keep the plans of so many products; a training step with one graph uses two."""
     with _cache.lock:
         _cache.size = max(1, int(size))
-        while len(_cache.entries) > _cache.size:
-            _cache.entries.popitem(last=False)
+        _cache.shrink()
+
+
+def _untracked(t):
+    """What plans take; most tensors are that already."""
+    return t.detach() if t.requires_grad else t
 
 
 class _Product:
@@ -81,6 +118,7 @@ class _Product:
         self.plans = [None, None]
         self.known = [None, None]
         self.order = None
+        self.state = _state(indptr, indices)
 
     def _transpose(self):
         """Its pattern; order says which entry of the graph each of its entries is."""
@@ -107,15 +145,21 @@ class _Product:
             # Whether numbers are still the same cannot be known: changes through .data leave no trace.
             plan.update_values(self._numbers(values, transposed))
         self.known[transposed] = known
-        return plan.apply(x.detach())
+        return plan.apply(_untracked(x))
+
+    def require_unchanged(self):
+        """A backward pass multiplies with the graph of its forward pass."""
+        if _state(self.indptr, self.indices) != self.state:
+            raise RuntimeError("Tessera: index tensors of a graph were changed in place between a forward pass and its "
+                               "backward pass")
 
     def _numbers(self, values, transposed):
-        values = values.detach()
+        values = _untracked(values)
         return values[self.order] if transposed else values.contiguous()
 
 
 class _Attention:
-    """A graph's AttentionPlan. The first backward pass makes it anew for both, which it stays."""
+    """A graph's AttentionPlan. The first call that wants gradients makes it for both passes, which it stays."""
 
     def __init__(self, indptr, indices, cols, columns, kind):
         self.indptr, self.indices, self.cols, self.columns, self.kind = indptr, indices, cols, columns, kind
@@ -126,21 +170,23 @@ class _Attention:
         if self.plan is None or (backwards and not self.backwards):
             self.backwards = self.backwards or backwards
             # Numbers that are not read, but their type is the plan's.
-            numbers = q.new_empty(self.indices.numel()) if values is None else values.detach().contiguous()
+            numbers = q.new_empty(self.indices.numel()) if values is None else _untracked(values).contiguous()
             self.plan = AttentionPlan(self.indptr, self.indices, numbers, (self.indptr.numel() - 1, self.cols),
                                       values=self.kind, prepare_backward=self.backwards,
                                       dimension_hint=self.columns)
         elif values is not None:
-            self.plan.update_values(values.detach().contiguous())
+            self.plan.update_values(_untracked(values).contiguous())
         return self.plan
+
+
+def _product(indptr, indices, values, x, cols, compute):
+    return _cache.get(("spmm", compute), indptr, indices, cols, values.dtype,
+                      lambda: _Product(indptr, indices, cols, max(1, x.shape[1]), compute))
 
 
 def _multiply(indptr, indices, values, x, cols, transposed, compute, constant):
     with _cache.lock:
-        columns = max(1, x.shape[1])
-        product = _cache.get(("spmm", compute), indptr, indices, cols, values.dtype,
-                             lambda: _Product(indptr, indices, cols, columns, compute))
-        return product.apply(values, x, transposed, constant)
+        return _product(indptr, indices, values, x, cols, compute).apply(values, x, transposed, constant)
 
 
 def _spmm(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, compute: str,
@@ -162,7 +208,7 @@ def _sddmm(indptr: Tensor, indices: Tensor, x: Tensor, y: Tensor, compute: str) 
 
     with _cache.lock:
         plan, *_ = _cache.get(("sddmm", compute), indptr, indices, y.shape[0], x.dtype, make)
-        return plan.apply(x.detach(), y.detach())
+        return plan.apply(_untracked(x), _untracked(y))
 
 
 def _attention_plan(indptr, indices, values, q, k, kind, backwards):
@@ -175,7 +221,7 @@ def _attention(indptr: Tensor, indices: Tensor, values: Optional[Tensor], q: Ten
                scale: float, kind: str) -> tuple[Tensor, Tensor]:
     with _cache.lock:
         plan = _attention_plan(indptr, indices, values, q, k, kind, False)
-        return plan.apply(q.detach(), k.detach(), v.detach(), scale=scale, lse=True)
+        return plan.apply(_untracked(q), _untracked(k), _untracked(v), scale=scale, lse=True)
 
 
 def _attention_backward(indptr: Tensor, indices: Tensor, values: Optional[Tensor], q: Tensor, k: Tensor, v: Tensor,
@@ -183,7 +229,7 @@ def _attention_backward(indptr: Tensor, indices: Tensor, values: Optional[Tensor
                         grad_values: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     with _cache.lock:
         plan = _attention_plan(indptr, indices, values, q, k, kind, True)
-        results = plan.backward(*(t.detach() for t in (grad, q, k, v, out, lse)), scale=scale,
+        results = plan.backward(*map(_untracked, (grad, q, k, v, out, lse)), scale=scale,
                                 grad_values=grad_values)
     if not grad_values:
         return *results, q.new_empty(0)
@@ -198,20 +244,44 @@ def _row_softmax(indptr: Tensor, x: Tensor) -> Tensor:
 
     with _cache.lock:
         _cache.get("rows", indptr, indptr, x.shape[-1], None, make)
-        return _core.row_softmax(indptr, x.detach())
+        return _core.row_softmax(indptr, _untracked(x))
 
 
 def _row_softmax_backward(indptr: Tensor, y: Tensor, grad: Tensor) -> Tensor:
     with _cache.lock:
-        return _core.row_softmax_backward(indptr, y.detach(), grad.detach())
+        return _core.row_softmax_backward(indptr, _untracked(y), _untracked(grad))
 
 
-def _plain(inputs):
-    """Whether all tensors are just that: neither fakes of a compiler nor another library's."""
-    for t in inputs:
-        if isinstance(t, Tensor) and type(t) is not Tensor and type(t) is not torch.nn.Parameter:
+_OWN = (Tensor, torch.nn.Parameter)
+
+
+def _plain(*tensors):
+    """Whether no compiler is at work, and no tensor is a fake of one or another library's: else operators are called."""
+    for t in tensors:
+        if type(t) not in _OWN and t is not None:
             return False
-    return True
+    return not torch.compiler.is_compiling()
+
+
+def _applied(function):
+    """function.apply without its look for tensors that vmap and its like have wrapped, where none of these is at work."""
+    at_work = getattr(torch._C, "_are_functorch_transforms_active", None)
+    if at_work is None:
+        return function.apply
+    apply = super(torch.autograd.Function, function).apply
+
+    def call(*inputs):
+        return function.apply(*inputs) if at_work() else apply(*inputs)
+
+    return call
+
+
+def _operator(name, kernel, fake, save, backward):
+    """tessera::name with its derivative."""
+    operator = torch.library.custom_op("tessera::" + name, kernel, mutates_args=())
+    operator.register_fake(fake)
+    operator.register_autograd(backward, setup_context=save)
+    return operator
 
 
 def _differentiable(name, kernel, fake, save, backward):
@@ -219,9 +289,7 @@ def _differentiable(name, kernel, fake, save, backward):
 
     Outside of a compiler that is an autograd.Function, since an operator of Python costs several times as much.
     """
-    operator = torch.library.custom_op("tessera::" + name, kernel, mutates_args=())
-    operator.register_fake(fake)
-    operator.register_autograd(backward, setup_context=save)
+    operator = _operator(name, kernel, fake, save, backward)
 
     def forward(ctx, *inputs):
         # With a setup_context of its own, PyTorch would look at the signature in every call.
@@ -231,13 +299,100 @@ def _differentiable(name, kernel, fake, save, backward):
 
     function = type(name, (torch.autograd.Function,),
                     {"forward": staticmethod(forward), "backward": staticmethod(backward)})
+    apply = _applied(function)
 
     def call(*inputs):
-        if torch.compiler.is_compiling() or not _plain(inputs):
+        if not _plain(*(t for t in inputs if isinstance(t, Tensor))):
             return operator(*inputs)
-        return function.apply(*inputs) if torch.is_grad_enabled() else kernel(*inputs)
+        return apply(*inputs) if torch.is_grad_enabled() else kernel(*inputs)
 
     return call
+
+
+class _ProductFunction(torch.autograd.Function):
+    """A b or A^T b with a graph's plans at hand, so that no pass looks for them. Keeps of b and values what the
+    gradients that are asked for need."""
+
+    @staticmethod
+    def forward(ctx, values, b, product, transposed, constant):
+        ctx.product, ctx.transposed, ctx.constant = product, transposed, constant
+        to_values, to_b, *_ = ctx.needs_input_grad
+        ctx.save_for_backward(values if to_b else None, b if to_values else None)
+        with _cache.lock:
+            return product.apply(values, b, transposed, constant)
+
+    @staticmethod
+    def backward(ctx, grad):
+        values, b = ctx.saved_tensors
+        to_values, to_b, *_ = ctx.needs_input_grad
+        product, d_values, d_b = ctx.product, None, None
+        product.require_unchanged()
+        indptr, indices = product.indptr, product.indices
+        if to_b and not torch.is_grad_enabled() and type(grad) is Tensor:
+            with _cache.lock:
+                d_b = product.apply(values, grad, not ctx.transposed, ctx.constant)
+        elif to_b and ctx.transposed:
+            d_b = _call_spmm(indptr, indices, values, grad, product.compute, ctx.constant)
+        elif to_b:
+            d_b = _call_spmm_transposed(indptr, indices, values, grad, product.cols, product.compute, ctx.constant)
+        if to_values:
+            x, y = (b, grad) if ctx.transposed else (grad, b)
+            d_values = _call_sddmm(indptr, indices, x, y, product.compute)
+        return d_values, d_b, None, None, None
+
+
+_apply_product = _applied(_ProductFunction)
+
+
+def _multiply_tracked(indptr, indices, values, b, cols, transposed, compute, constant):
+    """Of plain tensors."""
+    with _cache.lock:
+        product = _product(indptr, indices, values, b, cols, compute)
+        if not (torch.is_grad_enabled() and (values.requires_grad or b.requires_grad)):
+            return product.apply(values, b, transposed, constant)
+    return _apply_product(values, b, product, transposed, constant)
+
+
+def _call_spmm(indptr, indices, values, b, compute, constant):
+    if not _plain(indptr, indices, values, b):
+        return _spmm_operator(indptr, indices, values, b, compute, constant)
+    return _multiply_tracked(indptr, indices, values, b, b.shape[0], False, compute, constant)
+
+
+def _call_spmm_transposed(indptr, indices, values, b, cols, compute, constant):
+    if not _plain(indptr, indices, values, b):
+        return _spmm_transposed_operator(indptr, indices, values, b, cols, compute, constant)
+    return _multiply_tracked(indptr, indices, values, b, cols, True, compute, constant)
+
+
+class _AttentionFunction(torch.autograd.Function):
+    """The result alone: the log-sum-exp stays between the passes."""
+
+    @staticmethod
+    def forward(ctx, values, q, k, v, indptr, indices, scale, kind):
+        # A plan of both passes at once: the backward pass will come, and none is made while a CUDA graph is captured.
+        with _cache.lock:
+            plan = _attention_plan(indptr, indices, values, q, k, kind, True)
+            out, lse = plan.apply(*map(_untracked, (q, k, v)), scale=scale, lse=True)
+        ctx.save_for_backward(indptr, indices, values, q, k, v, out, lse)
+        ctx.scale, ctx.kind = scale, kind
+        return out
+
+    @staticmethod
+    def backward(ctx, grad):
+        return *_attention_gradients_of(ctx, grad, ctx.needs_input_grad[0]), None, None, None, None
+
+
+_apply_attention = _applied(_AttentionFunction)
+
+
+def _call_attention(indptr, indices, values, q, k, v, scale, kind):
+    if not _plain(indptr, indices, values, q, k, v):
+        return _attention_operator(indptr, indices, values, q, k, v, scale, kind)[0]
+    if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad
+                                    or (values is not None and values.requires_grad)):
+        return _apply_attention(values, q, k, v, indptr, indices, scale, kind)
+    return _attention(indptr, indices, values, q, k, v, scale, kind)[0]
 
 
 def _fake_spmm(indptr, indices, values, b, compute, constant):
@@ -305,15 +460,19 @@ def _save_attention(ctx, inputs, output):
     ctx.set_materialize_grads(False)
 
 
+def _attention_gradients_of(ctx, grad, to_values):
+    """By the numbers, q, k and v."""
+    # The operator has no derivative and says so where one is asked for; it costs more than its kernel.
+    tracked = torch.is_grad_enabled() or not _plain(grad)
+    backward = _attention_backward_operator if tracked else _attention_backward
+    d_q, d_k, d_v, d_values = backward(*ctx.saved_tensors, grad, ctx.scale, ctx.kind, to_values)
+    return d_values if to_values else None, d_q, d_k, d_v
+
+
 def _attention_gradients(ctx, grad, _):
     if grad is None:
         return (None,) * 8
-    to_values = ctx.needs_input_grad[2]
-    # The operator has no derivative and says so where one is asked for; it costs more than its kernel.
-    tracked = torch.compiler.is_compiling() or torch.is_grad_enabled() or not _plain((grad,))
-    backward = _attention_backward_operator if tracked else _attention_backward
-    d_q, d_k, d_v, d_values = backward(*ctx.saved_tensors, grad, ctx.scale, ctx.kind, to_values)
-    return None, None, d_values if to_values else None, d_q, d_k, d_v, None, None
+    return None, None, *_attention_gradients_of(ctx, grad, ctx.needs_input_grad[2]), None, None
 
 
 def _save_row_softmax(ctx, inputs, output):
@@ -342,11 +501,11 @@ def _row_softmax_second(ctx, h):
     return None, to_y, _call_row_softmax_backward(indptr, y, h) if ctx.needs_input_grad[2] else None
 
 
-_call_spmm = _differentiable("spmm", _spmm, _fake_spmm, _save_product, _spmm_backward)
-_call_spmm_transposed = _differentiable("spmm_transposed", _spmm_transposed, _fake_spmm_transposed, _save_product,
-                                        _spmm_transposed_backward)
+_spmm_operator = _operator("spmm", _spmm, _fake_spmm, _save_product, _spmm_backward)
+_spmm_transposed_operator = _operator("spmm_transposed", _spmm_transposed, _fake_spmm_transposed, _save_product,
+                                      _spmm_transposed_backward)
 _call_sddmm = _differentiable("sddmm", _sddmm, _fake_sddmm, _save_product, _sddmm_backward)
-_call_attention = _differentiable("attention", _attention, _fake_attention, _save_attention, _attention_gradients)
+_attention_operator = _operator("attention", _attention, _fake_attention, _save_attention, _attention_gradients)
 _attention_backward_operator = torch.library.custom_op("tessera::attention_backward", _attention_backward,
                                                        mutates_args=())
 _attention_backward_operator.register_fake(_fake_attention_backward)
@@ -401,7 +560,7 @@ def attention(indptr: Tensor, indices: Tensor, q: Tensor, k: Tensor, v: Tensor, 
     values, kind = (bias, "bias") if bias is not None else (factor, "scale") if factor is not None else (None, "none")
     if scale is None:
         scale = max(1, q.shape[-1]) ** -0.5
-    return _call_attention(indptr, indices, values, q, k, v, float(scale), kind)[0]
+    return _call_attention(indptr, indices, values, q, k, v, float(scale), kind)
 
 
 def row_softmax(indptr: Tensor, x: Tensor) -> Tensor:
