@@ -109,6 +109,7 @@ function(tessera_find_tpetra_multigrid)
     set(Tessera_TPETRA_MULTIGRID_FOUND TRUE PARENT_SCOPE)
     return()
   endif()
+  find_package(Belos CONFIG QUIET)  # its variables
   if(TARGET Belos::all_libs)
     find_package(MueLu CONFIG QUIET)
   else()

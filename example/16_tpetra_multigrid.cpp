@@ -182,7 +182,7 @@ bool compare(const std::string& name, const RCP<Matrix>& A, int equations, doubl
     const std::string prefix = where;
     list.set(prefix + ": type", "CHEBYSHEV");
     Teuchos::ParameterList& chebyshev = list.sublist(prefix + ": params");
-    chebyshev.set("chebyshev: degree", prefix == "coarse" ? 20 : 3);
+    chebyshev.set("chebyshev: degree", prefix == "coarse" ? 21 : 3);
     chebyshev.set("chebyshev: ratio eigenvalue", prefix == "coarse" ? 100.0 : 10.0);
   }
   const auto multigrid = MueLu::CreateTpetraPreconditioner(RCP<Operator>(A), list);
