@@ -108,6 +108,7 @@ class TpetraRowMatrix : public Tpetra::RowMatrix<Scalar, LocalOrdinal, GlobalOrd
 
   /// \name Rows and diagonal, forwarded
   /// \{
+
   /// Of A.
   void getGlobalRowCopy(GlobalOrdinal row, global_indices& indices, numbers& values, std::size_t& count) const {
     A().getGlobalRowCopy(row, indices, values, count);
@@ -155,6 +156,7 @@ class TpetraRowMatrix : public Tpetra::RowMatrix<Scalar, LocalOrdinal, GlobalOrd
 
   /// \name What would change the matrix
   /// \{
+
   /// @throw NotSupported  always: scale the matrix itself, then update_values()
   void leftScale(const vector_type&) { refuse("leftScale"); }
   /// See leftScale.
