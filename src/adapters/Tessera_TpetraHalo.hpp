@@ -13,13 +13,13 @@
 /// \file
 /// The exchange of a TpetraOperator with numbers narrower than those of its vectors: rounded when they are packed,
 /// widened when they have arrived. Tpetra's Import moves only numbers of the vector's own type, so this goes to its
-/// Distributor, with bytes as packets.
+/// Distributor, as bytes.
 
 namespace Tessera {
 namespace Impl {
 
 /// Sent and received numbers of one Import that has nothing but received elements (createRemoteOnlyImport).
-/// A packet of an element is its `columns` numbers, one after the other.
+/// An element travels as its numbers in all columns, one after the other.
 template <class Scalar, class Device, class Import>
 class NarrowHalo {
  public:
@@ -27,36 +27,36 @@ class NarrowHalo {
   using Bytes = Kokkos::View<char*, Device>;
   using Ordinals = Kokkos::View<std::int64_t*, Device>;
 
-  /// @param wire  FP32 or BF16, narrower than Scalar
-  NarrowHalo(const Import& import, Precision wire)
-      : wire_(wire), send_(indices("Tessera::tpetra::send", import.getExportLIDs())) {
-    receive_ = indices("Tessera::tpetra::receive", import.getRemoteLIDs());
-  }
+  /// @param precision  FP32 or BF16, narrower than Scalar
+  NarrowHalo(const Import& import, Precision precision)
+      : precision_(precision),
+        send_(indices("Tessera::tpetra::send", import.getExportLIDs())),
+        receive_(indices("Tessera::tpetra::receive", import.getRemoteLIDs())) {}
 
-  int bytes_per_number() const { return wire_ == Precision::FP32 ? 4 : 2; }
+  int bytes_per_number() const { return precision_ == Precision::FP32 ? 4 : 2; }
 
   /// Receives posted and messages under way. Waits for the packed numbers.
   template <class X, class Distributor>
   void begin(const Exec& space, const X& x, Distributor& distributor) {
-    const std::size_t columns = x.extent(1), packet = columns * static_cast<std::size_t>(bytes_per_number());
+    const std::size_t columns = x.extent(1), element = columns * static_cast<std::size_t>(bytes_per_number());
     // Exact extents: the Distributor compares them with what it sends and receives.
-    resize(send_bytes_, send_host_, send_.extent(0) * packet);
-    resize(receive_bytes_, receive_host_, receive_.extent(0) * packet);
-    if (wire_ == Precision::FP32) {
+    resize(send_bytes_, send_host_, send_.extent(0) * element);
+    resize(receive_bytes_, receive_host_, receive_.extent(0) * element);
+    if (precision_ == Precision::FP32) {
       pack<float>(space, x);
     } else {
       pack<bhalf_t>(space, x);
     }
     Kokkos::deep_copy(space, send_host_, send_bytes_);
     Compat::fence(space, "Tessera::tpetra[packed]");
-    distributor.doPosts(send_host_, packet, receive_host_);
+    distributor.doPosts(send_host_, element, receive_host_);
   }
   /// Waits for the messages and writes their numbers.
   template <class To, class Distributor>
   void end(const Exec& space, const To& to, Distributor& distributor) {
     distributor.doWaits();
     Kokkos::deep_copy(space, receive_bytes_, receive_host_);
-    if (wire_ == Precision::FP32) {
+    if (precision_ == Precision::FP32) {
       unpack<float>(space, to);
     } else {
       unpack<bhalf_t>(space, to);
@@ -118,7 +118,7 @@ class NarrowHalo {
                          Unpack<W, To>{receive_, reinterpret_cast<const W*>(receive_bytes_.data()), to, columns});
   }
 
-  Precision wire_;
+  Precision precision_;
   Ordinals send_, receive_;
   Bytes send_bytes_, receive_bytes_;
   HostBytes send_host_, receive_host_;

@@ -258,14 +258,14 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
     return result;
   }
 
-  bool narrow_wire() const {
+  bool narrow_halo() const {
     return options_.halo_precision && *options_.halo_precision != Impl::ScalarTraits<Scalar>::precision;
   }
   /// FP16 would need an exponent that all processes agree upon at every apply.
   void check_halo_precision() const {
-    const auto wire = options_.halo_precision;
-    Impl::require<InvalidArgument>(!narrow_wire() || wire == Precision::FP32 || wire == Precision::BF16, [&] {
-      return std::string("TpetraOperator: halo_precision is ") + to_string(*wire) +
+    const auto halo = options_.halo_precision;
+    Impl::require<InvalidArgument>(!narrow_halo() || halo == Precision::FP32 || halo == Precision::BF16, [&] {
+      return std::string("TpetraOperator: halo_precision is ") + to_string(*halo) +
              "; numbers are sent as the vectors have them, or as fp32 or bf16";
     });
   }
@@ -316,7 +316,7 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
       if (halo_map_->getGlobalNumElements() > 0) {
         remote_ = importer->createRemoteOnlyImport(halo_map_);
         if (options_.overlap) Compat::send_at_once(remote_->getDistributor());
-        if (narrow_wire()) narrow_ = std::make_unique<NarrowHalo>(*remote_, *options_.halo_precision);
+        if (narrow_halo()) narrow_ = std::make_unique<NarrowHalo>(*remote_, *options_.halo_precision);
       }
     }
     Kokkos::deep_copy(place, host);

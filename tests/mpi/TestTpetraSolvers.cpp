@@ -242,6 +242,10 @@ TEST(TpetraRowMatrix, IsTheMatrixItWasMadeOf) {
     EXPECT_TRUE(throws_everywhere<NotSupported>(comm, [&] { made->leftScale(four); }));
     EXPECT_TRUE(throws_everywhere<NotSupported>(comm, [&] { made->rightScale(four); }));
     EXPECT_EQ(largest_difference(from_rows, four), 0);
+    // Tpetra's apply has other exceptions, so that this one is the operator's.
+    const Vectors two(map, 2);
+    Vectors three(map, 3);
+    EXPECT_TRUE(throws_everywhere<DimensionMismatch>(comm, [&] { ours.apply(two, three); }));
   }
   EXPECT_TRUE(throws_everywhere<InvalidArgument>(
       comm, [] { TpetraRowMatrix<double, LO, GO, Node> rows{Teuchos::RCP<Operator>()}; }));
