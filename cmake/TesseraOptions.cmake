@@ -34,6 +34,7 @@ if(Tessera_ENABLE_BOOST AND NOT tessera_default_BOOST)
 endif()
 # Headers only: an application can use the adapter whatever this says.
 option(Tessera_ENABLE_TPETRA "Build tests, examples and the benchmark of the Tpetra operator (needs Trilinos and MPI)" OFF)
+option(Tessera_ENABLE_MUELU "With Tessera_ENABLE_TPETRA: build the example with MueLu, too" OFF)
 option(Tessera_ENABLE_PYTHON "Build the Python package tessera (needs Python's headers and nanobind)" OFF)
 
 # tessera_optional(<option> <text> <package> <Debian's package> ...)

@@ -7,6 +7,8 @@
 # tessera_find_tpetra([REQUIRED])    target Tessera::tpetra_libraries: Tpetra and MPI
 # tessera_find_tpetra_solvers()      target Tessera::tpetra_solvers: Belos and Ifpack2 (tests and examples)
 #                                    and Tessera_TPETRA_SOLVERS_FOUND
+# tessera_find_tpetra_multigrid()    target Tessera::tpetra_multigrid: MueLu (an example)
+#                                    and Tessera_TPETRA_MULTIGRID_FOUND
 
 # Links a Trilinos package of either kind to an interface target: those up to 13 name libraries and folders in variables
 # (of which Debian's are right, while its targets have no include directories), later ones have <package>::all_libs.
@@ -95,4 +97,41 @@ function(tessera_find_tpetra_solvers)
     endif()
   endforeach()
   set(Tessera_TPETRA_SOLVERS_FOUND TRUE PARENT_SCOPE)
+endfunction()
+
+# After tessera_find_tpetra_solvers.
+function(tessera_find_tpetra_multigrid)
+  set(Tessera_TPETRA_MULTIGRID_FOUND FALSE PARENT_SCOPE)
+  if(NOT Tessera_TPETRA_SOLVERS_FOUND)
+    return()
+  endif()
+  if(TARGET Tessera::tpetra_multigrid)
+    set(Tessera_TPETRA_MULTIGRID_FOUND TRUE PARENT_SCOPE)
+    return()
+  endif()
+  find_package(Belos CONFIG QUIET)  # its variables
+  if(TARGET Belos::all_libs)
+    find_package(MueLu CONFIG QUIET)
+  else()
+    # As for Ifpack2: the package file of Trilinos 13 names what is not installed. What its headers use, the program links.
+    set(libraries "")
+    foreach(name muelu-interface muelu-adapters muelu zoltan2 amesos2)
+      find_library(Tessera_${name}_LIBRARY NAMES trilinos_${name} ${name} HINTS ${Belos_LIBRARY_DIRS})
+      mark_as_advanced(Tessera_${name}_LIBRARY)
+      list(APPEND libraries "${Tessera_${name}_LIBRARY}")
+    endforeach()
+    find_path(Tessera_MUELU_INCLUDE MueLu_CreateTpetraPreconditioner.hpp HINTS ${Belos_INCLUDE_DIRS})
+    mark_as_advanced(Tessera_MUELU_INCLUDE)
+  endif()
+  if(NOT TARGET MueLu::all_libs AND (NOT Tessera_MUELU_INCLUDE OR "${libraries}" MATCHES "NOTFOUND"))
+    message(STATUS "Tessera: no MueLu (Debian: libtrilinos-{muelu,amesos2,zoltan,zoltan2,xpetra}-dev)")
+    return()
+  endif()
+  add_library(Tessera::tpetra_multigrid INTERFACE IMPORTED GLOBAL)
+  if(TARGET MueLu::all_libs)
+    tessera_link_trilinos(Tessera::tpetra_multigrid MueLu)
+  else()
+    target_link_libraries(Tessera::tpetra_multigrid INTERFACE ${libraries})
+  endif()
+  set(Tessera_TPETRA_MULTIGRID_FOUND TRUE PARENT_SCOPE)
 endfunction()

@@ -4,7 +4,7 @@
 
 # What Tessera needs from outside, on Debian 12.
 #
-#   cmake/dependencies.sh packages GROUP...   install the missing packages of build, tests, tpetra, hip, python,
+#   cmake/dependencies.sh packages GROUP...   install the missing packages of build, tests, tpetra, muelu, hip, python,
 #                                             format, doc
 #   cmake/dependencies.sh openmp              build Debian's Kokkos and Kokkos Kernels sources with OpenMP
 #   cmake/dependencies.sh python              make a Python environment with nanobind, which Debian 12 does not have
@@ -51,11 +51,13 @@ packages_of() {
       echo libopenmpi-dev openmpi-bin gzip libtrilinos-{tpetra,belos,ifpack2,teuchos,epetra,epetraext,triutils,aztecoo}-dev \
         libtrilinos-{rtop,thyra,xpetra}-dev
       ;;
+    # For Tessera_ENABLE_MUELU, with tpetra.
+    muelu) echo libtrilinos-{muelu,amesos2,zoltan,zoltan2}-dev ;;
     python) echo python3-dev python3-pip python3-venv python3-numpy python3-scipy python3-pytest ;;
     hip) echo hipcc rocm-device-libs libamdhip64-dev ;;
     format) command -v clang-format >/dev/null || echo clang-format ;;
     doc) command -v doxygen >/dev/null || echo doxygen ;;
-    *) die "unknown package group '$1' (build, tests, tpetra, hip, python, format, doc)" ;;
+    *) die "unknown package group '$1' (build, tests, tpetra, muelu, hip, python, format, doc)" ;;
   esac
 }
 

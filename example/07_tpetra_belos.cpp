@@ -2,14 +2,16 @@
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
 // A distributed linear system by Belos' conjugate gradients, first with Tpetra's matrix as the operator, then with
-// Tessera's: the change is the one line marked below. The matrix comes from a Matrix Market file and must be symmetric
-// and positive definite.
+// Tessera's: the change is the one line marked below. Then with Ifpack2's Chebyshev polynomial as the preconditioner,
+// whose products are Tessera's, too. The matrix comes from a Matrix Market file and must be symmetric and positive
+// definite.
 //
 //   mpiexec -n 2 07_tpetra_belos [FILE.mtx or FILE.mtx.gz [TOLERANCE]]
 
 #include <BelosLinearProblem.hpp>
 #include <BelosPseudoBlockCGSolMgr.hpp>
 #include <BelosTpetraAdapter.hpp>
+#include <Ifpack2_Chebyshev.hpp>
 #include <Ifpack2_Relaxation.hpp>
 #include <Teuchos_Time.hpp>
 #include <Tpetra_Core.hpp>
@@ -20,7 +22,7 @@
 #include <string>
 
 #include "adapters/Tessera_TpetraMatrixMarket.hpp"
-#include "adapters/Tessera_TpetraOperator.hpp"
+#include "adapters/Tessera_TpetraRowMatrix.hpp"
 
 #ifndef TESSERA_EXAMPLE_DATA
 #define TESSERA_EXAMPLE_DATA "example/data"
@@ -65,6 +67,19 @@ Outcome solve(const char* name, const Teuchos::RCP<const Operator>& A, const Mat
   return outcome;
 }
 
+/// @param lambda  the largest eigenvalue of D^-1 A; 0 to have it estimated, from random numbers
+Teuchos::RCP<Ifpack2::Chebyshev<RowMatrix>> chebyshev(const Teuchos::RCP<const RowMatrix>& A, double lambda) {
+  const auto smoother = Teuchos::rcp(new Ifpack2::Chebyshev<RowMatrix>(A));
+  Teuchos::ParameterList list;
+  list.set("chebyshev: degree", 3);  // odd: positive definite even where lambda is an estimate from below
+  list.set("chebyshev: ratio eigenvalue", 30.0);
+  if (lambda > 0) list.set("chebyshev: max eigenvalue", lambda);
+  smoother->setParameters(list);
+  smoother->initialize();
+  smoother->compute();
+  return smoother;
+}
+
 int run(const std::string& file, double tolerance) {
   const auto comm = Tpetra::getDefaultComm();
   const Teuchos::RCP<Matrix> A = Tessera::io::read_tpetra_matrix<Matrix>(file, comm);
@@ -89,12 +104,19 @@ int run(const std::string& file, double tolerance) {
   op = Tessera::tpetra_operator(A);  // the one line
   const Outcome ours = solve("Tessera", op, *A, preconditioner, b, tolerance);
 
+  const auto their_polynomial = chebyshev(A, 0);
+  const auto rows = Tessera::tpetra_row_matrix(A);  // a Tpetra::RowMatrix, as Ifpack2 wants one
+  const auto our_polynomial = chebyshev(rows, their_polynomial->getLambdaMaxForApply());
+  if (comm->getRank() == 0) std::printf("with Chebyshev polynomials\n");
+  const Outcome their_smoothed = solve("Tpetra", A, *A, their_polynomial, b, tolerance);
+  const Outcome our_smoothed = solve("Tessera", rows, *A, our_polynomial, b, tolerance);
+
   const auto tessera =
       Teuchos::rcp_dynamic_cast<const Tessera::TpetraOperator<double, Matrix::local_ordinal_type,
                                                               Matrix::global_ordinal_type, Matrix::node_type>>(op,
                                                                                                                true);
   if (comm->getRank() == 0) Tessera::print_statistics(tessera->owned_plan(), std::cout);
-  return theirs.converged && ours.converged ? 0 : 1;
+  return theirs.converged && ours.converged && their_smoothed.converged && our_smoothed.converged ? 0 : 1;
 }
 
 }  // namespace

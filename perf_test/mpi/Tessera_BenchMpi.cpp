@@ -8,6 +8,7 @@
 //   mpiexec -n P tessera_bench_mpi --mode strong --points 64 --columns 1,4
 //   mpiexec -n P tessera_bench_mpi --mode strong --matrix FILE.mtx.gz
 //   mpiexec -n P tessera_bench_mpi --mode weak --points 48
+//   mpiexec -n P tessera_bench_mpi --points 48 --halo       numbers sent in FP64, FP32 and BF16: bytes, times, errors
 
 #include <CLI/CLI.hpp>
 #include <Tpetra_Core.hpp>
@@ -32,7 +33,7 @@ struct Options {
   std::vector<int> columns{1};
   int repeat = 15;
   double least_time = 0.01;
-  bool no_overlap = false;
+  bool no_overlap = false, halo = false;
 };
 
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -85,24 +86,28 @@ class Timer {
   std::vector<double> times_;
 };
 
-/// Largest difference of two products as a share of 2 (n + processes + 4) u |A||X| for each: twice the bound of sums of
-/// n products in double in any order.
-double verify(const Matrix& A, const Vectors& X, const Vectors& theirs, const Vectors& ours) {
+/// Largest difference of two products as a share of |A||X|.
+double largest_error(const Matrix& A, const Vectors& X, const Vectors& theirs, const Vectors& ours) {
   const auto absolute = with_absolute_numbers(A);
   Vectors size(ours.getMap(), ours.getNumVectors()), x(X, Teuchos::Copy);
   x.abs(X);
   absolute->apply(x, size);
-  const double terms = static_cast<double>(A.getGlobalMaxNumRowEntries()) + A.getComm()->getSize() + 4;
   double worst = 0;
   for (std::size_t j = 0; j < ours.getNumVectors(); ++j) {
     const auto a = theirs.getVector(j)->getData(0), b = ours.getVector(j)->getData(0),
                s = size.getVector(j)->getData(0);
     for (int i = 0; i < a.size(); ++i) {
-      const double bound = 2 * 2 * terms * 1.1102230246251565e-16 * s[i], error = std::fabs(a[i] - b[i]);
-      worst = std::max(worst, error == 0 ? 0 : error <= bound ? error / bound : 1e300);
+      const double error = std::fabs(a[i] - b[i]);
+      // Not a number is no agreement.
+      worst = std::max(worst, error == 0 ? 0 : error <= 1e3 * s[i] ? error / s[i] : 1e300);
     }
   }
   return largest_of_all(A.getComm(), worst);
+}
+/// Sums of products in double in any order err by (n + processes + 4) u |A||X|: of two, twice that, and as much again.
+double rounding_bound(const Matrix& A) {
+  const double terms = static_cast<double>(A.getGlobalMaxNumRowEntries()) + A.getComm()->getSize() + 4;
+  return 2 * 2 * terms * 1.1102230246251565e-16;
 }
 
 /// @return whether both products agree
@@ -150,8 +155,7 @@ bool measure(const Options& o, const MatrixPointer& A, const Tessera::TpetraOper
   }
   A->apply(X, theirs);
   op.apply(X, ours);
-  const double share = verify(*A, X, theirs, ours);
-  const bool right = share <= 1;
+  const bool right = largest_error(*A, X, theirs, ours) <= rounding_bound(*A);
   const double flops = 2.0 * static_cast<double>(A->getGlobalNumEntries()) * static_cast<double>(columns);
   const auto print = [&](const char* name, auto of) {
     std::printf("%9d %7d %-7s %10.1f %10.1f %7.2f %11.1f %10.1f %8.1f %10.1f %10.1f %10.1f %8.2f  %s\n",
@@ -163,6 +167,69 @@ bool measure(const Options& o, const MatrixPointer& A, const Tessera::TpetraOper
   if (comm->getRank() == 0) {
     print("median", median);
     print("least", least);
+  }
+  return right;
+}
+
+/// The same product with numbers sent in several types: bytes, times, and errors against Tpetra's product.
+/// @return whether all of them are within their bounds
+bool measure_haloes(const Options& o, const MatrixPointer& A, std::size_t columns) {
+  using Operator = Tessera::TpetraOperator<double, LO, GO, Node>;
+  struct Variant {
+    const char *product, *halo;
+    Tessera::ComputeType compute;
+    Tessera::Precision wire;
+    double unit;  // of what is rounded, together
+  };
+  const double u32 = 5.9604644775390625e-8, terms = static_cast<double>(A->getGlobalMaxNumRowEntries()) + 4;
+  const Variant variants[] = {
+      {"fp64", "fp64", Tessera::ComputeType::Auto, Tessera::Precision::FP64, 0},
+      {"fp64", "fp32", Tessera::ComputeType::Auto, Tessera::Precision::FP32, u32},
+      {"fp64", "bf16", Tessera::ComputeType::Auto, Tessera::Precision::BF16, 0.00390625},
+      {"fp32", "fp64", Tessera::ComputeType::FP32, Tessera::Precision::FP64, (2.1 + 2 * terms) * u32},
+      {"fp32", "fp32", Tessera::ComputeType::FP32, Tessera::Precision::FP32, (3.2 + 2 * terms) * u32}};
+  const Comm comm = A->getComm();
+  Vectors X(A->getDomainMap(), columns), theirs(A->getRangeMap(), columns), ours(A->getRangeMap(), columns);
+  X.randomize();
+  A->apply(X, theirs);
+  std::vector<Teuchos::RCP<Operator>> operators;
+  std::vector<Timer> timers;
+  for (const Variant& v : variants) {
+    Tessera::TpetraOptions options;
+    options.overlap = !o.no_overlap;
+    options.spmv.compute = v.compute;
+    options.halo_precision = v.wire;
+    operators.push_back(Teuchos::rcp(new Operator(A, options)));
+    const Operator* op = operators.back().get();
+    timers.emplace_back(
+        comm, [&X, &ours, op] { op->apply(X, ours); }, o.least_time);
+  }
+  std::vector<std::vector<double>> post(timers.size()), wait(timers.size());
+  for (int r = 0; r < o.repeat; ++r) {
+    for (std::size_t v = 0; v < timers.size(); ++v) {
+      timers[v].run();
+      Tessera::TpetraTimes t;
+      comm->barrier();
+      operators[v]->apply_timed(t, X, ours);
+      post[v].push_back(1e6 * largest_of_all(comm, t.begin));
+      wait[v].push_back(1e6 * largest_of_all(comm, t.wait));
+    }
+  }
+  bool right = true;
+  for (std::size_t v = 0; v < timers.size(); ++v) {
+    operators[v]->apply(X, ours);
+    const double error = largest_error(*A, X, theirs, ours);
+    const bool within = error <= rounding_bound(*A) + 1.1 * variants[v].unit;
+    const auto f = operators[v]->facts();
+    const double bytes =
+        sum_of_all(comm, static_cast<double>(f.send_elements) * f.halo_number_bytes * static_cast<double>(columns));
+    if (comm->getRank() == 0) {
+      std::printf("%9d %7d %8s %6s %12.0f %10.1f %10.1f %10.1f %10.1f %10.1e  %s\n", comm->getSize(),
+                  static_cast<int>(columns), variants[v].product, variants[v].halo, bytes,
+                  timers[v].microseconds(median), timers[v].microseconds(least), least(post[v]), least(wait[v]), error,
+                  within ? "right" : "WRONG");
+    }
+    right = right && within;
   }
   return right;
 }
@@ -196,10 +263,20 @@ bool run(const Options& o, const Comm& comm) {
     std::printf(
         "%d batches, microseconds of the slowest process; phases of Tessera's operator with a fence after each\n",
         o.repeat);
+  }
+  if (comm->getRank() == 0 && !o.halo) {
     std::printf("%9s %7s %-7s %10s %10s %7s %11s %10s %8s %10s %10s %10s %8s\n", "processes", "columns", "", "Tpetra",
                 "Tessera", "ratio", "Tp. import", "Tp. local", "post", "interior", "wait", "boundary", "GFlop/s");
   }
   bool right = true;
+  if (o.halo) {
+    if (comm->getRank() == 0) {
+      std::printf("%9s %7s %8s %6s %12s %10s %10s %10s %10s %10s\n", "processes", "columns", "product", "halo",
+                  "bytes sent", "median", "least", "post", "wait", "error");
+    }
+    for (const int columns : o.columns) right = measure_haloes(o, A, static_cast<std::size_t>(columns)) && right;
+    return right;
+  }
   for (const int columns : o.columns) right = measure(o, A, op, static_cast<std::size_t>(columns)) && right;
   return right;
 }
@@ -224,6 +301,7 @@ int main(int argc, char* argv[]) {
   app.add_option("--repeat", o.repeat, "batches of which the median is taken")->check(CLI::Range(1, 100000));
   app.add_option("--least-time", o.least_time, "seconds of a batch")->check(CLI::Range(1e-6, 60.0));
   app.add_flag("--no-overlap", o.no_overlap, "wait for the halo before any product");
+  app.add_flag("--halo", o.halo, "numbers sent in several types instead, with bytes and errors (|A||x| = 1)");
   try {
     app.parse(argc, argv);
     if (o.mode == "weak" && !o.matrix.empty()) throw CLI::ValidationError("--matrix", "has no weak scaling");

@@ -9,6 +9,7 @@
 #include <Tpetra_Import.hpp>
 #include <Tpetra_Map.hpp>
 #include <Tpetra_MultiVector.hpp>
+#include <Tpetra_Vector.hpp>
 #include <type_traits>
 #include <utility>
 
@@ -28,6 +29,22 @@ template <class Map>
 auto local_size(const Map& map, long) -> decltype(map.getNodeNumElements()) {
   return map.getNodeNumElements();
 }
+template <class Matrix>
+auto local_entries(const Matrix& A, int) -> decltype(A.getLocalNumEntries()) {
+  return A.getLocalNumEntries();
+}
+template <class Matrix>
+auto local_entries(const Matrix& A, long) -> decltype(A.getNodeNumEntries()) {
+  return A.getNodeNumEntries();
+}
+template <class Matrix>
+auto local_longest_row(const Matrix& A, int) -> decltype(A.getLocalMaxNumRowEntries()) {
+  return A.getLocalMaxNumRowEntries();
+}
+template <class Matrix>
+auto local_longest_row(const Matrix& A, long) -> decltype(A.getNodeMaxNumRowEntries()) {
+  return A.getNodeMaxNumRowEntries();
+}
 template <class Distributor>
 auto send_at_once(Distributor& distributor, int)
     -> std::enable_if_t<std::is_convertible_v<decltype(distributor.getPlan().getIndicesTo().size()), long>> {
@@ -45,6 +62,16 @@ void send_at_once(Distributor&, long) {}
 template <class Map>
 std::size_t local_size(const Map& map) {
   return static_cast<std::size_t>(Impl::local_size(map, 0));
+}
+
+/// Likewise of a matrix: its entries, and those of its longest row.
+template <class Matrix>
+std::size_t local_entries(const Matrix& A) {
+  return static_cast<std::size_t>(Impl::local_entries(A, 0));
+}
+template <class Matrix>
+std::size_t local_longest_row(const Matrix& A) {
+  return static_cast<std::size_t>(Impl::local_longest_row(A, 0));
 }
 
 /// Nonblocking sends (MPI_Isend, the default since 14; blocking ones before), without which there is no overlap.

@@ -7,10 +7,12 @@
 #include <Tpetra_Operator.hpp>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "adapters/Tessera_TpetraCompat.hpp"
+#include "adapters/Tessera_TpetraHalo.hpp"
 #include "adapters/Tessera_TpetraProduct.hpp"
 #include "adapters/Tessera_TpetraSplit.hpp"
 
@@ -24,6 +26,10 @@ struct TpetraOptions {
   SpmmOptions spmm{};  ///< for several columns; the plan is made at the first apply that has them
   /// false: wait for the halo before any product, for comparison. Blocking sends (Trilinos 13's default) are kept, too.
   bool overlap = true;
+  /// The numbers of x that are sent: as Scalar has them (nullopt), or rounded to FP32 or BF16, of half or a quarter of
+  /// the bytes of double. Goes with any spmv.compute, with FP32 in FP16_FP32 as well. Transposed products send sums,
+  /// which stay in Scalar.
+  std::optional<Precision> halo_precision{};
 };
 
 /// What a process has and exchanges.
@@ -35,6 +41,7 @@ struct TpetraFacts {
   long long halo_nnz = 0;       ///< entries in the others
   long long boundary_rows = 0;  ///< that have some of these
   long long send_elements = 0;  ///< numbers of x sent for one column; halo_columns are received
+  int halo_number_bytes = 0;    ///< of a number as it is sent; transposed products send sizeof(Scalar)
   int neighbours_to = 0;        ///< processes that get some
   int neighbours_from = 0;      ///< processes that send some
 };
@@ -69,7 +76,10 @@ struct TpetraTimes {
 /// beta == 0 overwrites Y, NaN included; alpha == 0 reads neither A nor X. Locally replicated Y is summed up over the
 /// processes, as Tpetra does. Precision: that of Scalar, as SpmvPlan and SpmmPlan document it; with
 /// SpmvOptions::compute FP32, FP16_FP32 or BF16_FP32 A and X are rounded to that type (X scaled by a power of two a
-/// column and process), sums are float, alpha, beta and Y stay in Scalar; the exchange is in Scalar.
+/// column and process), sums are float, alpha, beta and Y stay in Scalar. The exchange is in Scalar, too, unless
+/// halo_precision says otherwise: then received numbers are rounded to nearest, y errs by at most u |alpha| |A_halo||x|
+/// more (u = 2^-24 in FP32, 2^-8 in BF16), rows without received columns not at all. Both types reach to 3.4e38, where
+/// larger numbers become infinite, and below 1.2e-38 they keep multiples of 2^-149 (BF16: 2^-133) only.
 /// Deterministic as the plans are: the same result for the same distribution; another number of processes adds the
 /// terms of a row in another order.
 ///
@@ -98,7 +108,8 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
   /// \}
 
   /// Collective. A is kept; its numbers may change (update_values), its graph may not.
-  /// @throw InvalidArgument  A is null or not fill complete; numbers that do not fit SpmvOptions::compute's type
+  /// @throw InvalidArgument  A is null or not fill complete; numbers that do not fit SpmvOptions::compute's type;
+  ///        halo_precision is neither Scalar's nor FP32 nor BF16
   /// @throw NotCompiled, NotSupported, DeviceError  from the plans
   explicit TpetraOperator(const Teuchos::RCP<const matrix_type>& A, const TpetraOptions& options = {})
       : matrix_(A), options_(options) {
@@ -106,6 +117,7 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
     Impl::require<InvalidArgument>(A->isFillComplete(), [] {
       return std::string("TpetraOperator: the matrix is not fill complete; call fillComplete() first");
     });
+    check_halo_precision();
     const Compat::ScopedRegion region("Tessera::tpetra setup");
     domain_ = A->getDomainMap();
     range_ = A->getRangeMap();
@@ -134,6 +146,19 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
   Teuchos::RCP<const map_type> getRangeMap() const override { return range_; }
   /// Whether SpmvOptions::prepare_transpose was set.
   bool hasTransposeApply() const override { return options_.spmv.prepare_transpose; }
+
+  /// Always. With getLocalDiagCopy what preconditioners made for operators ask for; later versions of Tpetra have both
+  /// in Tpetra::Operator. Ifpack2 wants a Tpetra::RowMatrix: TpetraRowMatrix.
+  bool hasDiagonal() const { return true; }
+  /// Of A's present numbers, which are the operator's after update_values().
+  /// @param diagonal  on A's row map; 0 where a row has no diagonal entry
+  void getLocalDiagCopy(Tpetra::Vector<Scalar, LocalOrdinal, GlobalOrdinal, Node>& diagonal) const {
+    matrix_->getLocalDiagCopy(diagonal);
+  }
+  /// Of A's present numbers. Collective.
+  typename matrix_type::mag_type getFrobeniusNorm() const { return matrix_->getFrobeniusNorm(); }
+  /// That it was made of.
+  const Teuchos::RCP<const matrix_type>& matrix() const noexcept { return matrix_; }
 
   /// Y := alpha op(A) X + beta Y. Collective. Asynchronous on the Node's default instance where nothing is exchanged.
   /// @throw DimensionMismatch  X or Y not on the maps of op(A), or different numbers of columns
@@ -200,6 +225,7 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
     f.boundary_rows = static_cast<long long>(split_.halo().rows());
     if (!remote_.is_null()) {
       f.send_elements = static_cast<long long>(remote_->getNumExportIDs());
+      f.halo_number_bytes = narrow_ ? narrow_->bytes_per_number() : static_cast<int>(sizeof(Scalar));
       const auto& distributor = remote_->getDistributor();
       f.neighbours_to = static_cast<int>(distributor.getNumSends());
       f.neighbours_from = static_cast<int>(distributor.getNumReceives());
@@ -214,6 +240,7 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
   using Ordinals = typename Split::Ordinals;
   using Block = Kokkos::View<Scalar*, typename csr_type::device_type>;
   using MVPointer = Teuchos::RCP<multivector_type>;
+  using NarrowHalo = Impl::NarrowHalo<Scalar, typename csr_type::device_type, import_type>;
 
   static TpetraOptions options_of(const SpmvOptions& spmv) {
     TpetraOptions options;
@@ -229,6 +256,33 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
     double result = value;
     Teuchos::reduceAll(*row_->getComm(), reduction, value, Teuchos::outArg(result));
     return result;
+  }
+
+  bool narrow_halo() const {
+    return options_.halo_precision && *options_.halo_precision != Impl::ScalarTraits<Scalar>::precision;
+  }
+  /// FP16 would need an exponent that all processes agree upon at every apply.
+  void check_halo_precision() const {
+    const auto halo = options_.halo_precision;
+    Impl::require<InvalidArgument>(!narrow_halo() || halo == Precision::FP32 || halo == Precision::BF16, [&] {
+      return std::string("TpetraOperator: halo_precision is ") + to_string(*halo) +
+             "; numbers are sent as the vectors have them, or as fp32 or bf16";
+    });
+  }
+  /// What of X is received goes to `halo`.
+  void begin_exchange(multivector_type& halo, const multivector_type& X) const {
+    if (narrow_) {
+      narrow_->begin(space_, Compat::read(X), remote_->getDistributor());
+    } else {
+      Compat::begin_import(halo, X, *remote_);
+    }
+  }
+  void end_exchange(multivector_type& halo, const multivector_type& X) const {
+    if (narrow_) {
+      narrow_->end(space_, Compat::overwrite(halo), remote_->getDistributor());
+    } else {
+      Compat::end_import(halo, X, *remote_);
+    }
   }
 
   /// Columns: owned or received; the plan that brings the received ones.
@@ -262,6 +316,7 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
       if (halo_map_->getGlobalNumElements() > 0) {
         remote_ = importer->createRemoteOnlyImport(halo_map_);
         if (options_.overlap) Compat::send_at_once(remote_->getDistributor());
+        if (narrow_halo()) narrow_ = std::make_unique<NarrowHalo>(*remote_, *options_.halo_precision);
       }
     }
     Kokkos::deep_copy(place, host);
@@ -408,12 +463,12 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
     const Scalar inner = exports ? Scalar(0) : beta;
 
     multivector_type* const halo = remote_.is_null() ? nullptr : &cached(received_, halo_map_, columns);
-    if (halo != nullptr) Compat::begin_import(*halo, X, *remote_);
-    if (halo != nullptr && !options_.overlap) Compat::end_import(*halo, X, *remote_);
+    if (halo != nullptr) begin_exchange(*halo, X);
+    if (halo != nullptr && !options_.overlap) end_exchange(*halo, X);
     clock.end(&TpetraTimes::begin);
     multiply(*owned_, Op::NoTrans, alpha, X, inner, Y);
     clock.end(&TpetraTimes::interior);
-    if (halo != nullptr && options_.overlap) Compat::end_import(*halo, X, *remote_);
+    if (halo != nullptr && options_.overlap) end_exchange(*halo, X);
     clock.end(&TpetraTimes::wait);
     if (halo_) {
       const auto block = boundary_block(columns);
@@ -505,6 +560,7 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
   bool replicated_range_ = false, replicated_domain_ = false;
   Split split_;
   std::unique_ptr<Product> owned_, halo_;
+  std::unique_ptr<NarrowHalo> narrow_;  ///< null where numbers are sent as they are
   mutable Teuchos::RCP<const map_type> known_domain_, known_range_;
   mutable MVPointer received_, rows_, columns_, copy_, sums_;
   mutable Block block_;

@@ -7,6 +7,7 @@
 
 #include <Teuchos_CommHelpers.hpp>
 #include <Tpetra_Core.hpp>
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -176,10 +177,26 @@ inline Vectors absolute(const Vectors& v) {
 
 /// What of a rounding error an operator may show beside 2 (entries + processes + 4) u (|alpha| |A||x| + |beta y|),
 /// which bounds plain sums in double in any order (Reference::spmv_bound): relative to the magnitude, and to the row's
-/// sum of |a| times the largest |x|.
+/// sum of |a| times the largest |x|; of received numbers, relative to the magnitude of their part of the sum.
 struct Narrow {
-  double unit = 0, floor = 0, sum_unit = 0;
+  double unit = 0, floor = 0, sum_unit = 0, halo_unit = 0;
 };
+
+/// The same graph with the magnitudes of entries in columns that a process receives, and 0 elsewhere.
+inline MatrixPointer received_magnitudes(const MatrixPointer& A) {
+  const auto B = Teuchos::rcp(new Matrix(*A, Teuchos::Copy));
+  const auto columns = A->getColMap(), domain = A->getDomainMap();
+  B->resumeFill();
+  {
+    const auto local = B->getLocalMatrixHost();
+    for (std::size_t k = 0; k < local.values.extent(0); ++k) {
+      const bool own = domain->isNodeGlobalElement(columns->getGlobalElement(local.graph.entries(k)));
+      local.values(k) = own ? 0 : std::fabs(local.values(k));
+    }
+  }
+  B->fillComplete(A->getDomainMap(), A->getRangeMap());
+  return B;
+}
 
 /// A matrix and what bounds its products' errors.
 class Judge {
@@ -187,7 +204,8 @@ class Judge {
   explicit Judge(const MatrixPointer& A)
       : A_(A),
         magnitudes_(with_numbers(A, [](double v) { return std::fabs(v); })),
-        ones_(with_numbers(A, [](double) { return 1.0; })) {}
+        ones_(with_numbers(A, [](double) { return 1.0; })),
+        received_(received_magnitudes(A)) {}
 
   /// Largest error of Y against alpha op(A) X + beta Y0 of Tpetra's own matrix, as a share of what is allowed; over all
   /// processes. Both round, so that both bounds are allowed.
@@ -195,6 +213,7 @@ class Judge {
                Narrow narrow = {}) const {
     const std::size_t columns = X.getNumVectors();
     Vectors wanted(Y.getMap(), columns), magnitude(Y.getMap(), columns), counts(Y.getMap(), 1), sums(Y.getMap(), 1);
+    Vectors received(Y.getMap(), columns);
     if (beta != 0) {
       Tpetra::deep_copy(wanted, Y0);
       magnitude.abs(Y0);
@@ -202,6 +221,7 @@ class Judge {
     // A copy, since Tpetra 13.2 refuses columns of uneven distance in a transposed product that has an Import.
     A_->apply(Vectors(X, Teuchos::Copy), wanted, mode, alpha, beta);
     magnitudes_->apply(absolute(X), magnitude, mode, std::fabs(alpha), std::fabs(beta));
+    if (narrow.halo_unit > 0) received_->apply(absolute(X), received, mode, std::fabs(alpha), 0);
     Vectors one(X.getMap(), 1);
     one.putScalar(1.0);
     ones_->apply(one, counts, mode);
@@ -212,7 +232,7 @@ class Judge {
     double worst = 0;
     for (std::size_t j = 0; j < columns; ++j) {
       const auto got = Y.getVector(j)->getData(0), want = wanted.getVector(j)->getData(0);
-      const auto size = magnitude.getVector(j)->getData(0);
+      const auto size = magnitude.getVector(j)->getData(0), from_others = received.getVector(j)->getData(0);
       const auto count = counts.getData(0), sum = sums.getData(0);
       for (int i = 0; i < got.size(); ++i) {
         const double terms = count[i] + comm->getSize();
@@ -220,7 +240,7 @@ class Judge {
         const double tiny = std::numeric_limits<double>::denorm_min();
         double bound = 2 * Reference::spmv_bound(terms, u, size[i], 0, want[i], tiny);
         bound += (narrow.unit + 2 * (terms + 4) * narrow.sum_unit) * size[i];
-        bound += std::fabs(alpha) * sum[i] * largest[j] * narrow.floor;
+        bound += std::fabs(alpha) * sum[i] * largest[j] * narrow.floor + narrow.halo_unit * from_others[i];
         const double error = std::fabs(got[i] - want[i]);
         const double share = error == 0 ? 0 : error <= bound ? error / bound : std::numeric_limits<double>::max();
         worst = std::max(worst, share);
@@ -230,8 +250,17 @@ class Judge {
   }
 
  private:
-  MatrixPointer A_, magnitudes_, ones_;
+  MatrixPointer A_, magnitudes_, ones_, received_;
 };
+
+/// The largest |a - b|, over all columns and processes.
+inline double largest_difference(const Vectors& a, const Vectors& b) {
+  Vectors difference(a, Teuchos::Copy);
+  difference.update(-1, b, 1);
+  std::vector<double> norms(a.getNumVectors());
+  difference.normInf(Teuchos::ArrayView<double>(norms.data(), static_cast<int>(norms.size())));
+  return norms.empty() ? 0 : *std::max_element(norms.begin(), norms.end());
+}
 
 /// Whether calling f throws E on every process.
 template <class E, class F>

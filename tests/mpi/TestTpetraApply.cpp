@@ -211,6 +211,98 @@ TEST(TpetraApply, MultipliesInNarrowerTypes) {
   }
 }
 
+// What a narrow halo may change: rows with received columns, by u |A_halo||x|. (1 + u)(1 + 2.1 v) - 1 with u the halo's
+// unit and v the product's is u + 2.1 v + 2.1 u v, of which the last is in the 1.1. Numbers are far from the ends of
+// float's exponents.
+TEST(TpetraApply, SendsNarrowNumbersWithinTheirBound) {
+  const double u32 = std::ldexp(1.0, -24), u16 = std::ldexp(1.0, -8);
+  struct Type {
+    Precision wire;
+    double unit;
+    int bytes;
+    ComputeType compute;
+    Narrow product;
+  };
+  const Type types[] = {
+      {Precision::FP32, u32, 4, ComputeType::Auto, {}},
+      {Precision::BF16, u16, 2, ComputeType::Auto, {}},
+      {Precision::FP32, u32, 4, ComputeType::FP32, {2.1 * u32, 0, u32}},
+      {Precision::FP32, u32, 4, ComputeType::FP16_FP32, {2.1 * std::ldexp(1.0, -11), std::ldexp(1.0, -39), u32}}};
+  for (const Case& c : cases()) {
+    const Judge judge(c.A);
+    for (const Type& type : types) {
+      for (const bool overlap : {true, false}) {
+        if (!overlap && &type != types) continue;
+        TpetraOptions options;
+        options.overlap = overlap;
+        options.spmv.compute = type.compute;
+        const Operator wide(c.A, options);
+        options.halo_precision = type.wire;
+        const Operator op(c.A, options);
+        const bool exchanges = largest_of_all(c.A->getComm(), static_cast<double>(op.facts().halo_nnz)) > 0;
+        if (exchanges) {
+          EXPECT_EQ(op.facts().halo_number_bytes, type.bytes);
+          EXPECT_EQ(wide.facts().halo_number_bytes, 8);
+        }
+        Narrow narrow = type.product;
+        narrow.halo_unit = 1.1 * type.unit;
+        for (const std::size_t columns : {1, 3}) {
+          Vectors X(op.getDomainMap(), columns), Y0(op.getRangeMap(), columns), Y(op.getRangeMap(), columns),
+              exact(op.getRangeMap(), columns);
+          fill(X, 13);
+          fill(Y0, 14);
+          Tpetra::deep_copy(Y, Y0);
+          Tpetra::deep_copy(exact, Y0);
+          op.apply(X, Y, Teuchos::NO_TRANS, 2.5, -1);
+          const std::string what = c.name + ", " + to_string(type.wire) + ", compute " +
+                                   std::to_string(static_cast<int>(type.compute)) + ", " + std::to_string(columns) +
+                                   " columns, overlap " + std::to_string(overlap);
+          EXPECT_LE(judge.worst(X, Y, Teuchos::NO_TRANS, 2.5, -1, Y0, narrow), 1) << what;
+          // They were rounded where anything is received, unless the product rounds as much.
+          wide.apply(X, exact, Teuchos::NO_TRANS, 2.5, -1);
+          if (exchanges && type.compute == ComputeType::Auto) {
+            EXPECT_GT(largest_difference(Y, exact), 0) << what;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(TpetraApply, SendsNarrowNumbersExactlyWhereTheyFit) {
+  // Integers below 2^7 are numbers of bfloat16, so that nothing is rounded on the way.
+  for (const Case& c : cases()) {
+    for (const auto wire : {Precision::FP32, Precision::BF16}) {
+      TpetraOptions options = {};
+      options.spmv.prepare_transpose = true;
+      const Operator wide(c.A, options);
+      options.halo_precision = wire;
+      const Operator op(c.A, options);
+      for (const auto mode : {Teuchos::NO_TRANS, Teuchos::TRANS}) {
+        const bool plain = mode == Teuchos::NO_TRANS;
+        for (const std::size_t columns : {1, 5}) {
+          Vectors X(plain ? op.getDomainMap() : op.getRangeMap(), columns);
+          Vectors Y(plain ? op.getRangeMap() : op.getDomainMap(), columns), wanted(Y.getMap(), columns);
+          fill(X, 15);
+          // Transposed products are the same with any numbers.
+          if (plain) {
+            for (std::size_t j = 0; j < columns; ++j) {
+              const auto column = X.getVectorNonConst(j);
+              for (std::size_t i = 0; i < column->getLocalLength(); ++i) {
+                const double value = std::floor(100 * column->getData(0)[static_cast<int>(i)]);
+                column->replaceLocalValue(static_cast<LO>(i), value);
+              }
+            }
+          }
+          op.apply(X, Y, mode);
+          wide.apply(X, wanted, mode);
+          EXPECT_EQ(largest_difference(Y, wanted), 0) << c.name << ", " << to_string(wire) << ", mode " << mode;
+        }
+      }
+    }
+  }
+}
+
 TEST(TpetraApply, HasNoHaloOnOneProcess) {
   const Comm comm = Tpetra::getDefaultComm();
   const auto blocks = make_map(comm, 23 * 17, Spread::Blocks);

@@ -173,6 +173,22 @@ TEST(TpetraCalls, RefuseNumbersThatDoNotFit) {
   Operator fits(A, options);
 }
 
+TEST(TpetraCalls, RefuseHaloesWithoutExponents) {
+  const auto A = square(Spread::Blocks);
+  for (const auto wire : {Precision::FP16, Precision::TF32}) {
+    TpetraOptions options;
+    options.halo_precision = wire;
+    EXPECT_TRUE(throws_everywhere<InvalidArgument>(comm(), [&] { Operator op(A, options); })) << to_string(wire);
+  }
+  TpetraOptions options;
+  options.halo_precision = Precision::FP64;  // that of the vectors
+  const Operator op(A, options);
+  Vectors X(op.getDomainMap(), 1), Y(op.getRangeMap(), 1);
+  fill(X, 1);
+  op.apply(X, Y);
+  EXPECT_LE(Judge(A).worst(X, Y, Teuchos::NO_TRANS, 1, 0, Y), 1);
+}
+
 TEST(TpetraCalls, TakeNoColumns) {
   const auto A = square(Spread::Blocks);
   const auto X = Teuchos::rcp(new Vectors(A->getDomainMap(), 1));

@@ -14,6 +14,7 @@
 #include <map>
 
 #include "adapters/Tessera_TpetraMatrixMarket.hpp"
+#include "adapters/Tessera_TpetraRowMatrix.hpp"
 #include "mpi/MpiFixture.hpp"
 
 namespace Tessera {
@@ -27,8 +28,10 @@ using Problem = Belos::LinearProblem<double, Vectors, Base>;
 enum class Method { Cg, Gmres };
 enum class Preconditioner { None, Jacobi, Chebyshev };
 
-Teuchos::RCP<Base> preconditioner(const MatrixPointer& A, Preconditioner kind) {
-  const Teuchos::RCP<const RowMatrix> rows = A;
+using RowPointer = Teuchos::RCP<const RowMatrix>;
+
+/// @param lambda  Chebyshev's largest eigenvalue: 0 to have it estimated, from random numbers, and written
+Teuchos::RCP<Base> preconditioner(const RowPointer& rows, Preconditioner kind, double& lambda) {
   Teuchos::ParameterList list;
   if (kind == Preconditioner::Jacobi) {
     const auto M = Teuchos::rcp(new Ifpack2::Relaxation<RowMatrix>(rows));
@@ -41,11 +44,12 @@ Teuchos::RCP<Base> preconditioner(const MatrixPointer& A, Preconditioner kind) {
   if (kind == Preconditioner::Chebyshev) {
     const auto M = Teuchos::rcp(new Ifpack2::Chebyshev<RowMatrix>(rows));
     list.set("chebyshev: degree", 3);
-    // The same polynomial in both solves: its bounds come from one estimate.
     list.set("chebyshev: ratio eigenvalue", 30.0);
+    if (lambda > 0) list.set("chebyshev: max eigenvalue", lambda);
     M->setParameters(list);
     M->initialize();
     M->compute();
+    lambda = M->getLambdaMaxForApply();
     return M;
   }
   return Teuchos::null;
@@ -117,9 +121,12 @@ void compare(const std::string& name, const MatrixPointer& A, std::size_t column
   Vectors b(A->getRangeMap(), columns), ones(A->getDomainMap(), columns);
   fill(ones, 11);
   A->apply(ones, b);
-  const auto M = preconditioner(A, kind);
+  // The same polynomial in both solves; on Tessera's side its products are Tessera's, too.
+  double lambda = 0;
+  const auto M = preconditioner(A, kind, lambda);
+  const auto rows = tpetra_row_matrix(A);
   const Solution theirs = solve(A, M, b, method, tolerance);
-  const Solution ours = solve(tpetra_operator(A), M, b, method, tolerance);
+  const Solution ours = solve(rows, preconditioner(rows, kind, lambda), b, method, tolerance);
   const std::string what = name + (method == Method::Cg ? ", CG" : ", GMRES") +
                            (kind == Preconditioner::None     ? ""
                             : kind == Preconditioner::Jacobi ? ", Jacobi"
@@ -175,6 +182,165 @@ std::map<GO, double> row_of(const Matrix& A, GO row) {
   std::map<GO, double> result;
   for (std::size_t k = 0; k < n; ++k) result[columns(k)] = values(k);
   return result;
+}
+
+TEST(TpetraRowMatrix, IsTheMatrixItWasMadeOf) {
+  const auto comm = Tpetra::getDefaultComm();
+  for (const auto spread : {Spread::Blocks, Spread::Backwards, Spread::FirstOnly}) {
+    const auto map = make_map(comm, 23 * 9, spread);
+    const auto A = make_matrix(map, map, map, laplacian(23, 9, 0.25));
+    const auto shared = tpetra_operator(A);
+    const auto made = tpetra_row_matrix(shared);
+    EXPECT_EQ(made->tessera_operator().get(), shared.get());
+    const RowMatrix &ours = *made, &theirs = *A;
+    EXPECT_EQ(ours.getRowMap().get(), theirs.getRowMap().get());
+    EXPECT_EQ(ours.getColMap().get(), theirs.getColMap().get());
+    EXPECT_EQ(ours.getDomainMap().get(), theirs.getDomainMap().get());
+    EXPECT_EQ(ours.getRangeMap().get(), theirs.getRangeMap().get());
+    EXPECT_EQ(ours.getGraph().get(), theirs.getGraph().get());
+    EXPECT_EQ(ours.getComm().get(), theirs.getComm().get());
+    EXPECT_EQ(ours.getGlobalNumRows(), theirs.getGlobalNumRows());
+    EXPECT_EQ(ours.getGlobalNumCols(), theirs.getGlobalNumCols());
+    EXPECT_EQ(ours.getGlobalNumEntries(), theirs.getGlobalNumEntries());
+    EXPECT_EQ(ours.getGlobalMaxNumRowEntries(), theirs.getGlobalMaxNumRowEntries());
+    EXPECT_EQ(ours.getIndexBase(), theirs.getIndexBase());
+    EXPECT_EQ(Compat::local_entries(ours), Compat::local_entries(theirs));
+    EXPECT_EQ(Compat::local_longest_row(ours), Compat::local_longest_row(theirs));
+    EXPECT_TRUE(ours.isFillComplete() && ours.isLocallyIndexed() && !ours.isGloballyIndexed() && ours.hasColMap());
+    EXPECT_EQ(ours.supportsRowViews(), theirs.supportsRowViews());
+    EXPECT_EQ(ours.getFrobeniusNorm(), theirs.getFrobeniusNorm());
+    EXPECT_EQ(shared->getFrobeniusNorm(), theirs.getFrobeniusNorm());
+    bool equal = true;
+    RowMatrix::nonconst_local_inds_host_view_type columns("columns", 16);
+    RowMatrix::nonconst_values_host_view_type values("values", 16);
+    for (LO i = 0; i < static_cast<LO>(Compat::local_size(*map)); ++i) {
+      RowMatrix::local_inds_host_view_type wanted_columns;
+      RowMatrix::values_host_view_type wanted;
+      std::size_t n = 0;
+      theirs.getLocalRowView(i, wanted_columns, wanted);
+      ours.getLocalRowCopy(i, columns, values, n);
+      equal = equal && n == wanted.extent(0) && n == ours.getNumEntriesInLocalRow(i) &&
+              n == ours.getNumEntriesInGlobalRow(map->getGlobalElement(i));
+      for (std::size_t k = 0; equal && k < n; ++k) {
+        equal = columns(k) == wanted_columns(k) && values(k) == wanted(k);
+      }
+      RowMatrix::local_inds_host_view_type seen_columns;
+      RowMatrix::values_host_view_type seen;
+      ours.getLocalRowView(i, seen_columns, seen);
+      equal = equal && seen.data() == wanted.data() && seen_columns.data() == wanted_columns.data();
+    }
+    EXPECT_TRUE(everywhere(comm, equal));
+    using Vector = Tpetra::Vector<double, LO, GO, Node>;
+    Vector from_rows(map), from_operator(map);
+    ours.getLocalDiagCopy(from_rows);
+    shared->getLocalDiagCopy(from_operator);
+    EXPECT_TRUE(shared->hasDiagonal() && made->hasDiagonal());
+    Vector four(map);
+    four.putScalar(4.0);
+    EXPECT_EQ(largest_difference(from_rows, four), 0);
+    EXPECT_EQ(largest_difference(from_operator, four), 0);
+    EXPECT_TRUE(throws_everywhere<NotSupported>(comm, [&] { made->leftScale(four); }));
+    EXPECT_TRUE(throws_everywhere<NotSupported>(comm, [&] { made->rightScale(four); }));
+    EXPECT_EQ(largest_difference(from_rows, four), 0);
+    // Tpetra's apply has other exceptions, so that this one is the operator's.
+    const Vectors two(map, 2);
+    Vectors three(map, 3);
+    EXPECT_TRUE(throws_everywhere<DimensionMismatch>(comm, [&] { ours.apply(two, three); }));
+  }
+  EXPECT_TRUE(throws_everywhere<InvalidArgument>(
+      comm, [] { TpetraRowMatrix<double, LO, GO, Node> rows{Teuchos::RCP<Operator>()}; }));
+}
+
+// Every number is a small multiple of a power of two and every product and sum exact, so that the two smoothers have to
+// agree bit by bit, before and after new numbers.
+TEST(TpetraRowMatrix, RelaxesAsTheMatrixDoes) {
+  const auto comm = Tpetra::getDefaultComm();
+  for (const auto spread : {Spread::Blocks, Spread::Cyclic}) {
+    const auto map = make_map(comm, 23 * 9, spread);
+    const auto A = make_matrix(map, map, map, laplacian(23, 9, 0.25));
+    const auto rows = tpetra_row_matrix(A);
+    Vectors B(map, 3);
+    for (std::size_t j = 0; j < 3; ++j) {
+      for (LO i = 0; i < static_cast<LO>(Compat::local_size(*map)); ++i) {
+        B.replaceLocalValue(i, j, static_cast<double>((map->getGlobalElement(i) * 7 + static_cast<GO>(j)) % 13 - 6));
+      }
+    }
+    for (int step = 0; step < 2; ++step) {
+      for (const char* type : {"Jacobi", "Richardson"}) {
+        const auto smooth = [&](const RowPointer& matrix) {
+          Ifpack2::Relaxation<RowMatrix> M(matrix);
+          Teuchos::ParameterList list;
+          list.set("relaxation: type", type);
+          list.set("relaxation: sweeps", 4);
+          list.set("relaxation: damping factor", 0.125);
+          M.setParameters(list);
+          M.initialize();
+          M.compute();
+          Vectors X(map, 3);
+          M.apply(B, X);
+          return X;
+        };
+        const Vectors theirs = smooth(A), ours = smooth(rows);
+        EXPECT_EQ(largest_difference(ours, theirs), 0) << type << ", step " << step;
+        EXPECT_GT(largest_difference(ours, B), 0) << type;
+      }
+      A->resumeFill();
+      A->scale(2.0);
+      A->fillComplete(A->getDomainMap(), A->getRangeMap());
+      rows->update_values();
+    }
+  }
+}
+
+// x is a sum of products along chains of at most `steps` residuals; a chain rounds at most (entries + 10) times a step,
+// and the coefficients are Ifpack2's in both. So each x errs by at most gamma_n times what the same recurrence makes of
+// magnitudes, with n = steps (entries + 10), and two of them differ by at most twice that.
+TEST(TpetraRowMatrix, ChebyshevIsTheMatrixsOwn) {
+  const auto comm = Tpetra::getDefaultComm();
+  const int steps = 4;
+  const double lambda = 2, ratio = 20, boost = 1.1;
+  for (const auto spread : {Spread::Blocks, Spread::Cyclic}) {
+    const auto map = make_map(comm, 23 * 9, spread);
+    const auto A = make_matrix(map, map, map, laplacian(23, 9));
+    const auto magnitudes = with_numbers(A, [](double v) { return std::fabs(v); });
+    Vectors B(map, 2), W(map, 2), X(map, 2);
+    fill(B, 21);
+    const double low = lambda / ratio, high = boost * lambda, delta = 2 / (high - low), theta = (high + low) / 2;
+    const double s = theta * delta;
+    double rho = 1 / s;
+    W.update(1 / theta / 4, absolute(B), 0);  // the diagonal is 4
+    X.update(1, W, 0);
+    for (int step = 1; step < steps; ++step) {
+      const double next = 1 / (2 * s - rho);
+      Vectors residual = absolute(B);
+      magnitudes->apply(X, residual, Teuchos::NO_TRANS, 1, 1);
+      W.update(2 * next * delta / 4, residual, next * rho);
+      X.update(1, W, 1);
+      rho = next;
+    }
+    const auto smooth = [&](const RowPointer& matrix) {
+      Ifpack2::Chebyshev<RowMatrix> M(matrix);
+      Teuchos::ParameterList list;
+      list.set("chebyshev: degree", steps);
+      list.set("chebyshev: max eigenvalue", lambda);
+      list.set("chebyshev: ratio eigenvalue", ratio);
+      list.set("chebyshev: boost factor", boost);
+      M.setParameters(list);
+      M.initialize();
+      M.compute();
+      Vectors x(map, 2);
+      M.apply(B, x);
+      return x;
+    };
+    const Vectors theirs = smooth(A), ours = smooth(tpetra_row_matrix(A));
+    const double n = steps * (5 + 10), u = std::numeric_limits<double>::epsilon() / 2, gamma = n * u / (1 - n * u);
+    bool within = true;
+    for (std::size_t j = 0; j < 2; ++j) {
+      const auto a = theirs.getVector(j)->getData(0), b = ours.getVector(j)->getData(0), m = X.getVector(j)->getData(0);
+      for (int i = 0; i < a.size(); ++i) within = within && std::fabs(a[i] - b[i]) <= 2 * gamma * m[i];
+    }
+    EXPECT_TRUE(everywhere(comm, within));
+  }
 }
 
 TEST(TpetraSolvers, FilesReadAsByTpetra) {
