@@ -179,11 +179,14 @@ auto spgemm(const Exec& space, const MatrixA& A, const MatrixB& B, const SpgemmO
     const std::int64_t most = Impl::SpgemmOnce::start(plan, space);
     if (most >= 0) {
       const auto room = static_cast<std::size_t>(most);
-      if constexpr (!Compat::is_host_v<Exec>) return Impl::SpgemmOnce::finish<MatrixA>(plan, space, room, make);
-      try {
+      if constexpr (Compat::is_host_v<Exec>) {
+        try {
+          return Impl::SpgemmOnce::finish<MatrixA>(plan, space, room, make);
+        } catch (const OutOfMemory&) {
+          // Even what is not used may be refused on hosts. Then entries are counted first.
+        }
+      } else {
         return Impl::SpgemmOnce::finish<MatrixA>(plan, space, room, make);
-      } catch (const OutOfMemory&) {
-        // Even what is not used may be refused on hosts. Then entries are counted first.
       }
     }
     const auto row_map = make("C row_map", typename MatrixA::size_type(), static_cast<std::size_t>(A.rows()) + 1);

@@ -75,7 +75,7 @@ class SpgemmSpa {
       last = std::max(last, to);
     }
   };
-  Range range(bool sorted) const { return {sorted ? cols_ / 4096 : 0, sorted ? 0 : cols_ / 4096}; }
+  Range no_words() const { return {cols_ / 4096, 0}; }
 
   // Loops over products are functions of their own: together they have more addresses than a CPU has registers.
 
@@ -88,27 +88,34 @@ class SpgemmSpa {
       for (std::int64_t t = first; t < last; ++t) sums[static_cast<std::uint32_t>(columns[t])] += a * values[t];
     });
   }
+  /// Words are listed when they get their first bit, which needs no branch.
   TESSERA_HOST_NOINLINE Range sum_and_mark(const Matrices& m, std::int64_t row) {
     Scalar* const sums = sums_;
-    std::uint64_t *const words = words_, *const upper = upper_;
-    Range marked = range(m.sorted);
+    std::uint64_t* const words = words_;
+    std::uint32_t* const touched = touched_;
+    std::int64_t n = 0;
     m.each_row_of_b(row, [&](std::int64_t first, std::int64_t last, std::int64_t e) {
       const Scalar a = m.A.values()(e);
       const Ordinal* const columns = m.B.entries().data();
       const Scalar* const values = m.B.values().data();
-      if (m.sorted) marked.extend(columns[first] / 4096, columns[last - 1] / 4096);
       for (std::int64_t t = first; t < last; ++t) {
         const auto column = static_cast<std::uint32_t>(columns[t]);
         const std::uint64_t old = words[column / 64];
         words[column / 64] = old | std::uint64_t{1} << column % 64;
-        if (old == 0) upper[column / 4096] |= std::uint64_t{1} << column / 64 % 64;
+        touched[n] = column / 64;
+        n += old == 0;
         sums[column] += a * values[t];
       }
     });
+    Range marked = no_words();
+    for (std::int64_t i = 0; i < n; ++i) {
+      marked.extend(touched[i] / 64, touched[i] / 64);
+      upper_[touched[i] / 64] |= std::uint64_t{1} << touched[i] % 64;
+    }
     return marked;
   }
   TESSERA_HOST_NOINLINE Range mark_words(const Matrices& m, std::int64_t row) {
-    Range marked = range(true);
+    Range marked = no_words();
     m.each_row_of_words(row, [&](std::int64_t first, std::int64_t last) {
       marked.extend(m.words.word[first] / 64, m.words.word[last - 1] / 64);
       for (std::int64_t t = first; t < last; ++t) {
