@@ -151,10 +151,12 @@ class SpgemmPlan {
 
 /// One-shot C = A B. A and B are CsrViews of one type, or anything csr_view() accepts; C owns its arrays.
 /// Large arrays of C are asked for in huge pages on Linux hosts: new pages of 4 KiB can cost as much as the product.
-/// By a backend C's arrays are parts of up to 32 MiB for as many entries as rows may have, min(products, columns from
-/// first to last), where that is enough, so that they are allocated beside the search for columns.
-/// On devices these arrays are kept for later calls when C's last owner lets go of them (SpgemmOptions::keep_memory).
-/// May be called from several threads at once.
+/// Where one thread of a Linux host multiplies row by row, nothing is counted first: C's arrays are parts of larger
+/// ones, with an entry per product, up to 4 GiB, of which only the pages that C fills are memory. If the address space
+/// has no room for them, entries are counted. By a backend C's arrays are parts of up to 32 MiB for as many entries as
+/// rows may have, min(products, columns from first to last), where that is enough, so that they are allocated beside
+/// the search for columns. On devices these arrays are kept for later calls when C's last owner lets go of them
+/// (SpgemmOptions::keep_memory). May be called from several threads at once.
 /// @throw DimensionMismatch, NotSupported  @throw OutOfMemory  C does not fit; says how large it is
 template <class Exec, class MatrixA, class MatrixB>
 auto spgemm(const Exec& space, const MatrixA& A, const MatrixB& B, const SpgemmOptions& options = {}) {
@@ -176,7 +178,18 @@ auto spgemm(const Exec& space, const MatrixA& A, const MatrixB& B, const SpgemmO
       return memory.take<Kokkos::View<decltype(element)*, Kokkos::LayoutLeft, Device>>(name, n);
     };
     const std::int64_t most = Impl::SpgemmOnce::start(plan, space);
-    if (most >= 0) return Impl::SpgemmOnce::finish<MatrixA>(plan, space, static_cast<std::size_t>(most), make);
+    if (most >= 0) {
+      const auto room = static_cast<std::size_t>(most);
+      if constexpr (Compat::is_host_v<Exec>) {
+        try {
+          return Impl::SpgemmOnce::finish<MatrixA>(plan, space, room, make);
+        } catch (const OutOfMemory&) {
+          // Even what is not used may be refused on hosts. Then entries are counted first.
+        }
+      } else {
+        return Impl::SpgemmOnce::finish<MatrixA>(plan, space, room, make);
+      }
+    }
     const auto row_map = make("C row_map", typename MatrixA::size_type(), static_cast<std::size_t>(A.rows()) + 1);
     const auto nnz = static_cast<std::size_t>(plan.symbolic(space, row_map));
     const auto entries = make("C entries", typename MatrixA::ordinal_type(), nnz);

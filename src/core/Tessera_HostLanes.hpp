@@ -26,6 +26,13 @@ namespace Impl {
 #endif
 #endif
 
+/// Keeps a loop of hosts a function of its own, with registers of its own.
+#if defined(__GNUC__)
+#define TESSERA_HOST_NOINLINE __attribute__((noinline))
+#else
+#define TESSERA_HOST_NOINLINE
+#endif
+
 /// Widest vectors, in bytes, that the CPU has registers for. Beyond 16 it also widens half_t by an instruction.
 inline int host_vector_bytes() {
 #ifdef TESSERA_HOST_HAS_TARGETS

@@ -12,6 +12,7 @@
 #include "Tessera_Error.hpp"
 #if defined(__linux__)
 #include <sys/mman.h>
+#include <unistd.h>
 #endif
 
 namespace Tessera {
@@ -27,6 +28,20 @@ inline void prefer_huge_pages(void* data, std::size_t bytes) {
   const auto begin = (reinterpret_cast<std::uintptr_t>(data) + page - 1) / page * page;
   const auto end = (reinterpret_cast<std::uintptr_t>(data) + bytes) / page * page;
   if (data != nullptr && begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+#else
+  (void)data;
+  (void)bytes;
+#endif
+}
+
+/// Gives Linux back the whole pages of memory whose content is not needed any more. It stays allocated and can be
+/// written again. Nothing elsewhere.
+inline void drop_pages(void* data, std::size_t bytes) {
+#if defined(__linux__) && defined(MADV_DONTNEED)
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<std::uintptr_t>(data) + page - 1) / page * page;
+  const auto end = (reinterpret_cast<std::uintptr_t>(data) + bytes) / page * page;
+  if (data != nullptr && begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 #else
   (void)data;
   (void)bytes;

@@ -77,6 +77,7 @@ class SpgemmBody {
   SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const SpgemmOptions& options, bool once);
 
   /// Enqueues what symbolic() needs no row map for, in a plan that multiplies once: the caller can allocate beside it.
+  /// Nothing by the methods of hosts.
   /// @return entries that C has at most, if arrays for as many are small enough for finish_once(); else -1
   std::int64_t start_once(const Exec& space);
   /// Bytes of results that may be kept for later calls: what a backend's pool keeps of scratch; 0: none on hosts.
@@ -357,7 +358,10 @@ void SpgemmBody<Csr>::choose(const Exec& space, const SpgemmOptions& options) {
       return "spgemm: Coo counts the products of a row in 32 bits, one has " + std::to_string(sizes_.products) +
              ": use Spa or Hash (" + spgemm_needed(algorithm_, each, threads) + ")";
     });
-    if (algorithm_ == SpgemmAlgorithm::Spa && sorted_ && 2 * words_ <= static_cast<std::int64_t>(B_.nnz())) {
+    if (algorithm_ == SpgemmAlgorithm::Spa) sizes_.scattered = spgemm_scattered(A_, B_);
+    // Rows of few products do without words.
+    if (algorithm_ == SpgemmAlgorithm::Spa && sorted_ && 2 * words_ <= static_cast<std::int64_t>(B_.nnz()) &&
+        products_ > spgemm_short_products * rows()) {
       make_words(space);
     }
     threads_.set_up(space, algorithm_, each, options.max_workspace_bytes, shares_.count);
@@ -414,11 +418,7 @@ void SpgemmBody<Csr>::multiply_formats(const Exec& space, const Offset* row_map,
   Compat::fence(space, "Tessera::spgemm formats");
 }
 
-/// f(a type that has the method as `type`).
-template <class T>
-struct SpgemmMethod {
-  using type = T;
-};
+/// f(SpgemmMethod of the method).
 template <class Csr>
 template <class F>
 void SpgemmBody<Csr>::with_method(const F& f) const {
@@ -463,6 +463,10 @@ std::size_t SpgemmBody<Csr>::kept_bytes() const {
 
 template <class Csr>
 std::int64_t SpgemmBody<Csr>::start_once(const Exec& space) {
+  if (Compat::is_host_v<Exec> && backend_ == Backend::Kokkos) {
+    const bool rows_in_order = algorithm_ != SpgemmAlgorithm::Binned && !has_format() && threads_.count() == 1;
+    return rows_in_order && spgemm_may_reserve<Scalar, Ordinal, Offset>(products_) ? products_ : -1;
+  }
   if constexpr (SpgemmNative<Csr>::possible) {
     if (backend_ == Backend::Kokkos || pieces_.used() || native_.batched()) return -1;
     native_.find(space, true);
@@ -474,6 +478,13 @@ std::int64_t SpgemmBody<Csr>::start_once(const Exec& space) {
 template <class Csr>
 std::int64_t SpgemmBody<Csr>::finish_once(const Exec& space, Offset* row_map, Ordinal* columns, Scalar* values) {
   const Compat::ScopedRegion region("Tessera::spgemm once");
+  if constexpr (Compat::is_host_v<Exec>) {
+    if (backend_ == Backend::Kokkos) {
+      row_map[0] = 0;
+      run("Tessera::spgemm once", space, SpgemmOnceRow<Csr>{row_map, columns, values});
+      return nnz_ = static_cast<std::int64_t>(row_map[rows()]);
+    }
+  }
   if constexpr (SpgemmNative<Csr>::possible) nnz_ = native_.finish(space, row_map, columns, values);
   Compat::fence(space, "Tessera::spgemm once");
   return nnz_;

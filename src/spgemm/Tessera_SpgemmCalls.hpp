@@ -11,6 +11,7 @@
 
 #include "Tessera_Compat.hpp"
 #include "Tessera_Error.hpp"
+#include "core/Tessera_HugePages.hpp"
 #include "spgemm/Tessera_SpgemmOptions.hpp"
 
 /// \file
@@ -52,6 +53,16 @@ struct SpgemmOnce {
   static std::int64_t start(Plan& plan, const Exec& space) {
     return plan.body_->start_once(space);
   }
+  /// @param row_map, entries, values  with room for as many entries as start() said  @return nnz(C)
+  template <class Plan, class Exec, class Offset, class Ordinal, class Scalar>
+  static std::int64_t both_phases(Plan& plan, const Exec& space, Offset* row_map, Ordinal* entries, Scalar* values) {
+    return plan.body_->finish_once(space, reinterpret_cast<typename Plan::Offset*>(row_map), entries, values);
+  }
+  /// Of an array that is longer than n.
+  template <class View>
+  static void drop_rest(const View& view, std::size_t n) {
+    drop_pages(view.data() + n, (view.extent(0) - n) * sizeof(typename View::value_type));
+  }
   /// C in arrays with room for `most` entries, those of integers in one allocation if they are of one type: what an
   /// allocation and a release cost a device is a good part of a small product.
   template <class Csr, class Plan, class Exec, class Make>
@@ -64,8 +75,12 @@ struct SpgemmOnce {
     const std::size_t offsets = static_cast<std::size_t>(plan.rows()) + 1;
     const auto values = make("C values", typename Csr::value_type(), most);
     const auto into = [&](const auto& row_map, const auto& entries, std::size_t first) {
-      const auto nnz = static_cast<std::size_t>(plan.body_->finish_once(
-          space, reinterpret_cast<typename Plan::Offset*>(row_map.data()), entries.data() + first, values.data()));
+      const auto nnz =
+          static_cast<std::size_t>(both_phases(plan, space, row_map.data(), entries.data() + first, values.data()));
+      if constexpr (Compat::is_host_v<Exec>) {
+        drop_rest(entries, first + nnz);
+        drop_rest(values, nnz);
+      }
       return Csr(plan.rows(), plan.cols(), row_map, part(entries, first, nnz), part(values, 0, nnz));
     };
     if constexpr (std::is_same_v<Offset, Ordinal>) {

@@ -37,7 +37,7 @@ class SpgemmHash {
     clear();
     return n_;
   }
-  void fill(const Matrices& m, std::int64_t row, Ordinal* columns, Scalar* values) {
+  std::int64_t fill(const Matrices& m, std::int64_t row, Ordinal* columns, Scalar* values) {
     start(m.products(row));
     m.each_product(row, [&](Ordinal column, Scalar product) {
       const std::int64_t before = n_;
@@ -49,6 +49,7 @@ class SpgemmHash {
     sort(columns, n_);
     for (std::int64_t i = 0; i < n_; ++i) values[i] = sums_[slot_of(columns[i])];
     clear();
+    return n_;
   }
   void update(const Matrices& m, std::int64_t row, const Ordinal* columns, std::int64_t n, Scalar* values) {
     start(m.products(row));

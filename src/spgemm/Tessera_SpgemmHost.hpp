@@ -19,6 +19,12 @@
 namespace Tessera {
 namespace Impl {
 
+/// A method, as the argument of a function.
+template <class T>
+struct SpgemmMethod {
+  using type = T;
+};
+
 /// Entries of each row of C.
 template <class Csr>
 struct SpgemmCountRow {
@@ -44,6 +50,24 @@ struct SpgemmFillRow {
   template <class Method>
   void operator()(Method& method, const SpgemmMatrices<Csr>& m, std::int64_t row) const {
     method.fill(m, row, columns + row_map[row], values + row_map[row]);
+  }
+};
+/// Where one thread goes through the rows in their order, the places of each row are known when its turn comes, and
+/// nothing has to be counted before. row_map[0] is 0.
+template <class Csr>
+struct SpgemmOnceRow {
+  typename Csr::size_type* row_map;
+  typename Csr::ordinal_type* columns;
+  typename Csr::value_type* values;
+  template <class Method>
+  void prepare(Method& method) const {
+    method.prepare_sums();
+  }
+  template <class Method>
+  void operator()(Method& method, const SpgemmMatrices<Csr>& m, std::int64_t row) const {
+    const auto first = row_map[row];
+    const std::int64_t n = method.fill(m, row, columns + first, values + first);
+    row_map[row + 1] = first + static_cast<typename Csr::size_type>(n);
   }
 };
 template <class Csr>
@@ -108,6 +132,7 @@ class SpgemmThreads {
     if (most > 0 && each > 0) count_ = std::min<std::int64_t>(count_, static_cast<std::int64_t>(most / each));
   }
   std::size_t bytes() const { return each_ * static_cast<std::size_t>(count_); }
+  std::int64_t count() const { return count_; }
 
   template <class Method, class Csr, class Row>
   void run(const std::string& label, const Exec& space, const SpgemmMatrices<Csr>& m, const SpgemmSizes& sizes,

@@ -3,10 +3,12 @@
 #ifndef TESSERA_SPGEMM_SPGEMM_LOOK_HPP
 #define TESSERA_SPGEMM_SPGEMM_LOOK_HPP
 
+#include <algorithm>
 #include <cstdint>
 
 #include "Tessera_Compat.hpp"
 #include "spgemm/Tessera_SpgemmRow.hpp"
+#include "spgemm/Tessera_SpgemmRules.hpp"
 
 /// \file
 /// What every plan looks at: products per row, the order of B's columns, their words of 64.
@@ -96,6 +98,29 @@ struct SpgemmOrderOfRows {
     if (at < static_cast<std::int64_t>(starts.B.rows())) starts(at, descents, copies, words);
   }
 };
+/// Whether columns of C's rows lie far apart in an array of all columns that no near cache holds: by the first and last
+/// entries of B's rows, for a sample of rows, on hosts.
+template <class Csr>
+bool spgemm_scattered(const Csr& a, const Csr& b) {
+  const CsrArrays<Csr> A(a), B(b);
+  const auto rows = static_cast<std::int64_t>(a.rows()), cols = static_cast<std::int64_t>(b.cols());
+  if (cols * std::int64_t{sizeof(typename Csr::value_type)} <= spgemm_near_bytes) return false;
+  const std::int64_t sampled = std::min(rows, spgemm_sampled_rows);
+  std::int64_t sum = 0;
+  for (std::int64_t s = 0; s < sampled; ++s) {
+    const std::int64_t row = rows / sampled * s;
+    std::int64_t lowest = cols, highest = 0;
+    for (std::int64_t e = row_begin(A, row); e < row_begin(A, row + 1); ++e) {
+      const auto k = static_cast<std::int64_t>(A.entries()(e));
+      const std::int64_t first = row_begin(B, k), last = row_begin(B, k + 1);
+      if (first == last) continue;
+      lowest = std::min<std::int64_t>(lowest, B.entries()(first));
+      highest = std::max<std::int64_t>(highest, B.entries()(last - 1));
+    }
+    sum += std::max<std::int64_t>(highest - lowest, 0);
+  }
+  return sum > cols / spgemm_near_share * sampled;
+}
 /// Where each row's words begin, over the rows of B and one more; in the last pass also the words.
 template <class Csr>
 struct SpgemmMakeWords : SpgemmLook<Csr> {

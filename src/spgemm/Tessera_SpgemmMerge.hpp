@@ -31,7 +31,8 @@ class SpgemmHeap {
     merge(m, row, [&](Ordinal, bool next, std::int64_t, std::int64_t) { n += next; });
     return n;
   }
-  void fill(const Matrices& m, std::int64_t row, Ordinal* columns, Scalar* values) {
+  std::int64_t fill(const Matrices& m, std::int64_t row, Ordinal* columns, Scalar* values) {
+    const Ordinal* const begin = columns;
     merge(m, row, [&](Ordinal column, bool next, std::int64_t e, std::int64_t t) {
       if (next) {
         *columns++ = column;
@@ -39,6 +40,7 @@ class SpgemmHeap {
       }
       values[-1] += m.A.values()(e) * m.B.values()(t);
     });
+    return columns - begin;
   }
   void update(const Matrices& m, std::int64_t row, const Ordinal*, std::int64_t, Scalar* values) {
     merge(m, row, [&](Ordinal, bool next, std::int64_t e, std::int64_t t) {
@@ -119,9 +121,11 @@ class SpgemmCoo {
     std::sort(keys_, keys_ + n);
     return std::unique(keys_, keys_ + n) - keys_;
   }
-  void fill(const Matrices& m, std::int64_t row, Ordinal* columns, Scalar* values) {
+  std::int64_t fill(const Matrices& m, std::int64_t row, Ordinal* columns, Scalar* values) {
+    const Ordinal* const begin = columns;
     add(
         m, row, [&](Ordinal column) { *columns++ = column; }, values);
+    return columns - begin;
   }
   void update(const Matrices& m, std::int64_t row, const Ordinal*, std::int64_t, Scalar* values) {
     add(

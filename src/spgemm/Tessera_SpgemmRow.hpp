@@ -22,6 +22,7 @@ struct SpgemmSizes {
   std::int64_t cols = 0;      ///< of C
   std::int64_t products = 0;  ///< of the row with the most
   std::int64_t entries = 0;   ///< of the longest row of A
+  bool scattered = false;     ///< columns of a row of C are far apart in a wide C, as far as a sample shows
 };
 
 /// The columns of B as words of 64 bits: of each row its words with an entry, ascending.
@@ -77,13 +78,13 @@ struct SpgemmMatrices {
       if (first < last) f(first, last, e);
     }
   }
-  /// f(word, bits) for the words of the rows of B that A's row names.
+  /// f(first, end): the words of the rows of B that A's row names; not where there are none.
   template <class F>
-  void each_word_of_b(std::int64_t row, const F& f) const {
+  void each_row_of_words(std::int64_t row, const F& f) const {
     const std::int64_t end = row_begin(A, row + 1);
     for (std::int64_t e = row_begin(A, row); e < end; ++e) {
       const auto k = static_cast<std::int64_t>(A.entries()(e));
-      for (std::int64_t t = words.begin[k]; t < words.begin[k + 1]; ++t) f(words.word[t], words.bits[t]);
+      if (words.begin[k] < words.begin[k + 1]) f(words.begin[k], words.begin[k + 1]);
     }
   }
   /// f(column) for all products.

@@ -38,6 +38,20 @@ constexpr std::size_t spgemm_small_scratch = std::size_t{1} << 26;
 /// are known: beside the search for columns (perf_test/notes/spgemm.md, "Devices").
 constexpr std::size_t spgemm_little = std::size_t{1} << 25;
 
+/// The same on hosts, where one thread multiplies and arrays have room for an entry per product: Linux gives memory to
+/// what of them is written, and no more (core/Tessera_HugePages.hpp); 0: elsewhere entries are counted first.
+#if defined(__linux__)
+constexpr std::size_t spgemm_most_reserved = std::size_t{1} << 32;
+#else
+constexpr std::size_t spgemm_most_reserved = 0;
+#endif
+template <class Scalar, class Ordinal, class Offset>
+constexpr bool spgemm_may_reserve(std::int64_t products) {
+  const auto n = static_cast<std::uint64_t>(products);
+  return n <= spgemm_most_reserved / (sizeof(Scalar) + sizeof(Ordinal)) &&
+         n <= static_cast<std::uint64_t>(std::numeric_limits<Offset>::max());
+}
+
 /// Windows of rows on FP64 matrix units (perf_test/notes/spgemm.md, "Tiles on FP64 units"): rows of A fill at least so
 /// much of their union; a column of A brings so many products per row of the window, which is what the layout of its
 /// row of B is paid by; C's rows have no more entries than the tiles of a window take in two rounds.
@@ -86,8 +100,14 @@ constexpr std::int64_t spgemm_least_for_net = std::int64_t{1} << 22;
 /// How many entries before it is wanted a host asks for a row of B (perf_test/notes/spgemm.md, "Hosts", "Dia and Ell").
 constexpr std::int64_t spgemm_rows_ahead = 8;
 
-/// Rows of C of up to so many products are sorted by Spa, without its bits. Not measured apart.
+/// Rows of C of up to so many products are sorted by Spa without its array, where that has more bytes than a near cache
+/// and the columns of a row go through more than an eighth of it (the same page).
 constexpr int spgemm_few_products = 16;
+constexpr std::int64_t spgemm_near_bytes = std::int64_t{1} << 20, spgemm_near_share = 8, spgemm_sampled_rows = 64;
+
+/// Rows of C of up to so many products are put in order by ranks in Spa; half of it where vectors have 16 bytes
+/// (perf_test/notes/spgemm.md, "Short rows").
+constexpr int spgemm_short_products = 40;
 
 /// Binned by Kokkos: rows of 97 to 384 entries are put in order in tables where the columns of B fill more windows than
 /// this. On an H200 a window took 12 to 18 ns per row where sorting in tables took 31 to 127, but stencils of a million

@@ -98,6 +98,17 @@ def test_spgemm_of_scipy(algorithm):
     check_matrix(C, A, B, "float64")
 
 
+def test_spgemm_keeps_no_more_than_c():
+    """One thread of a host multiplies into arrays for every product, which are shortened afterwards."""
+    A = Csr(40, 40, 0.9, "float64")  # many products per entry
+    indptr, indices, data, _ = tessera.spgemm(A.arrays, A.arrays)
+    assert indices.base is None and data.base is None and indices.size == data.size == indptr[-1]
+    again = tessera.spgemm(A.arrays, tuple(a.copy() if hasattr(a, "copy") else a for a in A.arrays))
+    assert all((x == y).all() for x, y in zip((indptr, indices, data), again))
+    assert_close(data, (A.exact() @ A.exact()).sorted_indices().data,
+                 (abs(A.exact()) @ abs(A.exact())).sorted_indices().data, 42, "float64")
+
+
 def test_spgemm_refuses():
     A, B = Csr(4, 6, 0.5, "float64"), Csr(5, 3, 0.5, "float64")
     with pytest.raises(tessera.DimensionMismatch):

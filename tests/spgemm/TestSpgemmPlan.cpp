@@ -5,9 +5,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+
 #include "support/Tessera_TestSpgemm.hpp"
 #if defined(__linux__)
 #include <sys/resource.h>
+#include <unistd.h>
 #endif
 
 namespace Tessera {
@@ -32,6 +36,7 @@ TYPED_TEST(SpgemmMethods, LongAndFarRows) { this->long_and_far_rows(); }
 TYPED_TEST(SpgemmMethods, VeryLongRows) { this->very_long_rows(); }
 TYPED_TEST(SpgemmMethods, MemoryCap) { this->memory_cap(); }
 TYPED_TEST(SpgemmMethods, EveryNumberOfProducts) { this->every_number_of_products(); }
+TYPED_TEST(SpgemmMethods, ShortRows) { this->short_rows(); }
 TYPED_TEST(SpgemmMethods, UnsortedAndRepeatedColumns) { this->unsorted_and_repeated_columns(); }
 TYPED_TEST(SpgemmMethods, UndefinedNumbers) { this->undefined_numbers(); }
 TYPED_TEST(SpgemmMethods, DiagonalsWithHoles) { this->diagonals_with_holes(); }
@@ -164,6 +169,23 @@ TEST(SpgemmBytes, OfDiagonalsAndPaddedRows) {
   EXPECT_EQ(Impl::spgemm_format_room(100, 0), std::size_t{1} << 26);
   EXPECT_EQ(Impl::spgemm_format_room(1 << 26, 0), std::size_t{1} << 28);
   EXPECT_EQ(Impl::spgemm_format_room(1 << 26, 7), 7u);
+}
+
+// By vectors of either width, against a count one by one; nothing behind the room that is asked for is written.
+TEST(SpgemmRanks, AreHowManyAreSmaller) {
+  for (const int bytes : {16, Impl::host_vector_bytes()}) {
+    for (int n = 0; n <= Impl::spgemm_short_products; ++n) {
+      const auto room = static_cast<std::size_t>(n + Impl::spgemm_rank_lanes);
+      std::vector<std::int32_t> column(room, 5), rank(room + 1, -7);
+      for (int i = 0; i < n; ++i) column[static_cast<std::size_t>(i)] = i % 3 == 0 ? 2147483647 - i : i * 389 % 1031;
+      Impl::spgemm_ranks(bytes, column.data(), n, rank.data());
+      for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+        const auto smaller = std::count_if(column.begin(), column.begin() + n, [&](int c) { return c < column[i]; });
+        ASSERT_EQ(rank[i], smaller) << i << " of " << n << ", vectors of " << bytes << " bytes";
+      }
+      EXPECT_EQ(rank[room], -7) << n;
+    }
+  }
 }
 
 // What Dia and Ell predict is what they keep at most; one byte less is refused with the number.
@@ -383,6 +405,26 @@ TEST_F(SpgemmPlans, TooLargeForTheMemory) {
   }
   ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
   EXPECT_EQ(to_host(c.values), column.values);
+}
+// With an address space that has room for C and not for an entry per product: entries are counted first.
+TEST_F(SpgemmPlans, NoRoomForEveryProduct) {
+  const auto left = make_matrix<double, int>("dense:rows=2000:cols=100", Data::Integers, 1);
+  const auto right = make_matrix<double, int>("dense:rows=100:cols=100", Data::Integers, 2);
+  const Device l(left), r(right);
+  const auto wanted = spgemm(Exec(), l.view(), r.view());  // of 240 MB, 2.4 are written
+  rlim_t used = 0;
+  std::ifstream("/proc/self/statm") >> used;
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  rlimit low = before;
+  low.rlim_cur = used * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (rlim_t{64} << 20);
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &low), 0);
+  const auto found = spgemm(Exec(), l.view(), r.view());
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_EQ(found.nnz(), 200'000);
+  EXPECT_EQ(to_host(found.row_map()), to_host(wanted.row_map()));
+  EXPECT_EQ(to_host(found.entries()), to_host(wanted.entries()));
+  EXPECT_TRUE(same_bits(to_host(found.values()), to_host(wanted.values())));
 }
 #endif
 

@@ -460,6 +460,28 @@ struct SpgemmSuite {
     check(matrix(lengths, Data::Integers, 5), matrix(right, Data::Integers, 6), Data::Integers);
   }
 
+  /// 0 to 100 products per row of C, in either direction of hosts' limit for short rows: columns of B's rows in one
+  /// word of 64, one per word, at the very ends, alike in several rows of B; rows of A in any order and twice the same.
+  static void short_rows() {
+    const int cols = 9000;
+    const auto right = pattern_of_rows(24, cols, [&](std::int64_t k, std::vector<int>& to) {
+      for (int t = 0; t < static_cast<int>(k); ++t) {
+        to.push_back(k % 4 == 0 ? 128 + 2 * t : k % 4 == 1 ? 320 * t + 11 : k % 4 == 2 ? cols - 24 + t : 389 * t);
+      }
+    });
+    const auto left = pattern_of_rows(303, 24, [](std::int64_t i, std::vector<int>& to) {
+      for (std::int64_t rest = i % 101, turn = i; rest > 0; ++turn) {
+        const auto k = std::min<std::int64_t>(rest, 1 + (7 * turn + i / 101) % 23);
+        to.push_back(static_cast<int>(k));  // which has k entries
+        rest -= k;
+      }
+    });
+    for (const Data data : {Data::Integers, Data::Real}) {
+      check(matrix(left, data, 31), matrix(right, data, 32), data, false);
+      check(matrix(left, data, 33), matrix(with_unsorted_columns(right), data, 34), data, false);
+    }
+  }
+
   static void unsorted_and_repeated_columns() {
     const Pattern a = with_unsorted_columns(generate("random:rows=150:cols=97:lengths=uniform:mean=6")),
                   b = with_unsorted_columns(generate("random:rows=97:cols=120:lengths=geometric:mean=7"));

@@ -9,6 +9,44 @@ namespace Tessera {
 namespace Python {
 namespace {
 
+bool same_arrays(const CsrArrays& a, const CsrArrays& b) {
+  return a.indptr == b.indptr && a.indices == b.indices && a.rows == b.rows && a.cols == b.cols && a.nnz == b.nnz &&
+         a.wide == b.wide;
+}
+
+/// The first n elements, the others released where the library can do so in place.
+nb::object shortened(const nb::object& array, std::int64_t n, bool numpy) {
+  if (!numpy) return array[nb::slice(nb::int_(0), nb::int_(n), nb::none())];
+  array.attr("resize")(n, nb::arg("refcheck") = false);
+  return array;
+}
+
+/// Indices and data of C into arrays with room for most() entries, and no plan any more. @return false: there is no
+/// such room
+bool multiply_once(std::unique_ptr<AnySpgemm>& plan, const CsrOperands& A, void* on, const Operand& indptr,
+                   nb::object& indices, nb::object& data) {
+  const std::int64_t most = plan->most();
+  if (most < 0) return false;
+  try {
+    indices = A.data().make_integers(false, most);
+    data = A.data().make_like({most});
+  } catch (const nb::python_error& error) {
+    if (!error.matches(PyExc_MemoryError)) throw;
+    return false;
+  }
+  std::int64_t nnz = 0;
+  {
+    const Operand to_indices(indices, "indices", Operand::Access::Write), to_data(data, "data", Operand::Access::Write);
+    const Running running;
+    nnz = plan->once(on, indptr.array().data, to_indices.array().data, to_data.array().data);
+    plan.reset();
+  }
+  const bool numpy = A.data().library() != Library::Torch && A.data().library() != Library::CuPy;
+  indices = shortened(indices, nnz, numpy);
+  data = shortened(data, nnz, numpy);
+  return true;
+}
+
 /// (indptr, indices, data) of C.
 nb::tuple spgemm(nb::handle a_indptr, nb::handle a_indices, nb::handle a_data, std::int64_t rows, std::int64_t inner,
                  nb::handle b_indptr, nb::handle b_indices, nb::handle b_data, std::int64_t b_rows, std::int64_t cols,
@@ -20,17 +58,20 @@ nb::tuple spgemm(nb::handle a_indptr, nb::handle a_indices, nb::handle a_data, s
   {
     const Running running;
     if (check) check_csr(on, A.arrays());
-    if (check) check_csr(on, B.arrays());
+    if (check && !same_arrays(A.arrays(), B.arrays())) check_csr(on, B.arrays());
     plan = make_spgemm(on, A.arrays(), B.arrays(), options);
   }
   nb::object indptr = A.data().make_integers(A.arrays().wide, rows + 1);
   const Operand to_indptr(indptr, "indptr", Operand::Access::Write);
+  nb::object indices, data;
+  if (multiply_once(plan, A, on, to_indptr, indices, data)) return nb::make_tuple(indptr, indices, data);
   std::int64_t nnz = 0;
   {
     const Running running;
     nnz = plan->symbolic(on, to_indptr.array().data);
   }
-  nb::object indices = A.data().make_integers(false, nnz), data = A.data().make_like({nnz});
+  indices = A.data().make_integers(false, nnz);
+  data = A.data().make_like({nnz});
   const Operand to_indices(indices, "indices", Operand::Access::Write), to_data(data, "data", Operand::Access::Write);
   {
     const Running running;

@@ -91,7 +91,7 @@ class AnyAttention : public AnyPlan {
                         const Gradients& g) const = 0;
 };
 
-/// C := A B, once, in two phases, so that the caller can allocate C in between.
+/// C := A B, once: in two phases, so that the caller can allocate C in between, or in one.
 class AnySpgemm {
  public:
   virtual ~AnySpgemm() = default;
@@ -99,6 +99,10 @@ class AnySpgemm {
   virtual std::int64_t symbolic(void* stream, void* indptr) = 0;
   /// Writes as many columns of 32 bits and numbers.
   virtual void numeric(void* stream, const void* indptr, void* indices, void* data) const = 0;
+  /// Entries that C has at most, where both phases may be one; else -1.
+  virtual std::int64_t most() const = 0;
+  /// Both phases, in place of them, into arrays for most() entries. @return entries of C
+  virtual std::int64_t once(void* stream, void* indptr, void* indices, void* data) = 0;
   /// Of the plan.
   virtual Statistics statistics() const = 0;
 };

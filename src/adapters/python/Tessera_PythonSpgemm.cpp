@@ -18,7 +18,8 @@ class Spgemm final : public AnySpgemm {
  public:
   Spgemm(const Exec& space, const Csr& A, const CsrArrays& B, const SpgemmOptions& options)
       : plan_(space, A, matrix_of<Scalar, Offset>(B), options) {
-    Impl::SpgemmOnce::start(plan_, space);
+    const std::int64_t most = Impl::SpgemmOnce::start(plan_, space);
+    if (Compat::is_host_v<Exec> && plan_.statistics().backend == to_string(Backend::Kokkos)) most_ = most;
   }
   std::int64_t symbolic(void* stream, void* indptr) override {
     return plan_.symbolic(space_on(stream), Plain<Offset>(static_cast<Offset*>(indptr), length()));
@@ -28,11 +29,17 @@ class Spgemm final : public AnySpgemm {
     plan_.numeric(space_on(stream), Plain<const Offset>(static_cast<const Offset*>(indptr), length()),
                   Plain<int>(static_cast<int*>(indices), nnz), Plain<Scalar>(static_cast<Scalar*>(data), nnz));
   }
+  std::int64_t most() const override { return most_; }
+  std::int64_t once(void* stream, void* indptr, void* indices, void* data) override {
+    return Impl::SpgemmOnce::both_phases(plan_, space_on(stream), static_cast<Offset*>(indptr),
+                                         static_cast<int*>(indices), static_cast<Scalar*>(data));
+  }
   Statistics statistics() const override { return plan_.statistics(); }
 
  private:
   std::size_t length() const { return static_cast<std::size_t>(plan_.rows()) + 1; }
   SpgemmPlan<Csr> plan_;
+  std::int64_t most_ = -1;
 };
 
 }  // namespace
