@@ -108,7 +108,6 @@ class SpgemmBody {
   bool look_natively(const Exec& space, const BackendSelection<Exec>& place, const SpgemmOptions& options);
   /// Takes pieces_ instead of native_ where A has few, long rows. @param piece  entries; 0: it has not
   bool cut_rows(const Exec& space, const KernelTable& backend, SpgemmTiles tiles, std::int64_t piece);
-  std::int64_t piece_by_sizes() const;
   void look(const Exec& space);
   void choose(const Exec& space, const SpgemmOptions& options);
   SpgemmAlgorithm decide(const Exec& space, const SpgemmOptions& options);
@@ -227,7 +226,7 @@ bool SpgemmBody<Csr>::look_natively(const Exec& space, const BackendSelection<Ex
     if (!place.emulated() && (place.host() || !place.why_not().empty())) return false;
     const KernelTable& backend = kernel_table(place.backend());
     const bool may_cut = options.max_workspace_bytes == 0;
-    bool cut = may_cut && cut_rows(space, backend, options.tiles, piece_by_sizes());
+    bool cut = may_cut && cut_rows(space, backend, options.tiles, spgemm_piece_by_sizes(A_, B_));
     if (!cut) {
       native_ = SpgemmNative<Csr>(space, backend, A_, B_, options.max_workspace_bytes, options.tiles,
                                   once_ ? Lifetime::Temporary : Lifetime::Plan);
@@ -250,15 +249,6 @@ bool SpgemmBody<Csr>::look_natively(const Exec& space, const BackendSelection<Ex
     return true;
   }
   return false;
-}
-
-/// Where all rows of A are long: by what products A and B may have, as a look at such rows would take most of the time.
-template <class Csr>
-std::int64_t SpgemmBody<Csr>::piece_by_sizes() const {
-  const auto entries = static_cast<std::int64_t>(A_.nnz());
-  const double mean = static_cast<double>(B_.nnz()) / static_cast<double>(std::max<std::int64_t>(B_.rows(), 1));
-  return spgemm_piece(rows(), entries, static_cast<std::int64_t>(B_.cols()),
-                      static_cast<std::int64_t>(mean * static_cast<double>(entries)));
 }
 
 template <class Csr>

@@ -64,6 +64,16 @@ struct SpgemmPieceEntries {
   }
 };
 
+/// Entries of A per piece where all rows of A are long, by what products A and B may have, as a look at such rows would
+/// take most of the time; 0: they are not.
+template <class Csr>
+std::int64_t spgemm_piece_by_sizes(const Csr& A, const Csr& B) {
+  const auto entries = static_cast<std::int64_t>(A.nnz());
+  const double mean = static_cast<double>(B.nnz()) / static_cast<double>(std::max<std::int64_t>(B.rows(), 1));
+  return spgemm_piece(static_cast<std::int64_t>(A.rows()), entries, static_cast<std::int64_t>(B.cols()),
+                      static_cast<std::int64_t>(mean * static_cast<double>(entries)));
+}
+
 template <class Csr>
 class SpgemmLongRows {
  public:
