@@ -309,6 +309,9 @@ expect_records(f ${keys} layout heads gather_bytes)
 expect_lengths(f.json regret=8 auto=4)
 expect(0 ${attention} --matrix ${small} --precision fp16,bf16 --json f.json --csv f.csv)
 expect_records(f ${keys})
+expect(0 --op attention ${fast} --inner 40 --matrix ${small} --precision fp32,tf32 --backend emulated-nvidia
+       --algorithm fused,chain --baseline none --json t.json --csv t.csv)
+expect_records(t ${keys})
 expect(0 ${attention} --matrix gen:uniform:rows=90:cols=40:per_row=5 --backward --precision fp32,fp16 --algorithm fused
        --baseline none --json b.json --csv b.csv)
 expect_records(b ${keys})
