@@ -38,7 +38,7 @@ class EmulatedAttention : public UnitAttentionTest<Exec, typename UnitAttentionC
   }
 };
 #ifdef TESSERA_TEST_FEWER_TYPES
-using EmulatedAttentionCases = ::testing::Types<half_t, float>;
+using EmulatedAttentionCases = ::testing::Types<half_t>;
 #else
 using EmulatedAttentionCases = ::testing::Types<half_t, bhalf_t, float, Tf32>;
 #endif

@@ -70,6 +70,9 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
   static constexpr int words = Columns * height * static_cast<int>(sizeof(Operand)) / 4;
   static constexpr int thread_blocks = words <= 16 ? 5 : words <= 32 ? 4 : words <= 64 ? 3 : 2;
 
+  /// Rows of V wait until those of K are done with: parts leave no registers for both.
+  static constexpr bool v_late = in_parts<Atom> && !ahead;
+
   static constexpr int most_parts = 32;
   /// Parts [first, first + count) of head `head_index`, as far as there are, most_parts at most.
   TESSERA_FUNCTION static void run(const Wave& wave, const AttentionArgs& args, std::int64_t first, int count,
@@ -94,7 +97,7 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
       bool ready = false;  // rows of Q of the next window are
       for (; block < part.end_block; ++block) {
         ready = block + 1 == part.end_block && index < last;
-        add_block(wave, args, head, part.window, block, block + 1 < end, ready, next.window, now, state);
+        add_block(wave, args, head, block, block + 1 < end, ready, next.window, now, state);
       }
       finish(wave, state);
       if (store_unless_odd(wave, args, head, part, state)) odd |= std::uint32_t{1} << index;
@@ -141,22 +144,19 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
   /// more: a block comes after this one. turn: of another part, whose window is next_window. (Numbers: of what is
   /// pointed at AMD's compiler keeps a copy in memory.)
   TESSERA_FUNCTION static void add_block(const Wave& wave, const AttentionArgs& args, const Head& head,
-                                         std::int64_t window, std::uint32_t block, bool more, bool turn,
-                                         std::int64_t next_window, Ahead& next, Varying<State>& state) {
+                                         std::uint32_t block, bool more, bool turn, std::int64_t next_window,
+                                         Ahead& next, Varying<State>& state) {
     Varying<Place> place;
     Varying<OwnBits> own;
     Varying<Pieces> v;
     wave.each([&](int lane) {
       place(lane) = next.place(lane);
-      Tiles::load_pieces(head.v(), place(lane), 0, lane, v(lane));
+      if (!v_late) Tiles::load_pieces(head.v(), place(lane), 0, lane, v(lane));
       Tiles::load_bits(args, block, lane, own(lane));
       if (more) Tiles::load_place(args, block + 1, lane, next.place(lane));
     });
     Varying<Scores> scores[height];
     Tiles::multiply(wave, head.k(), place, next.q, next.k, scores);
-    if constexpr (in_parts<Atom>) {
-      Tiles::multiply_again(wave, args, head.q(), head.k(), window, block, own, scores);
-    }
     wave.each([&](int lane) {
       if (ahead && more) Tiles::load_gathered(head.k(), next.place(lane), 0, lane, next.k(lane));
       if (turn) Tiles::load_own(args, head.q(), next_window, lane, next.q(lane));
@@ -165,7 +165,8 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
     weigh(wave, args, head, block, own, scores, state, weights);
     TESSERA_UNROLL
     for (int chunk = 0; chunk < chunks; ++chunk) {
-      if (chunk > 0) wave.each([&](int lane) { Tiles::load_pieces(head.v(), place(lane), chunk, lane, v(lane)); });
+      if (v_late || chunk > 0)
+        wave.each([&](int lane) { Tiles::load_pieces(head.v(), place(lane), chunk, lane, v(lane)); });
       Tiles::add_pieces(wave, v, weights, chunk, state, SumsOf{});
     }
   }
@@ -271,15 +272,17 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
 
   // ---- numbers that are not finite
 
-  /// Whether a sum is not finite, of a row whose weights are: of row `only` of the window, or of any.
+  /// Whether a sum is not finite, of a row whose weights are: of row `only` of the window, or of any. Of FP32 in parts,
+  /// before anything was made again, whatever the weights are, as scores may be what parts do not hold.
   TESSERA_FUNCTION static bool contaminated(const State& state, int only = all_rows, int lane = 0) {
     int odd = 0;
     TESSERA_UNROLL
     for (int s = 0; s < height; ++s) {
       TESSERA_UNROLL
       for (int r = 0; r < own_rows; ++r) {
+        const bool weighed = is_finite(state.total[s][r]) || (in_parts<Atom> && only == all_rows);
         const bool wanted = only == all_rows || only == s * rows + Atom::c_coord(lane, r).col;
-        odd |= static_cast<int>(!Tiles::finite_row(state.sums, s, r)) & static_cast<int>(is_finite(state.total[s][r])) &
+        odd |= static_cast<int>(!Tiles::finite_row(state.sums, s, r)) & static_cast<int>(weighed) &
                static_cast<int>(wanted);
       }
     }
