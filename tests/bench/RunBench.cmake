@@ -71,7 +71,7 @@ expect(2 --op spmm --matrix ${small} --backward)
 expect(2 --op attention --matrix ${small} --heads 0)
 expect(2 --op attention --matrix ${small} --algorithm rows)
 expect(2 --op attention --matrix ${small} --baseline cusparse-alg-default)
-expect(5 --op attention --matrix ${small} --precision tf32)
+expect(5 --op attention --matrix ${small} --precision tf32 --algorithm fused)
 expect(5 --matrix ${small} --precision tf32)
 
 execute_process(COMMAND "${BENCH}" --matrix ${small} --quiet --budget 0.01 RESULT_VARIABLE result ERROR_VARIABLE err)
