@@ -73,10 +73,6 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
   /// Rows of V wait until those of K are done with: parts leave no registers for both.
   static constexpr bool v_late = in_parts<Atom> && !ahead;
 
-  /// Whose redo() is called, which gives the same bits: of FP32 that of any columns, as kernels compile faster so.
-  static constexpr bool shares = sizeof(Operand) == 4;
-  using Again = AttentionKernel<Unit, Wave, Height, !shares ? Columns : Columns <= 64 ? 64 : 256, Exact && !shares>;
-
   static constexpr int most_parts = 32;
   /// Parts [first, first + count) of head `head_index`, as far as there are, most_parts at most.
   TESSERA_FUNCTION static void run(const Wave& wave, const AttentionArgs& args, std::int64_t first, int count,
@@ -115,24 +111,7 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
       });
     }
     for (std::int64_t index = first; odd != 0; ++index, odd >>= 1) {
-      if ((odd & 1) != 0) Again::redo(args, head_index, attention_part(args, index));
-    }
-  }
-
-  /// A part row by row, with zeros instead of the rows of V that the row does not use.
-  TESSERA_OUTLINED_FUNCTION static void redo(const AttentionArgs& args, std::int64_t head_index, AttentionPart part) {
-    const Wave wave;
-    const Head head(args.dense, head_index);
-    for (int row = 0; row < window_rows; ++row) {
-      Varying<State> state;
-      for (bool by_entries = false;; by_entries = true) {
-        redo_row(wave, args, head, part, row, by_entries, state);
-        if (!in_parts<Atom> || by_entries) break;
-        Varying<bool> odd;
-        wave.each([&](int lane) { odd(lane) = contaminated(state(lane), row, lane); });
-        if (wave.ballot(odd) == 0) break;
-      }
-      store_all(wave, args, head, part, row, state);
+      if ((odd & 1) != 0) redo(args, head_index, attention_part(args, index));
     }
   }
 
@@ -317,6 +296,22 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
     if (wave.ballot(odd) != 0) return true;
     store_all(wave, args, head, part, all_rows, state);
     return false;
+  }
+  /// A part row by row, with zeros instead of the rows of V that the row does not use.
+  TESSERA_OUTLINED_FUNCTION static void redo(const AttentionArgs& args, std::int64_t head_index, AttentionPart part) {
+    const Wave wave;
+    const Head head(args.dense, head_index);
+    for (int row = 0; row < window_rows; ++row) {
+      Varying<State> state;
+      for (bool by_entries = false;; by_entries = true) {
+        redo_row(wave, args, head, part, row, by_entries, state);
+        if (!in_parts<Atom> || by_entries) break;
+        Varying<bool> odd;
+        wave.each([&](int lane) { odd(lane) = contaminated(state(lane), row, lane); });
+        if (wave.ballot(odd) == 0) break;
+      }
+      store_all(wave, args, head, part, row, state);
+    }
   }
   /// by_entries: sums without the unit.
   TESSERA_FUNCTION static void redo_row(const Wave& wave, const AttentionArgs& args, const Head& head,
