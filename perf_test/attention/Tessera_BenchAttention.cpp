@@ -167,7 +167,7 @@ class AttentionProduct final : public Product {
     poison(o_.o, o_.A.rows);
     fill_dense(space, {o_.lse.data<void>(), o_.sum_type(), o_.heads * o_.A.rows, 1, 1, 1}, 0, true);
   }
-  Verdict check(const std::string& kernel) override { return check_attention(o_, transposed_, precision_, kernel); }
+  Verdict check(const std::string& kernel) override { return check_attention(o_, transposed_, kernel, precision_); }
   /// O, or dQ: all heads, one below the other.
   void write_result(const std::string& file) const override {
     const std::int64_t rows = o_.heads * o_.A.rows;

@@ -380,8 +380,8 @@ void attention_inputs(const AttentionOperands& o) {
   Compat::fence(o.A.space, "Tessera::bench attention");
 }
 
-Verdict check_attention(const AttentionOperands& o, const AttentionColumns& columns, Precision precision,
-                        const std::string& kernel) {
+Verdict check_attention(const AttentionOperands& o, const AttentionColumns& columns, const std::string& kernel,
+                        Precision precision) {
   Verdict verdict;
   const Exec& space = o.A.space;
   const ElementType type = o.A.element;
