@@ -26,11 +26,12 @@ namespace Tessera {
 /// AttentionOptions::values says. A row without entries gives a row of zeros.
 ///
 /// Precision: Q, K, V, O, their gradients and A have one type, double, float, half_t or bhalf_t; scores, softmax and
-/// sums are double if that is double, else float, and so is the log-sum-exp. 16-bit results are rounded once, at the
-/// store. Softmax takes the largest score of a row off its scores first: scores of any size are safe. A bias of -inf
-/// masks its entry, as a score of -inf does; a row that is all masked gives zeros. A score of zero is a score. NaN, and
-/// a score of +inf, make the row of O NaN that they belong to and no other; Fused does not even read K_j and V_j of a
-/// masked entry (Chain multiplies them by 0).
+/// sums are double if that is double, else float, and so is the log-sum-exp. float may be multiplied in TF32
+/// (AttentionOptions::compute), on matrix units alone. 16-bit results are rounded once, at the store. Softmax takes the
+/// largest score of a row off its scores first: scores of any size are safe. A bias of -inf masks its entry, as a score
+/// of -inf does; a row that is all masked gives zeros. A score of zero is a score. NaN, and a score of +inf, make the
+/// row of O NaN that they belong to and no other; Fused does not even read K_j and V_j of a masked entry (Chain
+/// multiplies them by 0).
 ///
 /// Bytes, per head, with s per element: Q, K, V and O once, (d + e) s per row and per column, 4 per entry and the row
 /// map, and from the caches (d + e) s per entry. backward reads Q, K, V, O, dO and writes dQ, dK, dV once, and from the
@@ -59,7 +60,7 @@ class AttentionPlan {
 
   /// Chooses and prepares on `space`. A is trusted: run validate() on matrices from outside first. Arrays of managed
   /// Views stay alive with the plan; those of unmanaged ones must outlive it.
-  /// @throw NotCompiled, NotSupported, InvalidArgument  before any kernel is launched
+  /// @throw NotCompiled, NotSupported (among others TF32 without units), InvalidArgument  before any kernel is launched
   /// @throw DeviceError  out of device memory
   AttentionPlan(const execution_space& space, const Csr& A, const AttentionOptions& options = {})
       : csr_(A), body_(std::make_unique<Body>(space, Impl::plan_matrix(A), options)) {
@@ -102,8 +103,9 @@ class AttentionPlan {
   /// (Scale: dS_ij A_ij for dS_ij in the last two) and d_values(nnz), or (h, nnz), in the order of A's entries: dS_ij
   /// for a bias, scale dS_ij <Q_i, K_j> for a scale; the sum over heads is the caller's. P is computed again from the
   /// log-sum-exp. Masked entries have gradient 0. Outputs are overwritten and overlap nothing. Two launches
-  /// where Fused of a backend goes forward and takes the columns (one more for each of them where windows are split),
-  /// else three of portable kernels; more for operands whose rows are not contiguous and, portable, per 512 columns.
+  /// where Fused of a backend goes forward in 16 bits and takes the columns (one more for each of them where windows
+  /// are split), else three of portable kernels; more for operands whose rows are not contiguous and, portable, per 512
+  /// columns.
   /// @param scale, q, k, v  those of apply   @param o, lse  its results
   /// @throw NotSupported  without AttentionOptions::prepare_backward
   /// @throw DimensionMismatch, InvalidArgument (overlap, d_values of values that are not used), DeviceError

@@ -7,6 +7,8 @@
 namespace Tessera {
 namespace Launch {
 
+extern template cudaError_t attention_forward_32_bits<CudaDevice>(const AttentionArgs&, Stream);
+
 template AttentionShape attention_shape<CudaDevice>(Precision) noexcept;
 template Status attention_forward<CudaDevice>(const AttentionArgs&, Stream) noexcept;
 

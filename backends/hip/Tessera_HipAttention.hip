@@ -7,6 +7,8 @@
 namespace Tessera {
 namespace Launch {
 
+extern template hipError_t attention_forward_32_bits<HipDevice>(const AttentionArgs&, Stream);
+
 template AttentionShape attention_shape<HipDevice>(Precision) noexcept;
 template Status attention_forward<HipDevice>(const AttentionArgs&, Stream) noexcept;
 

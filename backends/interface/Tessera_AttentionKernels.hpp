@@ -15,6 +15,7 @@ struct AttentionShape {
   int most_columns = 0;         ///< of Q and V, which have multiples of 8
   int most_columns_of_two = 0;  ///< the same for windows of twice the height
   const char* atom = "";
+  int least_inner = 0;  ///< columns of Q, from which the products keep the bound of the precision
 };
 
 /// What a backend offers for O := softmax(scale Q K^T on a pattern) V.

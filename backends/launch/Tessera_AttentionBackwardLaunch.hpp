@@ -103,6 +103,7 @@ typename Device::Error launch_attention_backward_pass(const AttentionBackwardArg
 
 template <class Device>
 AttentionShape attention_backward_shape(Precision precision) noexcept {
+  if (precision != Precision::FP16 && precision != Precision::BF16) return {};
   AttentionShape shape = attention_shape<Device>(precision);
   shape.most_columns = std::min(shape.most_columns, 128);
   shape.most_columns_of_two = std::min(shape.most_columns_of_two, 64);

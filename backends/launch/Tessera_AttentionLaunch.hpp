@@ -73,7 +73,8 @@ std::int64_t attention_parts_per_wave(const AttentionArgs& args) {
 
 template <class Device, class Atom, int Height, int Columns, bool Exact>
 typename Device::Error launch_attention(AttentionArgs args, Stream stream) {
-  using Kernel = AttentionKernel<typename Device::template Unit<Atom>, typename Device::Wave, Height, Columns, Exact>;
+  using Unit = typename UnitOf<Device::template Unit, Atom>::type;
+  using Kernel = AttentionKernel<Unit, typename Device::Wave, Height, Columns, Exact>;
   using Body = AttentionBody<Device, Kernel>;
   using Merge = AttentionMergeBody<Device, typename Atom::Operand>;
   args.parts_per_wave = std::min<std::int64_t>(attention_parts_per_wave<Device>(args), Kernel::most_parts);
@@ -84,22 +85,27 @@ typename Device::Error launch_attention(AttentionArgs args, Stream stream) {
   return launch_tiles<Device, Merge>({ceil_div(rows, Merge::waves), args.dense.heads}, stream, args);
 }
 
-/// The kernel for so many columns of Q and V.
+/// The kernel for so many columns of Q and V. Of FP32 there are, to compile less, kernels for exactly 32, 64 and 128
+/// columns, and for any up to 64 and 256.
 template <class Device, class Atom, int Height, int Columns>
 typename Device::Error launch_attention_columns(const AttentionArgs& args, Stream stream) {
   const std::int64_t most = std::max(args.dense.d, args.dense.e);
-  constexpr int widest = 256 / Height;
-  constexpr bool every = Device::template every_width<Atom>;
-  if constexpr (Columns < widest) {
-    constexpr int next = every ? 2 * Columns : widest;
-    if (most > Columns) return launch_attention_columns<Device, Atom, Height, next>(args, stream);
-  }
-  if constexpr (every) {
+  constexpr int widest = attention_most_columns<Atom, Height>;
+  constexpr bool every = Device::template every_width<Atom>, wide = sizeof(typename Atom::Operand) == 4;
+  if constexpr (every && !(wide && Columns == 256)) {
     if (args.dense.d == Columns && args.dense.e == Columns) {
       return launch_attention<Device, Atom, Height, Columns, true>(args, stream);
     }
   }
-  return launch_attention<Device, Atom, Height, Columns, false>(args, stream);
+  if constexpr (wide && Columns != 64 && Columns != widest) {
+    return launch_attention_columns<Device, Atom, Height, 2 * Columns>(args, stream);
+  } else {
+    if constexpr (Columns < widest) {
+      constexpr int next = every ? 2 * Columns : widest;
+      if (most > Columns) return launch_attention_columns<Device, Atom, Height, next>(args, stream);
+    }
+    return launch_attention<Device, Atom, Height, Columns, false>(args, stream);
+  }
 }
 template <class Device, class Atom>
 typename Device::Error launch_attention_height(const AttentionArgs& args, Stream stream) {
@@ -108,13 +114,25 @@ typename Device::Error launch_attention_height(const AttentionArgs& args, Stream
 }
 
 template <class Device>
-Status attention_forward(const AttentionArgs& args, Stream stream) noexcept {
+typename Device::Error attention_forward_32_bits(const AttentionArgs& args, Stream stream) {
   using Vendor = ForFamily<Device, AttentionNvidia, AttentionAmd>;
+  return args.precision == Precision::FP32 ? launch_attention_height<Device, typename Vendor::FP32>(args, stream)
+                                           : launch_attention_height<Device, typename Vendor::TF32>(args, stream);
+}
+template <class Device>
+typename Device::Error attention_forward_16_bits(const AttentionArgs& args, Stream stream) {
+  using Vendor = ForFamily<Device, AttentionNvidia, AttentionAmd>;
+  return args.precision == Precision::FP16 ? launch_attention_height<Device, typename Vendor::FP16>(args, stream)
+                                           : launch_attention_height<Device, typename Vendor::BF16>(args, stream);
+}
+
+template <class Device>
+Status attention_forward(const AttentionArgs& args, Stream stream) noexcept {
   const Status status = attention_check(args, attention_shape<Device>(args.precision));
   if (!status.ok() || args.part_count == 0 || args.dense.heads == 0) return status;
-  const auto error = args.precision == Precision::FP16
-                         ? launch_attention_height<Device, typename Vendor::FP16>(args, stream)
-                         : launch_attention_height<Device, typename Vendor::BF16>(args, stream);
+  const bool wide = args.precision == Precision::FP32 || args.precision == Precision::TF32;
+  const auto error =
+      wide ? attention_forward_32_bits<Device>(args, stream) : attention_forward_16_bits<Device>(args, stream);
   return Device::status(error, "Tessera::attention[windows]");
 }
 

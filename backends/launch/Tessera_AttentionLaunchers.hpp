@@ -16,6 +16,9 @@ template <class Device>
 AttentionShape attention_shape(Precision precision) noexcept;
 template <class Device>
 Status attention_forward(const AttentionArgs& args, Stream stream) noexcept;
+/// Its part of FP32 and TF32, in a file of its own where that compiles for long. The arguments have been checked.
+template <class Device>
+typename Device::Error attention_forward_32_bits(const AttentionArgs& args, Stream stream);
 template <class Device>
 AttentionShape attention_backward_shape(Precision precision) noexcept;
 template <class Device>

@@ -127,13 +127,17 @@ class AttentionProduct final : public Product {
     options.fallback = true;
     const bool chain = name == "chain";
     options.algorithm = chain ? AttentionAlgorithm::Chain : AttentionAlgorithm::Fused;
-    if (!chain) options.backend = Backend::Kokkos;
+    if (!chain) {
+      options.backend = Backend::Kokkos;
+      options.compute = ComputeType::Auto;
+    }
     System system = make(options);
     const Statistics s = system.statistics();
     system.statistics = {};
     system.backend = s.backend;
     system.kernel = chain ? "SDDMM, softmax, SpMM" : "parallel rows";
     system.why = chain ? "an SDDMM plan, the softmax of rows, an SpMM plan" : "the portable kernel";
+    if (!chain && precision_ == Precision::TF32) system.why += ", in FP32";
     system.format_bytes = static_cast<double>(s.format_bytes);
     system.has_setup = true;
     return system;
@@ -163,7 +167,7 @@ class AttentionProduct final : public Product {
     poison(o_.o, o_.A.rows);
     fill_dense(space, {o_.lse.data<void>(), o_.sum_type(), o_.heads * o_.A.rows, 1, 1, 1}, 0, true);
   }
-  Verdict check(const std::string& kernel) override { return check_attention(o_, transposed_, kernel); }
+  Verdict check(const std::string& kernel) override { return check_attention(o_, transposed_, kernel, precision_); }
   /// O, or dQ: all heads, one below the other.
   void write_result(const std::string& file) const override {
     const std::int64_t rows = o_.heads * o_.A.rows;
@@ -182,6 +186,7 @@ class AttentionProduct final : public Product {
     AttentionOptions options;
     options.backend = options_.backend;
     options.selection = options_.selection;
+    if (precision_ == Precision::TF32) options.compute = ComputeType::TF32;
     options.dimension_hint = static_cast<int>(o_.columns);
     options.prepare_backward = o_.backward;
     return options;
@@ -194,7 +199,7 @@ class AttentionProduct final : public Product {
         return attention_plan_fp16(o_, options);
       case Precision::BF16:
         return attention_plan_bf16(o_, options);
-      default:
+      default:  // TF32 is FP32's data with another plan
         return attention_plan_fp32(o_, options);
     }
   }
@@ -255,7 +260,7 @@ Operation attention_operation() {
   Operation op;
   op.name = "attention";
   op.summary = "O = softmax(alpha / sqrt(d) Q K^T on the entries) V, or its gradients (--backward)";
-  op.precisions = {Precision::FP64, Precision::FP32, Precision::FP16, Precision::BF16};
+  op.precisions = {Precision::FP64, Precision::FP32, Precision::TF32, Precision::FP16, Precision::BF16};
   for (const AttentionAlgorithm a : {AttentionAlgorithm::Auto, AttentionAlgorithm::Fused, AttentionAlgorithm::Chain}) {
     op.algorithms.emplace_back(to_string(a));
   }

@@ -66,7 +66,9 @@ void attention_inputs(const AttentionOperands& operands);
 /// tests/attention/AttentionReference.hpp, to first order doubled, by plain loops in double that share nothing with any
 /// kernel. Gradients are checked as functions of the O and log-sum-exp that they were made of.
 /// @param columns  of the backward pass   @param kernel  as the record names it: units round weights to 16 bits
-Verdict check_attention(const AttentionOperands& operands, const AttentionColumns& columns, const std::string& kernel);
+/// @param precision  TF32: forward operands are rounded; others are those of the operands
+Verdict check_attention(const AttentionOperands& operands, const AttentionColumns& columns, const std::string& kernel,
+                        Precision precision = Precision::FP32);
 
 }  // namespace Bench
 }  // namespace Tessera

@@ -21,11 +21,11 @@ struct Number {
 };
 
 /// What rounds: sums, weights before they multiply on a unit (to themselves, and to the largest of their row below the
-/// normal range of FP16), results.
+/// normal range of FP16), results; forward in TF32 Q, K and V before they multiply.
 struct AttentionRounding {
-  double sums, weight, of_largest, probability, store, tiny;
+  double sums, weight, of_largest, probability, store, tiny, operands;
 
-  AttentionRounding(ElementType type, const std::string& kernel) {
+  AttentionRounding(ElementType type, bool tf32, const std::string& kernel) {
     const bool half = type == ElementType::Half, narrow = bytes_of(type) == 2;
     const double own = type == ElementType::Double ? std::ldexp(1.0, -53) : std::ldexp(1.0, -24);
     sums = own + std::ldexp(1.0, -53);
@@ -33,7 +33,8 @@ struct AttentionRounding {
     tiny = half ? std::ldexp(1.0, -25) : 1e-30;
     // Units are named after their atoms; all else keeps weights in the type of the sums.
     const bool unit = narrow && kernel.find("_F32_") != std::string::npos;
-    weight = unit ? store : 0;
+    operands = tf32 ? std::ldexp(1.0, -11) : 0;
+    weight = unit ? store : operands;
     of_largest = unit && half ? std::ldexp(1.0, -25 - 7) : 0;
     probability = unit && half ? std::ldexp(1.0, -25 - 14) : 0;
   }
@@ -85,8 +86,8 @@ struct Scores {
     double sum = 0, size = 0;
     h.dot(h.q, h.row_of(e), h.k, h.entries[e], sum, size);
     h.score(e) = h.scale * sum;
-    h.score_bound(e) = (static_cast<double>(h.columns) + 4) * h.rounding.sums * std::fabs(h.scale) * size +
-                       h.rounding.sums * std::fabs(h.scale * sum);
+    const double product = (static_cast<double>(h.columns) + 4) * h.rounding.sums + 2 * h.rounding.operands;
+    h.score_bound(e) = product * std::fabs(h.scale) * size + h.rounding.sums * std::fabs(h.scale * sum);
   }
 };
 
@@ -131,7 +132,8 @@ struct ONumber {
       all += std::fabs(v);
     }
     const double relative = h.row_relative(i);
-    const double rounded = (1 + 4 * relative) * (h.rounding.weight * size + h.rounding.of_largest * all);
+    const double rounded =
+        (1 + 4 * relative) * ((h.rounding.weight + h.rounding.operands) * size + h.rounding.of_largest * all);
     return {h.o.get(i, c), sum, h.rounding.stored(sum, 4 * relative * size + rounded)};
   }
 };
@@ -285,7 +287,7 @@ void compare(const Exec& space, std::int64_t head, std::int64_t count, const F& 
 }
 
 /// Scratch of all heads; a head's operands are set by set_head.
-Head make_head(const AttentionOperands& o, const AttentionColumns& t, const std::string& kernel) {
+Head make_head(const AttentionOperands& o, const AttentionColumns& t, bool tf32, const std::string& kernel) {
   const auto nnz = static_cast<std::size_t>(o.A.nnz()), rows = static_cast<std::size_t>(o.A.rows);
   const auto of = [](std::size_t n) {
     return Doubles(Kokkos::view_alloc(Kokkos::WithoutInitializing, "Tessera::bench attention"), n);
@@ -310,7 +312,7 @@ Head make_head(const AttentionOperands& o, const AttentionColumns& t, const std:
          t.rows.data<int>(),
          t.source.data<int>(),
          o.scale,
-         AttentionRounding(o.A.element, kernel),
+         AttentionRounding(o.A.element, tf32, kernel),
          of(nnz),
          of(nnz),
          of(backward),
@@ -368,7 +370,7 @@ AttentionColumns::AttentionColumns(const Exec& space, const BenchMatrix& matrix)
 }
 
 void attention_inputs(const AttentionOperands& o) {
-  Head h = make_head(o, {}, "parallel rows");
+  Head h = make_head(o, {}, false, "parallel rows");
   for (std::int64_t index = 0; index < o.heads; ++index) {
     set_head(h, o, index);
     each(o, h.nnz, Scores{h});
@@ -378,11 +380,12 @@ void attention_inputs(const AttentionOperands& o) {
   Compat::fence(o.A.space, "Tessera::bench attention");
 }
 
-Verdict check_attention(const AttentionOperands& o, const AttentionColumns& columns, const std::string& kernel) {
+Verdict check_attention(const AttentionOperands& o, const AttentionColumns& columns, const std::string& kernel,
+                        Precision precision) {
   Verdict verdict;
   const Exec& space = o.A.space;
   const ElementType type = o.A.element;
-  Head h = make_head(o, columns, kernel);
+  Head h = make_head(o, columns, precision == Precision::TF32 && !o.backward, kernel);
   const std::int64_t by_rows = h.rows * h.columns, by_columns = o.A.cols * h.columns;
   for (std::int64_t index = 0; index < o.heads; ++index) {
     set_head(h, o, index);

@@ -159,7 +159,7 @@ void add_problem(CLI::App& app, BenchOptions& o, Texts& t) {
       ->default_str("");
   app.add_option("--matrix-b", o.matrix_b,
                  "B of C = A B (spgemm), as --matrix; otherwise A, or A^T of a rectangular one");
-  app.add_option("--precision", t.precisions, "fp64, fp32, tf32 (spmm, sddmm), fp16, bf16; several with commas")
+  app.add_option("--precision", t.precisions, "fp64, fp32, tf32 (not spmv, spgemm), fp16, bf16; several with commas")
       ->delimiter(',')
       ->default_str("fp64");
   app.add_option("--y-type", t.y_type, "y (spmm: C, sddmm: P) of fp16 and bf16: float, or same as the operands")

@@ -29,7 +29,7 @@ struct AttentionOperation {
   using Algorithm = AttentionAlgorithm;
   using Choice = AttentionChoice;
   using Features = SpmmFeatures;
-  static constexpr bool on_units = sizeof(Value) == 2;  ///< backends may have a fused kernel for the type
+  static constexpr bool on_units = sizeof(Value) <= 4;  ///< backends may have a fused kernel for the type
   using Engine = std::conditional_t<
       on_units,
       std::variant<std::monostate, FusedAttentionEngine<Csr>, ChainAttentionEngine<Csr>, WindowAttentionEngine<Csr>>,
@@ -57,7 +57,9 @@ struct AttentionOperation {
       predict_attention(choice, *features, options.dimension_hint, sizeof(Value));
     } else {
       features = spmm_features(space, A, &kernel_table(choice.backend));
-      predict_attention_on_units(choice, *features, options);
+      predict_attention_on_units(choice, *features, options, sizeof(Value));
+      if (choice.algorithm == Algorithm::Chain)
+        choice.backend = options.backend == Backend::Auto ? Backend::Kokkos : options.backend;
     }
   }
   static void make(Engine& engine, const Exec& space, const Csr& A, const Options& options, Choice& choice,

@@ -15,13 +15,20 @@ namespace Tessera {
 /// Chain moves the scores five times, 20 bytes per entry (FP64: 40), and keeps those of as many heads at once as have
 /// up to 2^24; its set-up is that of its SDDMM and SpMM plans. The portable Fused has none.
 ///
-/// Fused of a backend (16-bit types, columns of Q and V that are multiples of 8 up to 256; all else goes to the
-/// portable kernel, in any call): windows of rows on matrix units. Weights are rounded to the operands' type before
+/// Fused of a backend (types of 16 and 32 bits, columns of Q and V that are multiples of 8 up to 256; all else goes to
+/// the portable kernel, in any call): windows of rows on matrix units. Weights are rounded to the operands' type before
 /// they multiply V, and are not where they are summed: O errs by another unit roundoff of sum_j P_ij |V_j|; in FP16
 /// weights below 2^-31 of the row's largest one may be 0, so that an infinite V_j of such an entry gives NaN. Other
-/// rows never see it: windows where V is not finite are done again row by row. backward goes there too, for columns up
-/// to 128 (64 where windows are of 16 rows): P_ij and dS_ij are rounded to the operands' type before they multiply; in
-/// FP16 P below 2^-39, and dS below 2^-32 of the largest one of its row (dK: column), may be 0.
+/// rows never see it: windows where V is not finite are done again row by row. backward of 16-bit types goes there too,
+/// for columns up to 128 (64 where windows are of 16 rows): P_ij and dS_ij are rounded to the operands' type before
+/// they multiply; in FP16 P below 2^-39, and dS below 2^-32 of the largest one of its row (dK: column), may be 0.
+///
+/// FP32 there: on NVIDIA's units, which have none, in three products of TF32 (example/manual/precision.md), where Q has
+/// 32 columns or more and else portable; the bound of an inner product stays that of FP32 arithmetic, (d + 2) 2^-24 of
+/// its magnitudes, and what sums of weighted rows err by more, 19 2^-24, is less than exponentials do. AMD's units
+/// have FP32. AttentionOptions::compute = TF32 rounds Q, K, V and weights to 11 bits as they are multiplied (AMD:
+/// FP32), forward and in the plans of Chain; a score errs by 2^-10 of its magnitudes more. Calls that go to the
+/// portable kernel, and backward, are FP32 then as well. Windows of 16 rows (NVIDIA) take up to 64 columns of 32 bits.
 ///
 /// There a row of K and of V is fetched once per column vector of a window of 8 or 16 rows, which has 8 or 12 bytes of
 /// the pattern (blocks rounded up); scratch is O(rows of split windows) forward and backward. Windows are made on the
@@ -40,8 +47,9 @@ enum class AttentionValues { None, Bias, Scale };
 struct AttentionOptions {
   AttentionAlgorithm algorithm = AttentionAlgorithm::Auto;  ///< stronger than TESSERA_FORCE_ATTENTION_ALGORITHM
   Selection selection = Selection::Predict;                 ///< how Auto decides
-  /// Whose fused kernel runs (16-bit types; Kokkos: the portable one, which takes all), or whose SDDMM and SpMM Chain
-  /// multiplies by.
+  ComputeType compute = ComputeType::Auto;                  ///< Auto: the precision of the matrix; else TF32 of float
+  /// Whose fused kernel runs (all types but double; Kokkos: the portable one, which takes all), or whose SDDMM and SpMM
+  /// Chain multiplies by.
   Backend backend = Backend::Auto;
   AttentionValues values = AttentionValues::None;  ///< what the numbers of the matrix are
   bool prepare_backward = false;                   ///< backward may be called: keeps the transposed pattern

@@ -60,23 +60,44 @@ inline int attention_window_height(const AttentionShape& shape, const SpmmFeatur
 constexpr double attention_launch_us = 8, attention_gathered_per_us = 6.7e6, attention_once_per_us = 4e6,
                  attention_scores_per_us = 3.6e6;
 
-/// Fills the costs of choice.candidates, if there is more than one: microseconds per head. By this model, and by all
-/// that was measured, Fused is the faster one.
-inline void predict_attention_on_units(AttentionChoice& c, const SpmmFeatures& f, const AttentionOptions& options) {
-  const double nnz = static_cast<double>(f.nnz), row = 2.0 * options.dimension_hint;
+/// How many times faster than Chain Fused must be predicted for Auto to take it. 16 bits: it was the faster one on all
+/// that was measured. 32 bits: rows are twice as long and scores are not, so that it gains less; not measured yet.
+constexpr double least_attention_gain_16_bits = 0, least_attention_gain_32_bits = 1.1;
+/// What instructions cost per block of 16 column vectors and 64 columns, where they take longer than gathers do: of one
+/// product, and of FP32 in three. By counts of instructions, not measured.
+constexpr double attention_block_us = 0.3e-3, attention_block_in_parts_us = 0.7e-3;
+
+/// Fills the costs of choice.candidates, if there is more than one: microseconds per head; and decides.
+inline void predict_attention_on_units(AttentionChoice& c, const SpmmFeatures& f, const AttentionOptions& options,
+                                       std::size_t element_bytes) {
+  const double nnz = static_cast<double>(f.nnz),
+               row = static_cast<double>(element_bytes) * static_cast<double>(options.dimension_hint);
   const double served = std::max(1.0, f.g16 >= least_attention_gain_of_height * f.g8 ? f.g16 : f.g8);
   const double once = 2 * static_cast<double>(f.rows + f.cols) * row / attention_once_per_us;
-  const auto gathered = [&](double g) { return 2 * nnz / std::max(1.0, g) * row / attention_gathered_per_us; };
+  // Gathers, or what is done with them; nearly full blocks.
+  const double of_block = c.precision == Precision::FP32 ? attention_block_in_parts_us : attention_block_us;
+  const auto gathered = [&](double g) {
+    const double vectors = nnz / std::max(1.0, g);
+    return std::max(2 * vectors * row / attention_gathered_per_us,
+                    vectors / 16 * of_block * options.dimension_hint / 64);
+  };
   const double fused = attention_launch_us + gathered(served) + once;
   const double chain = 2 * attention_launch_us + gathered(f.g8) + 1.2 * once + 20 * nnz / attention_scores_per_us;
   for (auto& candidate : c.candidates) {
     candidate.cost = candidate.algorithm == AttentionAlgorithm::Chain ? chain : fused;
   }
-  char text[200];
+  const double wanted = element_bytes == 2 ? least_attention_gain_16_bits : least_attention_gain_32_bits;
+  const bool turn = c.candidates.size() > 1 && chain < wanted * fused;
+  char text[240];
   std::snprintf(text, sizeof(text),
                 "; %d columns of %s, a fetched row of K and V serves %.2f entries: %.3g us per head predicted, %.3g us "
                 "for a chain",
                 options.dimension_hint, to_string(c.precision), served, fused, chain);
+  c.why += text;
+  if (!turn) return;
+  std::swap(c.candidates[0], c.candidates[1]);
+  c.algorithm = AttentionAlgorithm::Chain;
+  std::snprintf(text, sizeof(text), ", too near for Fused (%.2f times as long are wanted)", wanted);
   c.why += text;
 }
 

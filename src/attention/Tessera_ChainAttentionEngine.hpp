@@ -33,11 +33,13 @@ class ChainAttentionEngine {
     scratch_.set_up(nullptr, options.workspace);
     SddmmBodyOptions<Memory> first;
     first.backend = options.backend;
+    first.compute = options.compute;
     first.inner_hint = options.dimension_hint;
     first.scale_by_values = options.values == AttentionValues::Scale;
     sddmm_ = std::make_unique<Sddmm>(space, A, first);
     SpmmOptions second;
     second.backend = options.backend;
+    if (options.compute == ComputeType::TF32) second.compute = options.compute;  // else of weights
     second.num_columns_hint = options.dimension_hint;
     const typename Weights::values_type unknown =
         Compat::allocate<Kokkos::View<Sum*, typename Csr::device_type>>(space, "Tessera::attention::weights", A.nnz());

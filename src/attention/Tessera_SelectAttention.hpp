@@ -23,7 +23,7 @@ inline AttentionAlgorithm forced_attention_algorithm() {
 
 /// Which algorithm and backend an AttentionPlan takes before it has looked at the pattern, and the sentence that says
 /// why. Where a backend has a fused kernel for the matrix's type, that one runs (windows; the pattern decides how
-/// high). Else, on devices: where a backend has SDDMM and SpMM for the type, Chain.
+/// high, and of FP32 whether). Else, on devices: where a backend has SDDMM and SpMM for the type, Chain.
 template <class Csr>
 class AttentionSelection {
  public:
@@ -37,7 +37,13 @@ class AttentionSelection {
     require<InvalidArgument>(options.window_height >= 0 && options.window_height <= 2, [&] {
       return "AttentionOptions::window_height must be 1 or 2, or 0, is " + std::to_string(options.window_height);
     });
-    choice_.precision = ScalarTraits<typename Csr::value_type>::precision;
+    constexpr Precision natural = ScalarTraits<typename Csr::value_type>::precision;
+    choice_.precision = precision_of(options.compute, natural);
+    require<NotSupported>(
+        choice_.precision == natural || (natural == Precision::FP32 && choice_.precision == Precision::TF32), [&] {
+          return std::string("attention: operands of ") + to_string(natural) + " are not multiplied in " +
+                 to_string(choice_.precision) + " (fp32 is in tf32): convert them";
+        });
     choice_.device = Exec::name();
     asked_ = options.algorithm != AttentionAlgorithm::Auto ? options.algorithm : forced_attention_algorithm();
   }
@@ -89,14 +95,20 @@ class AttentionSelection {
     if (kernels.forward == nullptr) return false;
     const AttentionShape shape = kernels.shape(choice_.precision);
     const int d = options_.dimension_hint;
-    const bool fits = d > 0 && d % 8 == 0 && d <= shape.most_columns;
+    const bool fits = d > 0 && d % 8 == 0 && d <= shape.most_columns && d >= shape.least_inner;
     return shape.rows > 0 && (fits || place_.forced() != Backend::Auto);
   }
   /// Best first; costs are ranks, since no model of them exists.
   void candidates(AttentionAlgorithm first, AttentionAlgorithm second) {
     choice_.candidates = {{first, 1}, {second, 2}};
   }
+  /// @throw NotSupported
   AttentionChoice take(AttentionAlgorithm algorithm, std::string why) {
+    require<NotSupported>(algorithm == AttentionAlgorithm::Chain || choice_.precision != Precision::TF32, [&] {
+      return why +
+             "; and the portable kernel has no tf32: use ComputeType::FP32, Chain, or a backend with matrix units "
+             "and a dimension_hint that it takes";
+    });
     choice_.algorithm = algorithm;
     choice_.backend = Backend::Kokkos;
     if (algorithm == AttentionAlgorithm::Chain && place_.forced() != Backend::Auto) choice_.backend = place_.forced();

@@ -47,8 +47,8 @@ AttentionDense attention_dense(const Csr& A, AttentionValues values, AttentionSu
 }
 
 /// AttentionAlgorithm::Fused on a backend's matrix units, in one launch for all heads (two where windows are split).
-/// Operands of 16 bits whose columns are multiples of 8 up to what the backend takes; others go to the portable kernel,
-/// in any call.
+/// Operands of 16 or 32 bits whose columns are multiples of 8 from what the backend wants up to what it takes; others
+/// go to the portable kernel, in any call.
 template <class Csr>
 class WindowAttentionEngine {
  public:
@@ -57,7 +57,7 @@ class WindowAttentionEngine {
   using T = typename Csr::value_type;
   using Sum = AttentionSum<T>;
   using Format = Experimental::SplitWindows<Memory>;
-  static_assert(sizeof(T) == 2, "what units take");
+  static_assert(sizeof(T) <= 4, "what units take");
 
   WindowAttentionEngine(const Exec& space, const Csr& A, const AttentionOptions& options, Format format,
                         const KernelTable& backend)
@@ -75,7 +75,7 @@ class WindowAttentionEngine {
   /// Whether the units take operands of so many columns.
   bool fits(std::int64_t d, std::int64_t e) const {
     const std::int64_t most = format_.height == 2 ? format_.shape.most_columns_of_two : format_.shape.most_columns;
-    return d > 0 && e > 0 && d % 8 == 0 && e % 8 == 0 && std::max(d, e) <= most;
+    return d > 0 && e > 0 && d % 8 == 0 && e % 8 == 0 && std::max(d, e) <= most && d >= format_.shape.least_inner;
   }
 
   /// There are rows and heads.

@@ -36,6 +36,7 @@ struct WeightRounding {
   double relative = 0;    ///< to itself
   double of_largest = 0;  ///< below the normal range, to the largest one of the row (backward also: of the column)
   double of_one = 0;      ///< below the normal range, of a weight that multiplies dO
+  double operands = 0;    ///< forward, of Q, K and V to themselves, before they are multiplied
 };
 
 /// Results, and how far off each may be.
@@ -119,7 +120,7 @@ class AttentionReference {
       s_[at] = bias ? factor * sum + value : factor * sum;
       if (bias && value == -std::numeric_limits<double>::infinity()) s_[at] = value;
       if (masked(at)) continue;
-      s_bound_[at] = (p_.d + 4) * u_ * std::abs(factor) * size + u_ * std::abs(s_[at]);
+      s_bound_[at] = ((p_.d + 4) * u_ + 2 * rounding_.operands) * std::abs(factor) * size + u_ * std::abs(s_[at]);
       off = std::max(off, s_bound_[at]);
       largest = std::max(largest, s_[at]);
       least = std::min(least, s_[at]);
@@ -145,7 +146,8 @@ class AttentionReference {
       }
     }
     for (std::size_t k = 0; k < e; ++k) {
-      const Wide rounded = (1 + 4 * relative) * (rounding_.relative * size[k] + rounding_.of_largest * all[k]);
+      const Wide rounded =
+          (1 + 4 * relative) * ((rounding_.relative + rounding_.operands) * size[k] + rounding_.of_largest * all[k]);
       o.bound[here * e + k] = stored(o.value[here * e + k], 2 * 2 * relative * size[k] + rounded);
     }
   }

@@ -43,23 +43,28 @@ class AttentionSuite {
     options.fallback = false;
   }
 
-  /// For the kernels of a backend's units: weights of T. Those of FP16 are multiples of 2^-24 where the largest one of
+  /// For the kernels of a backend's units: weights of T, of TF32 those; FP32 in parts of TF32 keeps the bound of FP32
+  /// arithmetic. Those of FP16 are multiples of 2^-24 where the largest one of
   /// the row is 2^7 or more; those of BF16 have the range of the sums. Backward FP16 has weights times 2^14, and
   /// gradients of scores as forward weights.
   void on_units(Backend backend, int window_height) {
     options.backend = backend;
     options.window_height = window_height;
-    rounding.relative = TypeFacts<T>::roundoff();
+    rounding.relative = sizeof(T) == 2 ? TypeFacts<T>::roundoff() : tf32() ? 0x1p-11 : 0;
     rounding.of_largest = std::is_same_v<T, half_t> ? std::ldexp(1.0, -25 - 7) : 0;
     rounding.of_one = std::is_same_v<T, half_t> ? std::ldexp(1.0, -25 - 14) : 0;
   }
+  bool tf32() const { return options.compute == ComputeType::TF32; }
+  /// Columns of Q with which units of all vendors take FP32, others as they are.
+  int inner(int d) const { return sizeof(T) == 4 && !tf32() ? d + 32 : d; }
   /// Whether units go backward, too.
   bool backward_on_units(int d, int e) const {
     const int most = options.window_height == 2 ? 64 : 128;
-    return rounding.relative > 0 && d > 0 && e > 0 && d % 8 == 0 && e % 8 == 0 && std::max(d, e) <= most;
+    return sizeof(T) == 2 && rounding.relative > 0 && d > 0 && e > 0 && d % 8 == 0 && e % 8 == 0 &&
+           std::max(d, e) <= most;
   }
 
-  /// A problem of several heads on one pattern, with numbers that T holds.
+  /// A problem of several heads on one pattern, with numbers that T, or where that is asked for TF32, holds.
   struct Problem {
     Pattern pattern;
     int heads, d, e;
@@ -74,6 +79,11 @@ class AttentionSuite {
     all.k = numbers<T>(heads * p.cols * d, Data::Real, 43);
     all.v = numbers<T>(heads * p.cols * e, Data::Real, 44);
     all.d_o = numbers<T>(heads * p.rows * e, Data::Real, 45);
+    if constexpr (std::is_same_v<T, float>) {
+      for (auto* const of : {&all.q, &all.k, &all.v}) {
+        for (float& x : *of) x = tf32() && rounding.operands == 0 ? round_to_tf32(x) : x;
+      }
+    }
     return all;
   }
 

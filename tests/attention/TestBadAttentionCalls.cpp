@@ -113,6 +113,11 @@ TEST_F(BadAttentionCalls, Options) {
   options.window_height = 3;
   expect<InvalidArgument>({"window_height", "3"}, [&] { Plan(Exec(), A.view(), options); });
   options = {};
+  for (const ComputeType compute : {ComputeType::FP32, ComputeType::TF32, ComputeType::FP16_FP32}) {
+    options.compute = compute;
+    expect<NotSupported>({"fp64", "convert"}, [&] { Plan(Exec(), A.view(), options); });
+  }
+  options = {};
   options.algorithm = AttentionAlgorithm::Fused;
   options.backend = Backend::EmulatedNvidia;
   options.fallback = false;
@@ -164,6 +169,30 @@ TEST(AttentionRules, WhatCachesDoNotKeepGoesByChain) {
       }
     }
   }
+}
+// Long rows of K and V hide what scores cost the chain. 16 bits are fused in any case.
+TEST(AttentionRules, UnitsOf32BitsWantAGain) {
+  SpmmFeatures f;
+  f.rows = f.cols = 100000;
+  f.g8 = f.g16 = 1;
+  const auto chosen = [&f](std::int64_t nnz, int columns, Precision precision) {
+    Impl::AttentionChoice choice;
+    choice.precision = precision;
+    choice.algorithm = AttentionAlgorithm::Fused;
+    choice.candidates = {{AttentionAlgorithm::Fused, 1}, {AttentionAlgorithm::Chain, 2}};
+    AttentionOptions options;
+    options.dimension_hint = columns;
+    f.nnz = static_cast<decltype(f.nnz)>(nnz);
+    Impl::predict_attention_on_units(choice, f, options, precision == Precision::FP16 ? 2 : 4);
+    EXPECT_EQ(choice.candidates[0].algorithm, choice.algorithm);
+    return choice.algorithm;
+  };
+  for (const Precision p : {Precision::FP32, Precision::TF32}) {
+    EXPECT_EQ(chosen(100000000, 128, p), AttentionAlgorithm::Chain);
+    EXPECT_EQ(chosen(100000000, 32, p), AttentionAlgorithm::Fused);
+    EXPECT_EQ(chosen(1000000, 64, p), AttentionAlgorithm::Fused);
+  }
+  EXPECT_EQ(chosen(100000000, 128, Precision::FP16), AttentionAlgorithm::Fused);
 }
 TEST_F(AttentionChoices, BackwardKeepsTheTransposedPattern) {
   const Statistics s = of(with(AttentionValues::None, true));

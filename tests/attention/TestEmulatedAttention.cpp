@@ -14,9 +14,10 @@ namespace Testing {
 
 using Exec = Kokkos::DefaultHostExecutionSpace;
 
-template <class T>
-class EmulatedAttention : public UnitAttentionTest<Exec, T> {
+template <class Case>
+class EmulatedAttention : public UnitAttentionTest<Exec, typename UnitAttentionCase<Case>::Element> {
  protected:
+  using T = typename UnitAttentionCase<Case>::Element;
   using Suite = AttentionSuite<Exec, T>;
   static constexpr AttentionValues all_values[] = {AttentionValues::None, AttentionValues::Bias,
                                                    AttentionValues::Scale};
@@ -27,9 +28,7 @@ class EmulatedAttention : public UnitAttentionTest<Exec, T> {
       for (const int height : {1, 2}) {
         SCOPED_TRACE(std::string(to_string(backend)) + ", windows of " + std::to_string(height) + ", values " +
                      std::to_string(static_cast<int>(values)));
-        Suite suite(AttentionAlgorithm::Fused, values);
-        suite.on_units(backend, height);
-        f(suite);
+        f(UnitAttentionTest<Exec, T>::template suite_of<Case>(values, backend, height));
       }
     }
   }
@@ -39,11 +38,11 @@ class EmulatedAttention : public UnitAttentionTest<Exec, T> {
   }
 };
 #ifdef TESSERA_TEST_FEWER_TYPES
-using EmulatedAttentionElements = ::testing::Types<half_t>;
+using EmulatedAttentionCases = ::testing::Types<half_t>;
 #else
-using EmulatedAttentionElements = ::testing::Types<half_t, bhalf_t>;
+using EmulatedAttentionCases = ::testing::Types<half_t, bhalf_t, float, Tf32>;
 #endif
-TYPED_TEST_SUITE(EmulatedAttention, EmulatedAttentionElements);
+TYPED_TEST_SUITE(EmulatedAttention, EmulatedAttentionCases);
 
 TYPED_TEST(EmulatedAttention, RunsOnTheUnit) {
   this->each([&](const auto& suite) { TestFixture::runs_on_the_unit(suite); });
@@ -56,7 +55,7 @@ TYPED_TEST(EmulatedAttention, Measured) {
     const Pattern p = generate("random:rows=40:cols=50:lengths=uniform:mean=6");
     const Statistics s = TestFixture::statistics(suite, p);
     EXPECT_NE(s.why.find("measured"), std::string::npos) << s.why;
-    suite.expect_right(suite.problem(p, 1, 16, 16));
+    suite.expect_right(suite.problem(p, 1, suite.inner(16), 16));
   });
 }
 TYPED_TEST(EmulatedAttention, EveryShape) {
@@ -68,12 +67,14 @@ TYPED_TEST(EmulatedAttention, EveryWidth) {
 TYPED_TEST(EmulatedAttention, HeadsInEveryLayout) {
   for (int way = -1; way < 5; ++way) {
     SCOPED_TRACE(way);
-    this->each([&](const auto& suite) { suite.expect_right(suite.problem(TestFixture::mixed(), 3, 16, 8), way); });
+    this->each([&](const auto& suite) {
+      suite.expect_right(suite.problem(TestFixture::mixed(), 3, suite.inner(16), 8), way);
+    });
   }
 }
 TYPED_TEST(EmulatedAttention, ColumnsThatDescendAndRepeat) {
   this->each([&](const auto& suite) {
-    suite.expect_right(suite.problem(with_unsorted_columns(TestFixture::mixed()), 2, 16, 16));
+    suite.expect_right(suite.problem(with_unsorted_columns(TestFixture::mixed()), 2, suite.inner(16), 16));
   });
 }
 TYPED_TEST(EmulatedAttention, SplitWindows) {
@@ -83,13 +84,15 @@ TYPED_TEST(EmulatedAttention, SplitWindows) {
   });
 }
 TYPED_TEST(EmulatedAttention, HugeScores) {
-  this->each(
-      [&](const auto& suite) { suite.expect_right(suite.problem(TestFixture::mixed(), 1, 16, 24, Scores::Huge)); });
+  this->each([&](const auto& suite) {
+    suite.expect_right(suite.problem(TestFixture::mixed(), 1, suite.inner(16), 24, Scores::Huge));
+  });
 }
 TYPED_TEST(EmulatedAttention, GrowingScores) {
   this->each(AttentionValues::Bias, [&](const auto& suite) { TestFixture::growing_scores(suite); });
 }
 TYPED_TEST(EmulatedAttention, FarGradients) {
+  if (sizeof(typename TestFixture::T) == 4) GTEST_SKIP() << "gradients of FP32 are the portable kernel's";
   // The gradient of a bias is that of the score, which FP16 does not hold here.
   for (const auto values : {AttentionValues::None, AttentionValues::Scale}) {
     this->each(values, [&](const auto& suite) { TestFixture::far_gradients(suite); });
@@ -99,7 +102,7 @@ TYPED_TEST(EmulatedAttention, FarGradients) {
 TYPED_TEST(EmulatedAttention, ZeroAndNegativeScales) {
   for (const double scale : {0.0, -0.3}) {
     this->each([&](const auto& suite) {
-      auto p = suite.problem(TestFixture::mixed(), 2, 8, 8);
+      auto p = suite.problem(TestFixture::mixed(), 2, suite.inner(8), 8);
       p.scale = scale;
       suite.expect_right(p);
     });
@@ -107,8 +110,9 @@ TYPED_TEST(EmulatedAttention, ZeroAndNegativeScales) {
 }
 TYPED_TEST(EmulatedAttention, MaskedEntriesAndRows) {
   this->each(AttentionValues::Bias, [&](const auto& suite) {
-    auto p = suite.problem(TestFixture::mixed(), 2, 8, 16);
-    const TypeParam minus = as<TypeParam>(-std::numeric_limits<double>::infinity());
+    using T = typename TestFixture::T;
+    auto p = suite.problem(TestFixture::mixed(), 2, suite.inner(8), 16);
+    const T minus = as<T>(-std::numeric_limits<double>::infinity());
     for (std::size_t e = 0; e < p.values.size(); e += 3) p.values[e] = minus;
     for (std::int64_t i = 0; i < p.pattern.rows; i += 5) {
       for (std::int64_t e = p.pattern.row_map[i]; e < p.pattern.row_map[i + 1]; ++e) {
@@ -135,9 +139,9 @@ TYPED_TEST(EmulatedAttention, SameBitsAgainAndNewValues) {
 TYPED_TEST(EmulatedAttention, Workspace) {
   this->each(AttentionValues::None, [&](auto suite) {
     using Suite = typename TestFixture::Suite;
-    const auto p = suite.problem(generate("dense:rows=3:cols=701"), 1, 24, 24);
-    const DeviceMatrix<Exec, TypeParam, int> A(Suite::template matrix<int>(p));
-    const std::size_t need = typename Suite::Plan(Exec(), A.view(), suite.options).workspace_bytes(24);
+    const auto p = suite.problem(generate("dense:rows=3:cols=701"), 1, suite.inner(24), 24);
+    const DeviceMatrix<Exec, typename TestFixture::T, int> A(Suite::template matrix<int>(p));
+    const std::size_t need = typename Suite::Plan(Exec(), A.view(), suite.options).workspace_bytes(suite.inner(24));
     const DeviceVector<Exec, std::uint64_t> memory("workspace", need / 8 + 8);
     Kokkos::deep_copy(memory, ~std::uint64_t{0});
     suite.options.workspace = {memory.data(), need};
@@ -148,9 +152,44 @@ TYPED_TEST(EmulatedAttention, Workspace) {
   });
 }
 
-// What is not of 16 bits has no such kernel.
+// Numbers that TF32 does not hold are rounded as they are multiplied (on AMD's units they are not).
+TEST(EmulatedAttentionTypes, Tf32RoundsOperands) {
+  for (const Backend backend : {Backend::EmulatedNvidia, Backend::EmulatedAmd}) {
+    using Fixture = AttentionSuite<Exec, float>;
+    Fixture suite(AttentionAlgorithm::Fused, AttentionValues::Scale), exact = suite;
+    suite.options.compute = ComputeType::TF32;
+    suite.on_units(backend, 1);
+    suite.rounding.operands = 0x1p-11;
+    exact.on_units(backend, 1);
+    const auto p = suite.problem(generate("random:rows=40:cols=50:lengths=uniform:mean=6"), 2, 40, 24);
+    const auto got = suite.run(p);
+    suite.check(p, got);
+    EXPECT_EQ(same_bits(got.o, exact.run(p).o), backend == Backend::EmulatedAmd);
+  }
+}
+// Products of few columns err by more in parts of TF32 than FP32 arithmetic does: the portable kernel makes them.
+TEST(EmulatedAttentionTypes, FewColumnsInPartsArePortable) {
+  AttentionSuite<Exec, float> suite(AttentionAlgorithm::Fused), portable = suite;
+  suite.on_units(Backend::EmulatedNvidia, 1);
+  portable.options.backend = Backend::Kokkos;
+  const Pattern pattern = generate("stencil2d:nx=5:ny=5:points=5");
+  EXPECT_TRUE(
+      same_bits(suite.run(suite.problem(pattern, 1, 24, 8)).o, portable.run(suite.problem(pattern, 1, 24, 8)).o));
+  EXPECT_FALSE(
+      same_bits(suite.run(suite.problem(pattern, 1, 32, 8)).o, portable.run(suite.problem(pattern, 1, 32, 8)).o));
+}
+TEST(EmulatedAttentionTypes, Tf32WantsUnits) {
+  AttentionSuite<Exec, float> suite(AttentionAlgorithm::Auto);
+  suite.options.compute = ComputeType::TF32;
+  const auto p = suite.problem(generate("stencil2d:nx=5:ny=5:points=5"), 1, 8, 8);
+  for (const Backend backend : {Backend::Auto, Backend::Kokkos, Backend::Reference}) {
+    suite.options.backend = backend;
+    EXPECT_THROW(suite.run(p), NotSupported) << to_string(backend);
+  }
+}
+// What is of 64 bits has no such kernel.
 TEST(EmulatedAttentionTypes, OthersFallBack) {
-  AttentionSuite<Exec, float> suite(AttentionAlgorithm::Fused);
+  AttentionSuite<Exec, double> suite(AttentionAlgorithm::Fused);
   suite.options.backend = Backend::EmulatedNvidia;
   const auto p = suite.problem(generate("stencil2d:nx=5:ny=5:points=5"), 1, 8, 8);
   EXPECT_THROW(suite.run(p), NotSupported);

@@ -71,7 +71,7 @@ expect(2 --op spmm --matrix ${small} --backward)
 expect(2 --op attention --matrix ${small} --heads 0)
 expect(2 --op attention --matrix ${small} --algorithm rows)
 expect(2 --op attention --matrix ${small} --baseline cusparse-alg-default)
-expect(5 --op attention --matrix ${small} --precision tf32)
+expect(5 --op attention --matrix ${small} --precision tf32 --algorithm fused)
 expect(5 --matrix ${small} --precision tf32)
 
 execute_process(COMMAND "${BENCH}" --matrix ${small} --quiet --budget 0.01 RESULT_VARIABLE result ERROR_VARIABLE err)
@@ -316,6 +316,9 @@ expect_records(f ${keys} layout heads gather_bytes)
 expect_lengths(f.json regret=8 auto=4)
 expect(0 ${attention} --matrix ${small} --precision fp16,bf16 --json f.json --csv f.csv)
 expect_records(f ${keys})
+expect(0 --op attention ${fast} --inner 40 --matrix ${small} --precision fp32,tf32 --backend emulated-nvidia
+       --algorithm fused,chain --baseline none --json t.json --csv t.csv)
+expect_records(t ${keys})
 expect(0 ${attention} --matrix gen:uniform:rows=90:cols=40:per_row=5 --backward --precision fp32,fp16 --algorithm fused
        --baseline none --json b.json --csv b.csv)
 expect_records(b ${keys})

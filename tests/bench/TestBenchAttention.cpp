@@ -87,12 +87,12 @@ struct SmallAttention {
   }
   /// With number `at` of a result times a factor and plus something.
   Verdict check(DeviceArray AttentionOperands::*which, std::size_t at, double factor, double more,
-                const std::string& kernel = "parallel rows") const {
+                const std::string& kernel = "parallel rows", Precision precision = Precision::FP32) const {
     AttentionOperands changed = o;
     std::vector<double> values = numbers(o.*which);
     values[at] = values[at] * factor + more;
     changed.*which = upload(o.A.space, "changed", values, o.A.element);
-    return check_attention(changed, transposed, kernel);
+    return check_attention(changed, transposed, kernel, precision);
   }
 };
 
@@ -134,6 +134,16 @@ TEST(BenchAttention, UnitsMayRoundTheirWeights) {
   const double with_unit = small.check(&AttentionOperands::o, 0, 1, 1.0 / 16, unit).error_over_bound;
   EXPECT_LT(with_unit, own);
   EXPECT_GT(with_unit, 1);
+}
+// TF32 rounds operands to 11 bits: 2^-12 of a number of O is within the bound then, 2^-4 is not.
+TEST(BenchAttention, Tf32MayRoundItsOperands) {
+  const SmallAttention small(ElementType::Float, false);
+  const auto check = [&](double factor, Precision precision) {
+    return small.check(&AttentionOperands::o, 6, factor, 0, "unit", precision).verified();
+  };
+  EXPECT_FALSE(check(1 + 0x1p-12, Precision::FP32));
+  EXPECT_TRUE(check(1 + 0x1p-12, Precision::TF32));
+  EXPECT_FALSE(check(1 + 0x1p-4, Precision::TF32));
 }
 
 }  // namespace

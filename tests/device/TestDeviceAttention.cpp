@@ -64,10 +64,10 @@ TYPED_TEST(DeviceAttention, Repeatable) {
   });
 }
 
-template <class T>
-class DeviceUnitAttention : public UnitAttentionTest<DeviceExec, T> {
+template <class Case>
+class DeviceUnitAttention : public UnitAttentionTest<DeviceExec, typename UnitAttentionCase<Case>::Element> {
  protected:
-  using Suite = AttentionSuite<DeviceExec, T>;
+  using T = typename UnitAttentionCase<Case>::Element;
   void SetUp() override {
     const std::string reason = why_no_device();
     if (!reason.empty()) GTEST_SKIP() << reason;
@@ -77,15 +77,14 @@ class DeviceUnitAttention : public UnitAttentionTest<DeviceExec, T> {
     for (const auto values : {AttentionValues::None, AttentionValues::Bias, AttentionValues::Scale}) {
       for (const int height : {1, 2}) {
         SCOPED_TRACE("windows of " + std::to_string(height) + ", values " + std::to_string(static_cast<int>(values)));
-        Suite suite(AttentionAlgorithm::Fused, values);
-        suite.on_units(Impl::natural_backend<DeviceExec>(), height);
-        f(suite);
+        f(UnitAttentionTest<DeviceExec, T>::template suite_of<Case>(values, Impl::natural_backend<DeviceExec>(),
+                                                                    height));
       }
     }
   }
 };
-using DeviceUnitAttentionTypes = ::testing::Types<half_t, bhalf_t>;
-TYPED_TEST_SUITE(DeviceUnitAttention, DeviceUnitAttentionTypes);
+using DeviceUnitAttentionCases = ::testing::Types<half_t, bhalf_t, float, Tf32>;
+TYPED_TEST_SUITE(DeviceUnitAttention, DeviceUnitAttentionCases);
 
 TYPED_TEST(DeviceUnitAttention, AsOnEmulatedUnits) {
   this->each([&](const auto& suite) {
@@ -94,9 +93,11 @@ TYPED_TEST(DeviceUnitAttention, AsOnEmulatedUnits) {
     TestFixture::every_width(suite);
     TestFixture::split_windows(suite);
     TestFixture::unused_rows(suite);
-    if (suite.options.values != AttentionValues::Bias) TestFixture::far_gradients(suite);
-    suite.expect_right(suite.problem(with_unsorted_columns(TestFixture::mixed()), 2, 16, 16));
-    suite.expect_right(suite.problem(TestFixture::mixed(), 1, 16, 24, Scores::Huge));
+    const bool far = sizeof(typename TestFixture::T) == 2 && suite.options.values != AttentionValues::Bias;
+    if (far) TestFixture::far_gradients(suite);
+    const int d = suite.inner(16);
+    suite.expect_right(suite.problem(with_unsorted_columns(TestFixture::mixed()), 2, d, 16));
+    suite.expect_right(suite.problem(TestFixture::mixed(), 1, d, 24, Scores::Huge));
     if (suite.options.values != AttentionValues::None) TestFixture::same_bits_and_new_values(suite);
     if (suite.options.values != AttentionValues::Bias) return;
     TestFixture::growing_scores(suite);

@@ -102,9 +102,10 @@ struct AttentionBackwardMerge {
         }
         const bool first = column < head.d();
         const float factor = first ? head.scale() : 1.0f;
-        const std::uint32_t words[2] = {rounded_pair<Operand>(sums[0] * factor, sums[1] * factor),
-                                        rounded_pair<Operand>(sums[2] * factor, sums[3] * factor)};
-        attention_store<8>(first ? head.first(row, column) : head.second(row, column - head.d()), words);
+        const WeightPair<Operand> pairs[2] = {WeightPair<Operand>::of(sums[0] * factor, sums[1] * factor),
+                                              WeightPair<Operand>::of(sums[2] * factor, sums[3] * factor)};
+        attention_store<static_cast<int>(sizeof(pairs))>(
+            first ? head.first(row, column) : head.second(row, column - head.d()), pairs);
       }
     });
   }

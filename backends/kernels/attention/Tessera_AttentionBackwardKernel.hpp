@@ -221,7 +221,7 @@ class AttentionBackwardKernel : AttentionTiles<Unit, Wave, Height, Columns, Exac
       Tiles::multiply(wave, head.gathered_first(), place, own.first, gathered.first, weights.weight);
       Tiles::multiply(wave, head.gathered_second(), place, own.second, gathered.second, weights.d_score);
       weigh(wave, args, head, block, own, gathered, weights);
-      Varying<BFragment<Atom>> right[height];
+      Varying<WeightOperands<Atom>> right[height];
       if constexpr (narrow) follow(wave, weights, state);
       TESSERA_UNROLL
       for (int s = 0; s < height; ++s) WeightSlots<Atom>::to_operand(wave, weights.d_score[s], right[s]);
@@ -242,7 +242,7 @@ class AttentionBackwardKernel : AttentionTiles<Unit, Wave, Height, Columns, Exac
   template <class SumsOf>
   TESSERA_FUNCTION static void add_sums(const Wave& wave, const AttentionRows& from, const Varying<Place>& place,
                                         const Weights& weights, int only,
-                                        const Varying<BFragment<Atom>> (&right)[height], Varying<State>& state,
+                                        const Varying<WeightOperands<Atom>> (&right)[height], Varying<State>& state,
                                         const SumsOf& sums_of) {
     TESSERA_UNROLL
     for (int chunk = 0; chunk < Tiles::chunks; ++chunk) {

@@ -30,21 +30,22 @@ TESSERA_FUNCTION void attention_store(void* to, const void* from) {
   __builtin_memcpy(__builtin_assume_aligned(to, Bytes), from, Bytes);
 }
 
-/// Rows of a dense operand of one head, less than 2^31 bytes apart.
+/// Rows of a dense operand of one head, less than 2^32 bytes apart.
 struct AttentionRows {
   const char* first;
   std::uint32_t bytes;  ///< from row to row
   int columns;          ///< a multiple of 8
+  int words;            ///< of sixteen bytes
 
   // One multiplication of 32 by 32 bits.
   TESSERA_FUNCTION const char* at(std::uint32_t row) const { return first + std::uint64_t{row} * bytes; }
-  TESSERA_FUNCTION int words() const { return columns / 8; }
 };
 template <class Operand>
 TESSERA_FUNCTION AttentionRows attention_rows(const void* of, std::int64_t head, std::int64_t from_head_to_head,
                                               std::int64_t from_row_to_row, std::int64_t columns) {
   return {reinterpret_cast<const char*>(static_cast<const Operand*>(of) + head * from_head_to_head),
-          static_cast<std::uint32_t>(from_row_to_row * 2), static_cast<int>(columns)};
+          static_cast<std::uint32_t>(from_row_to_row * static_cast<std::int64_t>(sizeof(Operand))),
+          static_cast<int>(columns), static_cast<int>(columns) * static_cast<int>(sizeof(Operand)) / 16};
 }
 
 /// The operands of one head. Scores are binary logarithms here: 2^score is what e^score is of the caller's.

@@ -31,7 +31,8 @@
 /// A slot without entry has weight 0 in the unit; 0 times an infinite or undefined number of V would reach all rows of
 /// the window. Results are therefore looked at before they are stored, and where a row with finite weights has a result
 /// that is not finite, the part is done again row by row, with rows of V that the row does not use as zeros: such a
-/// number reaches the rows that use it and no other.
+/// number reaches the rows that use it and no other. FP32 in parts of TF32 makes NaN of infinite and of the largest
+/// numbers: scores and rows that are not finite are then made again entry by entry.
 
 namespace Tessera {
 
@@ -50,6 +51,7 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
   using typename Tiles::Scores;
   using typename Tiles::Sums;
   using typename Tiles::UsedSlots;
+  using typename Tiles::Weights;
   template <class T>
   using Varying = typename Wave::template Varying<T>;
   using Tiles::ahead;
@@ -64,11 +66,12 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
   using Range = WeightRange<Operand>;
 
  public:
-  /// That a multiprocessor should hold, of 128 threads.
-  static constexpr int thread_blocks = Columns * height <= 32    ? 5
-                                       : Columns * height <= 64  ? 4
-                                       : Columns * height <= 128 ? 3
-                                                                 : 2;
+  /// That a multiprocessor should hold, of 128 threads: by the words of a row of Q and of its sums, which it keeps.
+  static constexpr int words = Columns * height * static_cast<int>(sizeof(Operand)) / 4;
+  static constexpr int thread_blocks = words <= 16 ? 5 : words <= 32 ? 4 : words <= 64 ? 3 : 2;
+
+  /// Rows of V wait until those of K are done with: parts leave no registers for both.
+  static constexpr bool v_late = in_parts<Atom> && !ahead;
 
   static constexpr int most_parts = 32;
   /// Parts [first, first + count) of head `head_index`, as far as there are, most_parts at most.
@@ -148,7 +151,7 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
     Varying<Pieces> v;
     wave.each([&](int lane) {
       place(lane) = next.place(lane);
-      Tiles::load_pieces(head.v(), place(lane), 0, lane, v(lane));
+      if (!v_late) Tiles::load_pieces(head.v(), place(lane), 0, lane, v(lane));
       Tiles::load_bits(args, block, lane, own(lane));
       if (more) Tiles::load_place(args, block + 1, lane, next.place(lane));
     });
@@ -158,11 +161,12 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
       if (ahead && more) Tiles::load_gathered(head.k(), next.place(lane), 0, lane, next.k(lane));
       if (turn) Tiles::load_own(args, head.q(), next_window, lane, next.q(lane));
     });
-    Varying<BFragment<Atom>> weights[height];
+    Varying<Weights> weights[height];
     weigh(wave, args, head, block, own, scores, state, weights);
     TESSERA_UNROLL
     for (int chunk = 0; chunk < chunks; ++chunk) {
-      if (chunk > 0) wave.each([&](int lane) { Tiles::load_pieces(head.v(), place(lane), chunk, lane, v(lane)); });
+      if (v_late || chunk > 0)
+        wave.each([&](int lane) { Tiles::load_pieces(head.v(), place(lane), chunk, lane, v(lane)); });
       Tiles::add_pieces(wave, v, weights, chunk, state, SumsOf{});
     }
   }
@@ -181,7 +185,7 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
   /// where it is wanted.
   TESSERA_FUNCTION static void weigh(const Wave& wave, const AttentionArgs& args, const Head& head, std::uint32_t block,
                                      const Varying<OwnBits>& own, Varying<Scores> (&scores)[height],
-                                     Varying<State>& state, Varying<BFragment<Atom>> (&weights)[height],
+                                     Varying<State>& state, Varying<Weights> (&weights)[height],
                                      UsedSlots* used = nullptr, int used_of = 0) {
     const float unit = head.valued() ? 1.0f : head.scale();
     if (head.valued()) {
@@ -268,14 +272,18 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
 
   // ---- numbers that are not finite
 
-  /// Whether a sum is not finite, of a row whose weights are.
-  TESSERA_FUNCTION static bool contaminated(const State& state) {
+  /// Whether a sum is not finite, of a row whose weights are: of row `only` of the window, or of any. Of FP32 in parts,
+  /// before anything was made again, whatever the weights are, as scores may be what parts do not hold.
+  TESSERA_FUNCTION static bool contaminated(const State& state, int only = all_rows, int lane = 0) {
     int odd = 0;
     TESSERA_UNROLL
     for (int s = 0; s < height; ++s) {
       TESSERA_UNROLL
       for (int r = 0; r < own_rows; ++r) {
-        odd |= static_cast<int>(!Tiles::finite_row(state.sums, s, r)) & static_cast<int>(is_finite(state.total[s][r]));
+        const bool weighed = is_finite(state.total[s][r]) || (in_parts<Atom> && only == all_rows);
+        const bool wanted = only == all_rows || only == s * rows + Atom::c_coord(lane, r).col;
+        odd |= static_cast<int>(!Tiles::finite_row(state.sums, s, r)) & static_cast<int>(weighed) &
+               static_cast<int>(wanted);
       }
     }
     return odd != 0;
@@ -295,37 +303,57 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
     const Head head(args.dense, head_index);
     for (int row = 0; row < window_rows; ++row) {
       Varying<State> state;
-      Varying<OwnWords> q;
-      wave.each([&](int lane) {
-        clear(state(lane));
-        Tiles::load_own(args, head.q(), part.window, lane, q(lane));
-      });
-      for (std::uint32_t block = part.first_block; block < part.end_block; ++block) {
-        Varying<Place> place;
-        Varying<OwnBits> own;
-        Varying<GatheredWords> k;
-        Varying<Pieces> v;
-        Varying<Scores> scores[height];
-        Varying<BFragment<Atom>> weights[height];
-        UsedSlots used{};
-        wave.each([&](int lane) {
-          Tiles::load_place(args, block, lane, place(lane));
-          Tiles::load_bits(args, block, lane, own(lane));
-          if (ahead) Tiles::load_gathered(head.k(), place(lane), 0, lane, k(lane));
-        });
-        Tiles::multiply(wave, head.k(), place, q, k, scores);
-        weigh(wave, args, head, block, own, scores, state, weights, &used, row / rows);
-        for (int chunk = 0; chunk < chunks; ++chunk) {
-          wave.each([&](int lane) {
-            Tiles::load_pieces(head.v(), place(lane), chunk, lane, v(lane));
-            Tiles::clear_unused(used, row % rows, lane, v(lane));
-          });
-          Tiles::add_pieces(wave, v, weights, chunk, state, SumsOf{});
-        }
+      for (bool by_entries = false;; by_entries = true) {
+        redo_row(wave, args, head, part, row, by_entries, state);
+        if (!in_parts<Atom> || by_entries) break;
+        Varying<bool> odd;
+        wave.each([&](int lane) { odd(lane) = contaminated(state(lane), row, lane); });
+        if (wave.ballot(odd) == 0) break;
       }
-      finish(wave, state);
       store_all(wave, args, head, part, row, state);
     }
+  }
+  /// by_entries: sums without the unit.
+  TESSERA_FUNCTION static void redo_row(const Wave& wave, const AttentionArgs& args, const Head& head,
+                                        const AttentionPart& part, int row, bool by_entries, Varying<State>& state) {
+    Varying<OwnWords> q;
+    wave.each([&](int lane) {
+      clear(state(lane));
+      Tiles::load_own(args, head.q(), part.window, lane, q(lane));
+    });
+    for (std::uint32_t block = part.first_block; block < part.end_block; ++block) {
+      Varying<Place> place;
+      Varying<OwnBits> own;
+      Varying<GatheredWords> k;
+      Varying<Pieces> v;
+      Varying<Scores> scores[height];
+      Varying<Weights> weights[height];
+      UsedSlots used{};
+      wave.each([&](int lane) {
+        Tiles::load_place(args, block, lane, place(lane));
+        Tiles::load_bits(args, block, lane, own(lane));
+        if (ahead) Tiles::load_gathered(head.k(), place(lane), 0, lane, k(lane));
+      });
+      Tiles::multiply(wave, head.k(), place, q, k, scores);
+      if constexpr (in_parts<Atom>) {
+        Tiles::multiply_again(wave, args, head.q(), head.k(), part.window, block, own, scores);
+      }
+      weigh(wave, args, head, block, own, scores, state, weights, &used, row / rows);
+      if constexpr (in_parts<Atom>) {
+        if (by_entries) {
+          Tiles::add_entries(wave, args, head.v(), block, used, row, scores, state, SumsOf{});
+          continue;
+        }
+      }
+      for (int chunk = 0; chunk < chunks; ++chunk) {
+        wave.each([&](int lane) {
+          Tiles::load_pieces(head.v(), place(lane), chunk, lane, v(lane));
+          Tiles::clear_unused(used, row % rows, lane, v(lane));
+        });
+        Tiles::add_pieces(wave, v, weights, chunk, state, SumsOf{});
+      }
+    }
+    finish(wave, state);
   }
   /// An entry whose score is -inf is masked.
   TESSERA_FUNCTION static void mark_used(const Wave& wave, const Varying<OwnBits>& own, int s, float unit,

@@ -63,9 +63,9 @@ struct AttentionMerge {
     if (column == 0) head.store_lse(row, reference, total);
     if (!inside) return;
     const float inverse = attention_inverse(total);
-    const std::uint32_t words[2] = {rounded_pair<Operand>(sums[0] * inverse, sums[1] * inverse),
-                                    rounded_pair<Operand>(sums[2] * inverse, sums[3] * inverse)};
-    attention_store<8>(head.o(row, column), words);
+    const WeightPair<Operand> pairs[2] = {WeightPair<Operand>::of(sums[0] * inverse, sums[1] * inverse),
+                                          WeightPair<Operand>::of(sums[2] * inverse, sums[3] * inverse)};
+    attention_store<static_cast<int>(sizeof(pairs))>(head.o(row, column), pairs);
   }
 };
 

@@ -9,6 +9,7 @@
 #include "backends/kernels/attention/Tessera_AttentionWeights.hpp"
 #include "backends/units/Tessera_PanelShape.hpp"
 #include "backends/units/Tessera_RegisterWords.hpp"
+#include "backends/units/Tessera_SplitUnit.hpp"
 #include "backends/units/Tessera_Wave.hpp"
 
 /// \file
@@ -17,10 +18,11 @@
 /// with weights. *Own* rows: Q and dO where windows are of rows of the pattern, K and V where they are of its columns.
 ///
 ///     S^T(16 x 8)  = G(16 x d) W^T(d x 8)         G: gathered rows, W: the window's own
-///     R^T(d x 8)  += G^T(d x 16) P^T(16 x 8)      P: weights of 16 bits
+///     R^T(d x 8)  += G^T(d x 16) P^T(16 x 8)      P: weights in the type of operands
 ///
 /// all in registers. The order of d in an inner product, of the column vectors in a sum and of the columns of its
-/// result are free, so lanes read sixteen bytes of rows as they lie.
+/// result are free, so lanes read sixteen bytes of rows as they lie. Operands of 16 bits are multiplied 16 deep, those
+/// of FP32 8 or 4 deep (PanelShape), TF32 in one product and FP32 on NVIDIA's units in three (SplitUnit).
 
 namespace Tessera {
 
@@ -29,7 +31,7 @@ template <class Unit, class Wave, int Height, int Columns, bool Exact>
 class AttentionTiles {
  public:
   using Atom = typename Unit::Atom;
-  using Shape = PanelShape<Atom, 1>;
+  using Shape = PanelShape<Atom, Atom::m / Atom::k>;
   using Operand = typename Shape::Operand;
   using Head = AttentionHead<Operand>;
   static constexpr int height = Height, rows = Shape::rows, window_rows = height * rows;
@@ -42,22 +44,24 @@ class AttentionTiles {
   static constexpr bool ahead = at_once == inner_chunks;  ///< all words of gathered rows are there before they are used
 
   // Of sums: a lane's piece of a gathered row.
-  static constexpr int piece_bytes = Columns * 2 / Shape::groups < 16 ? Columns * 2 / Shape::groups : 16;
-  static constexpr int width = piece_bytes / 2;
+  static constexpr int element = static_cast<int>(sizeof(Operand));
+  static constexpr int piece_bytes = Columns * element / Shape::groups < 16 ? Columns * element / Shape::groups : 16;
+  static constexpr int width = piece_bytes / element;
   static constexpr int chunk_columns = Shape::groups * width, chunks = Columns / chunk_columns;
   static constexpr int products = width / halves;  ///< instructions that share a chunk's loads
 
+  static constexpr bool pairs = element == 2;  ///< operands share registers
   static constexpr bool pairs_are_words() {
-    for (int i = 0; i < Atom::a_registers; i += 2) {
+    for (int i = 0; pairs && i < Atom::a_registers; i += 2) {
       const bool same = Shape::a_half(i) == Shape::a_half(i + 1) && Shape::a_slot(i) + 1 == Shape::a_slot(i + 1);
       if (!same || Shape::a_slot(i) % 2 != 0) return false;
     }
-    return per_step % 2 == 0;
+    return !pairs || per_step % 2 == 0;
   }
   static_assert(Shape::consistent() && WeightSlots<Atom>::consistent(), "layouts that the kernels are written for");
   static_assert(inner_chunks * quads * Shape::width == Columns && chunks * chunk_columns == Columns, "whole chunks");
   static_assert(pairs_are_words(), "neighbours in a word are neighbours in an operand");
-  static_assert(slots == per_step && slots == Atom::b_registers, "a block is one instruction deep");
+  static_assert(slots == per_step * Shape::steps && per_step == Atom::b_registers, "a slot per weight");
 
   /// Instead of a row of the window: all of them.
   static constexpr int all_rows = -1;
@@ -68,6 +72,7 @@ class AttentionTiles {
   using Varying = typename Wave::template Varying<T>;
   using RowWord = Packed<Operand, Shape::width>;
   using Scores = CFragment<Atom>;
+  using Weights = WeightOperands<Atom>;
 
   struct Sums {
     Scores at[height][chunks][products];
@@ -139,7 +144,7 @@ class AttentionTiles {
           from.at(static_cast<std::uint32_t>(row < args.rows ? row : args.rows - 1)) + Shape::quad_of(lane) * 16;
       TESSERA_UNROLL
       for (int c = 0; c < inner_chunks; ++c) {
-        const bool on = c * quads + Shape::quad_of(lane) < from.words();
+        const bool on = c * quads + Shape::quad_of(lane) < from.words;
         attention_load<Exact, 16, Wave>(at + c * quads * 16, on, to.word[s][c].w);
       }
     }
@@ -152,7 +157,7 @@ class AttentionTiles {
       const char* const at = from.at(place.inner[h]) + (first * quads + Shape::quad_of(lane)) * 16;
       TESSERA_UNROLL
       for (int c = 0; c < at_once; ++c) {
-        const bool on = (first + c) * quads + Shape::quad_of(lane) < from.words();
+        const bool on = (first + c) * quads + Shape::quad_of(lane) < from.words;
         attention_load<Exact, 16, Wave>(at + c * quads * 16, on, to.word[c][h].w);
       }
     }
@@ -163,7 +168,8 @@ class AttentionTiles {
     const int column = chunk * chunk_columns + Shape::group_of(lane) * width;
     TESSERA_UNROLL
     for (int j = 0; j < slots; ++j) {
-      attention_load<Exact, piece_bytes, Wave>(from.at(place.sum[j]) + column * 2, column < from.columns, to.slot[j].w);
+      attention_load<Exact, piece_bytes, Wave>(from.at(place.sum[j]) + column * element, column < from.columns,
+                                               to.slot[j].w);
     }
   }
 
@@ -196,16 +202,17 @@ class AttentionTiles {
           Varying<AFragment<Atom>> left;
           wave.each([&](int lane) {
             TESSERA_UNROLL
-            for (int i = 0; i < Atom::a_registers; i += 2) {
+            for (int i = 0; i < Atom::a_registers; i += 4 / element) {
               const auto& word = gathered(lane).word[c][Shape::a_half(i)];
-              __builtin_memcpy(left(lane).r + i, word.w + (step * per_step + Shape::a_slot(i)) / 2, 4);
+              __builtin_memcpy(left(lane).r + i, word.w + (step * per_step + Shape::a_slot(i)) * element / 4, 4);
             }
           });
           TESSERA_UNROLL
           for (int s = 0; s < height; ++s) {
             Varying<BFragment<Atom>> right;
             wave.each([&](int lane) {
-              __builtin_memcpy(right(lane).r, own(lane).word[s][first + c].w + step * per_step / 2, 2 * per_step);
+              __builtin_memcpy(right(lane).r, own(lane).word[s][first + c].w + step * per_step * element / 4,
+                               sizeof(right(lane).r));
             });
             Unit::mma(wave, scores[s], left, right);
           }
@@ -214,29 +221,83 @@ class AttentionTiles {
     }
   }
 
+  /// FP32 in parts of TF32 makes NaN of infinite numbers and of the largest ones: products of entries that are not
+  /// finite are made again, as plain loops would. Rare, and kept small: no register is named by a loop that stays one.
+  TESSERA_FUNCTION static void multiply_again(const Wave& wave, const AttentionArgs& args, const AttentionRows& own,
+                                              const AttentionRows& gathered, std::int64_t window, std::uint32_t block,
+                                              const Varying<OwnBits>& bits, Varying<Scores> (&scores)[height]) {
+    constexpr int registers = height * Atom::c_registers;
+    wave.each([&](int lane) {
+      std::uint32_t wanted = 0;
+      TESSERA_UNROLL
+      for (int n = 0; n < registers; ++n) {
+        const int s = n / Atom::c_registers, i = n % Atom::c_registers;
+        const bool odd = is_on(bits(lane), s, i, lane) && !is_finite(scores[s](lane).r[i]);
+        wanted |= static_cast<std::uint32_t>(odd) << n;
+      }
+      if (wanted == 0) return;
+      TESSERA_NO_UNROLL
+      for (int n = 0; n < registers; ++n) {
+        if ((wanted >> n & 1) == 0) continue;
+        const Coord at = Atom::c_coord(lane, n % Atom::c_registers);
+        const std::int64_t row = window * window_rows + n / Atom::c_registers * rows + at.col;
+        const std::int32_t column = args.columns[std::int64_t{block} * Shape::depth + at.row];
+        const float product =
+            product_of(own, static_cast<std::uint32_t>(row), gathered, static_cast<std::uint32_t>(column));
+        TESSERA_UNROLL
+        for (int m = 0; m < registers; ++m) {
+          float& score = scores[m / Atom::c_registers](lane).r[m % Atom::c_registers];
+          score = m == n ? product : score;
+        }
+      }
+    });
+  }
+  TESSERA_FUNCTION static float product_of(const AttentionRows& x, std::uint32_t x_row, const AttentionRows& y,
+                                           std::uint32_t y_row) {
+    const auto* const a = reinterpret_cast<const Operand*>(x.at(x_row));
+    const auto* const b = reinterpret_cast<const Operand*>(y.at(y_row));
+    float sum = 0;
+    TESSERA_NO_UNROLL
+    for (int k = 0; k < x.columns; ++k) sum = std::fma(static_cast<float>(a[k]), static_cast<float>(b[k]), sum);
+    return sum;
+  }
+
   /// A chunk of weighted sums. sums_of(state): those of a lane.
   template <class VaryingState, class SumsOf>
   TESSERA_FUNCTION static void add_pieces(const Wave& wave, const Varying<Pieces>& pieces,
-                                          const Varying<BFragment<Atom>> (&weights)[height], int chunk,
-                                          VaryingState& state, const SumsOf& sums_of) {
+                                          const Varying<Weights> (&weights)[height], int chunk, VaryingState& state,
+                                          const SumsOf& sums_of) {
     TESSERA_UNROLL
     for (int p = 0; p < products; ++p) {
-      Varying<AFragment<Atom>> left;
-      wave.each([&](int lane) {
-        TESSERA_UNROLL
-        for (int i = 0; i < Atom::a_registers; i += 2) {
-          const auto& first = pieces(lane).slot[Shape::a_slot(i)];
-          const auto& second = pieces(lane).slot[Shape::a_slot(i + 1)];
-          const std::uint32_t two = pair_of(first, second, p * halves + Shape::a_half(i));
-          __builtin_memcpy(left(lane).r + i, &two, sizeof(two));
-        }
-      });
       TESSERA_UNROLL
-      for (int s = 0; s < height; ++s) {
-        Varying<Scores> sums;
-        wave.each([&](int lane) { sums(lane) = sums_of(state(lane)).at[s][chunk][p]; });
-        Unit::mma(wave, sums, left, weights[s]);
-        wave.each([&](int lane) { sums_of(state(lane)).at[s][chunk][p] = sums(lane); });
+      for (int step = 0; step < Shape::steps; ++step) {
+        Varying<AFragment<Atom>> left;
+        wave.each([&](int lane) { left_of_sums(pieces(lane), p, step, left(lane)); });
+        TESSERA_UNROLL
+        for (int s = 0; s < height; ++s) {
+          Varying<BFragment<Atom>> right;
+          Varying<Scores> sums;
+          wave.each([&](int lane) {
+            right(lane) = weights[s](lane).step(step);
+            sums(lane) = sums_of(state(lane)).at[s][chunk][p];
+          });
+          Unit::mma(wave, sums, left, right);
+          wave.each([&](int lane) { sums_of(state(lane)).at[s][chunk][p] = sums(lane); });
+        }
+      }
+    }
+  }
+  /// Of product p of a chunk, and of the slots of instruction `step`.
+  TESSERA_FUNCTION static void left_of_sums(const Pieces& pieces, int p, int step, AFragment<Atom>& left) {
+    TESSERA_UNROLL
+    for (int i = 0; i < Atom::a_registers; i += 4 / element) {
+      const int column = p * halves + Shape::a_half(i), slot = step * per_step + Shape::a_slot(i);
+      if constexpr (pairs) {
+        const std::uint32_t two =
+            pair_of(pieces.slot[slot], pieces.slot[step * per_step + Shape::a_slot(i + 1)], column);
+        __builtin_memcpy(left.r + i, &two, sizeof(two));
+      } else {
+        left.r[i] = pieces.slot[slot].get(column);
       }
     }
   }
@@ -296,6 +357,35 @@ class AttentionTiles {
     }
   }
 
+  /// All sums of a block for row `row` of the window, entry by entry: where a product in parts is not finite. weights:
+  /// as the accumulator has them. (Sums of other rows become anything.)
+  template <class VaryingState, class SumsOf>
+  TESSERA_FUNCTION static void add_entries(const Wave& wave, const AttentionArgs& args, const AttentionRows& from,
+                                           std::uint32_t block, const UsedSlots& used, int row,
+                                           const Varying<Scores> (&weights)[height], VaryingState& state,
+                                           const SumsOf& sums_of) {
+    for (int vector = 0; vector < Atom::m; ++vector) {
+      const int at = WeightSlots<Atom>::register_of(vector, row % rows);
+      const int holder = WeightSlots<Atom>::lane_of(vector, row % rows);
+      if ((used.lanes[at] >> holder & 1) == 0) continue;
+      Varying<float> weight;
+      wave.each([&](int lane) { weight(lane) = weights[row / rows](lane).r[at]; });
+      wave.shuffle(weight, weight, [=](int) { return holder; });
+      const auto* const values = reinterpret_cast<const Operand*>(
+          from.at(static_cast<std::uint32_t>(args.columns[std::int64_t{block} * Shape::depth + vector])));
+      wave.each([&](int lane) {
+        for (int c = 0; c < chunks * products * Atom::c_registers; ++c) {
+          const int i = c % Atom::c_registers, p = c / Atom::c_registers % products;
+          const int chunk = c / (Atom::c_registers * products), place = Atom::c_coord(lane, i).row;
+          const int column = chunk * chunk_columns + place % Shape::groups * width + p * halves + place / Shape::groups;
+          if (column >= from.columns) continue;
+          float& sum = sums_of(state(lane)).at[row / rows][chunk][p].r[i];
+          sum = std::fma(weight(lane), static_cast<float>(values[column]), sum);
+        }
+      });
+    }
+  }
+
   /// f(row of the window, first column, s, own row, sums of the piece) for all that the lane holds.
   template <class F>
   TESSERA_FUNCTION static void each_piece(const Sums& sums, int lane, const F& f) {
@@ -319,12 +409,12 @@ class AttentionTiles {
   }
   /// A piece rounded and stored, or as it is.
   TESSERA_FUNCTION static void store_rounded(void* to, const float (&piece)[width], float factor) {
-    std::uint32_t words[width / 2];
+    WeightPair<Operand> rounded[width / 2];
     TESSERA_UNROLL
     for (int v = 0; v < width; v += 2) {
-      words[v / 2] = rounded_pair<Operand>(piece[v] * factor, piece[v + 1] * factor);
+      rounded[v / 2] = WeightPair<Operand>::of(piece[v] * factor, piece[v + 1] * factor);
     }
-    attention_store<piece_bytes>(to, words);
+    attention_store<piece_bytes>(to, rounded);
   }
   TESSERA_FUNCTION static void store_floats(float* to, const float (&piece)[width]) {
     constexpr int bytes = width * 4 < 16 ? width * 4 : 16;

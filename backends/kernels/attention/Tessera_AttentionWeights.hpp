@@ -13,8 +13,8 @@
 #include "backends/units/Tessera_RegisterWords.hpp"
 
 /// \file
-/// Weights of a softmax: their exponentials, their range in 16 bits, and the way from the registers in which a unit
-/// leaves scores to those in which it takes weights.
+/// Weights of a softmax: their exponentials, their range in the type of operands, and the way from the registers in
+/// which a unit leaves scores to those in which it takes weights.
 
 namespace Tessera {
 
@@ -33,8 +33,8 @@ TESSERA_FUNCTION bool is_finite(float x) { return (Impl::float_bits(x) & 0x7f800
 
 /// Weights are 2^(score - reference). The reference of a row follows its largest score loosely: it moves only when a
 /// weight would be above 2^most, and then so that the largest one is 2^first, which a row's largest weight so never is
-/// below. FP16 has its range used: a weight is rounded to a multiple of 2^-24, 2^-31 of the largest one. BF16 has more
-/// range than weights have, and numbers near its end, whose weights are therefore at most 1.
+/// below. FP16 has its range used: a weight is rounded to a multiple of 2^-24, 2^-31 of the largest one. BF16 and
+/// FP32 have more range than weights have, and numbers near its end, whose weights are therefore at most 1.
 template <class Operand>
 struct WeightRange {
   static constexpr bool narrow = std::is_same<Operand, half_t>::value;
@@ -44,6 +44,7 @@ struct WeightRange {
 /// Two numbers rounded to 16 bits, the first in the low half.
 template <class T>
 TESSERA_FUNCTION std::uint32_t rounded_pair(float low, float high) {
+  static_assert(sizeof(T) == 2, "two to a word");
 #if defined(__CUDA_ARCH__)
   std::uint32_t word;
   if constexpr (std::is_same<T, half_t>::value) {
@@ -57,17 +58,50 @@ TESSERA_FUNCTION std::uint32_t rounded_pair(float low, float high) {
 #endif
 }
 
-/// Scores are an accumulator of column vectors x rows of the window, weights a right operand of the same shape. The
-/// order of the column vectors in that operand is free as long as the left operand shares it: slot j of a lane (of
-/// PanelShape::slots) is column vector vector_of(lane, j).
+/// Two numbers of an operand as registers hold them.
+template <class T>
+struct WeightPair {
+  static constexpr int words = static_cast<int>(sizeof(T)) / 2;
+  std::uint32_t w[words];
+
+  TESSERA_FUNCTION static WeightPair of(float first, float second) {
+    WeightPair pair;
+    if constexpr (words == 1) {
+      pair.w[0] = rounded_pair<T>(first, second);
+    } else {
+      pair.w[0] = Impl::float_bits(first);
+      pair.w[1] = Impl::float_bits(second);
+    }
+    return pair;
+  }
+};
+
+/// The right operands of a block's weighted sums: slot after slot, those of one instruction after the other.
+template <class Atom>
+struct WeightOperands {
+  static constexpr int slots = Atom::m * Atom::n / Atom::lanes, steps = Atom::m / Atom::k;
+  typename Atom::Operand r[slots];
+
+  TESSERA_FUNCTION BFragment<Atom> step(int index) const {
+    BFragment<Atom> b;
+    __builtin_memcpy(b.r, r + index * Atom::b_registers, sizeof(b.r));
+    return b;
+  }
+};
+
+/// Scores are an accumulator of column vectors x rows of the window, weights right operands of the same shape: one of
+/// 16 column vectors, or several of fewer. The order of the column vectors in them is free as long as the left operands
+/// share it: slot j of a lane (of PanelShape::slots) is column vector vector_of(lane, j).
 ///
 /// AMD: a lane's accumulator is its operand. NVIDIA: lane (g, t) has column vectors g and g + 8 of rows 2t and 2t + 1,
-/// and needs four column vectors of row g. Each word of two weights of a row, g and g + 8, is needed by one lane: they
-/// change places in two shuffles, in each of which every lane gives one word and gets one.
+/// and needs four column vectors of row g. The two weights of a row, g and g + 8, are needed by one lane: such pairs
+/// change places in two shuffles (of FP32 two each), in each of which every lane gives one word and gets one.
 template <class Atom>
 struct WeightSlots {
   static constexpr bool nvidia = Atom::layout == AccumulatorLayout::NvidiaPairs;
-  static_assert(Atom::m == 16 && Atom::k == 16 && sizeof(typename Atom::Operand) == 2, "16-bit shapes");
+  using Operands = WeightOperands<Atom>;
+  static_assert(Atom::m == 16 && Atom::k * Operands::steps == 16, "whole instructions over 16 column vectors");
+  static_assert(Operands::slots == 4 && Atom::b_registers * Operands::steps == 4, "a slot per weight");
 
   TESSERA_FUNCTION static constexpr int vector_of(int lane, int j) {
     return nvidia ? 2 * (lane % 4) + j / 2 + 8 * (j % 2) : 4 * (lane / 16) + j;
@@ -104,30 +138,40 @@ struct WeightSlots {
   }
 
   /// weights: a lane's, in the order of its accumulator.
-  template <class Wave, class VaryingFloats, class VaryingB>
-  TESSERA_FUNCTION static void to_operand(const Wave& wave, const VaryingFloats& weights, VaryingB& operand) {
-    using T = typename Atom::Operand;
-    using Words = typename Wave::template Varying<std::uint32_t>;
+  template <class Wave, class VaryingFloats, class VaryingOperands>
+  TESSERA_FUNCTION static void to_operand(const Wave& wave, const VaryingFloats& weights, VaryingOperands& operand) {
+    using Pair = WeightPair<typename Atom::Operand>;
     if constexpr (nvidia) {
-      Words a, b;
+      typename Wave::template Varying<std::uint32_t> a[Pair::words], b[Pair::words];
       wave.each([&](int lane) {
         const auto& w = weights(lane).r;
-        const std::uint32_t even = rounded_pair<T>(w[0], w[2]), odd = rounded_pair<T>(w[1], w[3]);
+        const Pair even = Pair::of(w[0], w[2]), odd = Pair::of(w[1], w[3]);
         const bool turned = (lane / 4 & 1) != 0;
-        a(lane) = turned ? odd : even;
-        b(lane) = turned ? even : odd;
+        TESSERA_UNROLL
+        for (int n = 0; n < Pair::words; ++n) {
+          a[n](lane) = turned ? odd.w[n] : even.w[n];
+          b[n](lane) = turned ? even.w[n] : odd.w[n];
+        }
       });
-      wave.shuffle(a, a, [](int lane) { return 4 * (2 * (lane % 4) + (lane / 4 & 1)) + lane / 8; });
-      wave.shuffle(b, b, [](int lane) { return 4 * (2 * (lane % 4) + 1 - (lane / 4 & 1)) + lane / 8; });
+      TESSERA_UNROLL
+      for (int n = 0; n < Pair::words; ++n) {
+        wave.shuffle(a[n], a[n], [](int lane) { return 4 * (2 * (lane % 4) + (lane / 4 & 1)) + lane / 8; });
+        wave.shuffle(b[n], b[n], [](int lane) { return 4 * (2 * (lane % 4) + 1 - (lane / 4 & 1)) + lane / 8; });
+      }
       wave.each([&](int lane) {
         const bool turned = (lane / 4 & 1) != 0;
-        const std::uint32_t two[2] = {turned ? b(lane) : a(lane), turned ? a(lane) : b(lane)};
+        Pair two[2];
+        TESSERA_UNROLL
+        for (int n = 0; n < Pair::words; ++n) {
+          two[0].w[n] = turned ? b[n](lane) : a[n](lane);
+          two[1].w[n] = turned ? a[n](lane) : b[n](lane);
+        }
         __builtin_memcpy(operand(lane).r, two, sizeof(two));
       });
     } else {
       wave.each([&](int lane) {
         const auto& w = weights(lane).r;
-        const std::uint32_t two[2] = {rounded_pair<T>(w[0], w[1]), rounded_pair<T>(w[2], w[3])};
+        const Pair two[2] = {Pair::of(w[0], w[1]), Pair::of(w[2], w[3])};
         __builtin_memcpy(operand(lane).r, two, sizeof(two));
       });
     }

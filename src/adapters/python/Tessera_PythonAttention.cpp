@@ -93,9 +93,6 @@ std::unique_ptr<AnyAttention> make(void* stream, const CsrArrays& A, const Atten
 std::unique_ptr<AnyAttention> make_attention(void* stream, const CsrArrays& A, const PlanOptions& from) {
   // Plans with offsets of 64 bits are not compiled (attention/Tessera_AttentionInstances.hpp).
   Impl::require<NotSupported>(!A.wide, [] { return std::string("attention: the indptr of a pattern is int32"); });
-  Impl::require<NotSupported>(HasCompute<AttentionOptions>::value || from.compute == "auto", [] {
-    return std::string("attention: scores and sums of 64-bit numbers are float64, of others float32: compute is auto");
-  });
   auto options = common_options<AttentionOptions>(from);
   options.algorithm = parse_attention_algorithm(from.algorithm);
   options.values = parse_values(from.values);

@@ -83,7 +83,7 @@ class AttentionPlan(_core.AttentionPlan):
     and v in any case; values says what its numbers are: none (they are not read), bias (added to scores; -inf hides an
     entry) or scale (scores are multiplied by them). algorithm: auto, fused, chain. prepare_backward: backward() may be
     called. dimension_hint: columns that q, k and v of a head will mostly have. Precision: sums and softmax are float64
-    for float64, else float32.
+    for float64, else float32; compute="tf32" multiplies float32 in TF32 where a backend has matrix units.
     """
 
     def __init__(self, indptr: Any, indices: Any = None, data: Any = None, shape: tuple[int, int] | None = None, *,
