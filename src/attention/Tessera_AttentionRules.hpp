@@ -55,38 +55,43 @@ inline int attention_window_height(const AttentionShape& shape, const SpmmFeatur
   return options.dimension_hint <= shape.most_columns_of_two && two >= least_attention_gain_of_height * one ? 2 : 1;
 }
 
-/// What one launch costs with its waits for memory, and how many bytes go by in a microsecond: rows that are gathered,
-/// from caches; operands, from memory; scores that three kernels write and read. Of an H200, one head, 16 bits.
-constexpr double attention_launch_us = 8, attention_gathered_per_us = 6.7e6, attention_once_per_us = 4e6,
-                 attention_scores_per_us = 3.6e6;
+/// What a pass over one head takes, in us: a constant, and per million of each of these (perf_test/notes/attention.md):
+/// numbers in fetched rows of K (as many of V are meant), fetched rows or entries, numbers of Q and K, rows.
+struct AttentionCost {
+  double launches, fetched, each, operands, row;
+
+  /// @param fetched_rows  of K, as many of V; @param count  what `each` is of
+  double us(double fetched_rows, double count, const SpmmFeatures& f, int columns) const {
+    const double rows = static_cast<double>(f.rows), both = rows + static_cast<double>(f.cols);
+    return launches + 1e-6 * (fetched * fetched_rows * columns + each * count + operands * both * columns + row * rows);
+  }
+};
+/// 16 bits: gathers at 6.7 TB/s and operands once at 4 TB/s fit Fused on an H200 and H100, the chain moves scores
+/// besides. 32 bits: fitted to 40 cases each on an H200 (12 graphs; 32, 64, 128 columns; one and 8 heads).
+constexpr AttentionCost attention_fused_16{8, 0.6, 0, 1.0, 0}, attention_chain_16{16, 0.6, 5.6, 1.2, 0},
+    attention_fused_fp32{6, 1.7, 15, 2.1, 48}, attention_fused_tf32{9, 1.15, 13, 2.3, 31},
+    attention_chain_32{15, 0.74, 26, 1.76, 410};
 
 /// How many times faster than Chain Fused must be predicted for Auto to take it. 16 bits: it was the faster one on all
-/// that was measured. 32 bits: rows are twice as long and scores are not, so that it gains less; not measured yet.
-constexpr double least_attention_gain_16_bits = 0, least_attention_gain_32_bits = 1.1;
-/// What instructions cost per block of 16 column vectors and 64 columns, where they take longer than gathers do: of one
-/// product, and of FP32 in three. By counts of instructions, not measured.
-constexpr double attention_block_us = 0.3e-3, attention_block_in_parts_us = 0.7e-3;
+/// that was measured. 32 bits: so that what was measured slower by Fused is left to Chain, but for 2 cases of 80.
+constexpr double least_attention_gain_16_bits = 0, least_attention_gain_fp32 = 1.1, least_attention_gain_tf32 = 1.05;
 
 /// Fills the costs of choice.candidates, if there is more than one: microseconds per head; and decides.
 inline void predict_attention_on_units(AttentionChoice& c, const SpmmFeatures& f, const AttentionOptions& options,
                                        std::size_t element_bytes) {
-  const double nnz = static_cast<double>(f.nnz),
-               row = static_cast<double>(element_bytes) * static_cast<double>(options.dimension_hint);
   const double served = std::max(1.0, f.g16 >= least_attention_gain_of_height * f.g8 ? f.g16 : f.g8);
-  const double once = 2 * static_cast<double>(f.rows + f.cols) * row / attention_once_per_us;
-  // Gathers, or what is done with them; nearly full blocks.
-  const double of_block = c.precision == Precision::FP32 ? attention_block_in_parts_us : attention_block_us;
-  const auto gathered = [&](double g) {
-    const double vectors = nnz / std::max(1.0, g);
-    return std::max(2 * vectors * row / attention_gathered_per_us,
-                    vectors / 16 * of_block * options.dimension_hint / 64);
-  };
-  const double fused = attention_launch_us + gathered(served) + once;
-  const double chain = 2 * attention_launch_us + gathered(f.g8) + 1.2 * once + 20 * nnz / attention_scores_per_us;
+  const double nnz = static_cast<double>(f.nnz), fetched_rows = nnz / served;
+  const bool narrow = element_bytes == 2, split = c.precision == Precision::FP32;
+  const AttentionCost& of_fused = narrow ? attention_fused_16 : split ? attention_fused_fp32 : attention_fused_tf32;
+  const double fused = of_fused.us(fetched_rows, fetched_rows, f, options.dimension_hint);
+  const double chain =
+      (narrow ? attention_chain_16 : attention_chain_32).us(fetched_rows, nnz, f, options.dimension_hint);
   for (auto& candidate : c.candidates) {
     candidate.cost = candidate.algorithm == AttentionAlgorithm::Chain ? chain : fused;
   }
-  const double wanted = element_bytes == 2 ? least_attention_gain_16_bits : least_attention_gain_32_bits;
+  const double wanted = narrow  ? least_attention_gain_16_bits
+                        : split ? least_attention_gain_fp32
+                                : least_attention_gain_tf32;
   const bool turn = c.candidates.size() > 1 && chain < wanted * fused;
   char text[240];
   std::snprintf(text, sizeof(text),
