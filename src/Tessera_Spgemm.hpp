@@ -34,7 +34,7 @@ namespace Tessera {
 ///
 /// Deterministic: the products of an entry are added in the order of A's row and then of B's, so that the number of
 /// threads does not show; nor does the algorithm where the compiler does not fuse multiplications with additions. Where
-/// A has few, very long rows (of hundreds of entries in the mean), or a few of 8192 entries and more among others that
+/// A has few, very long rows (of hundreds of entries in the mean), or a few of thousands of entries among others that
 /// are done long before, backends add within pieces of a row first, the same on every device. An infinite or undefined
 /// number reaches only entries with a product of it.
 ///

@@ -116,7 +116,7 @@ struct SpgemmRowPart {
 
 /// Of all rows, or of those of a thread block.
 struct SpgemmTotals {
-  static constexpr int most_kinds = 8, lengths = 4;
+  static constexpr int most_kinds = 8, lengths = 7;
   std::int64_t rows[most_kinds];  ///< of each kind, or size
   std::int64_t entries;           ///< bound of them, or of C
   std::int64_t products;
@@ -125,7 +125,7 @@ struct SpgemmTotals {
   /// Rows with this many entries of A and fewer than the next; rows of fewer are not counted.
   std::int64_t very_long[lengths];
   static constexpr int count = most_kinds + 4 + lengths;
-  TESSERA_FUNCTION static constexpr std::int64_t length(int i) { return i == 0 ? 8192 : std::int64_t{4096} << 2 * i; }
+  TESSERA_FUNCTION static constexpr std::int64_t length(int i) { return std::int64_t{2048} << i; }
 };
 
 /// What the host has to know of a stage. Where the runtime has mailboxes, it lies in one.

@@ -55,43 +55,43 @@ inline int attention_window_height(const AttentionShape& shape, const SpmmFeatur
   return options.dimension_hint <= shape.most_columns_of_two && two >= least_attention_gain_of_height * one ? 2 : 1;
 }
 
-/// What a pass over one head takes, in us: a constant, and per million of each of these (perf_test/notes/attention.md):
-/// numbers in fetched rows of K (as many of V are meant), fetched rows or entries, numbers of Q and K, rows.
+/// What a pass over one head takes, in us: a constant, one per column, and per million of each of these
+/// (perf_test/notes/attention.md): numbers in fetched rows of K (as many of V are meant), fetched rows or entries,
+/// numbers of Q and K, rows.
 struct AttentionCost {
-  double launches, fetched, each, operands, row;
+  double launches, column, fetched, each, operands, row;
 
   /// @param fetched_rows  of K, as many of V; @param count  what `each` is of
   double us(double fetched_rows, double count, const SpmmFeatures& f, int columns) const {
     const double rows = static_cast<double>(f.rows), both = rows + static_cast<double>(f.cols);
-    return launches + 1e-6 * (fetched * fetched_rows * columns + each * count + operands * both * columns + row * rows);
+    return launches + column * columns +
+           1e-6 * ((fetched * fetched_rows + operands * both) * columns + each * count + row * rows);
   }
 };
 /// 16 bits: gathers at 6.7 TB/s and operands once at 4 TB/s fit Fused on an H200 and H100, the chain moves scores
-/// besides. 32 bits: fitted to 40 cases each on an H200 (12 graphs; 32, 64, 128 columns; one and 8 heads).
-constexpr AttentionCost attention_fused_16{8, 0.6, 0, 1.0, 0}, attention_chain_16{16, 0.6, 5.6, 1.2, 0},
-    attention_fused_fp32{6, 1.7, 15, 2.1, 48}, attention_fused_tf32{9, 1.15, 13, 2.3, 31},
-    attention_chain_32{15, 0.74, 26, 1.76, 410};
+/// besides. 32 bits: fitted on an H200 (20 matrices; 32, 64, 128 columns; one, 4 and 8 heads).
+constexpr AttentionCost attention_fused_16{8, 0, 0.6, 0, 1.0, 0}, attention_chain_16{16, 0, 0.6, 5.6, 1.2, 0},
+    attention_fused_fp32{5.9, 0.13, 1.15, 24, 1.8, 0}, attention_fused_tf32{5, 0.105, 1.0, 19, 2.2, 0},
+    attention_chain_32{17.5, 0, 0.68, 30, 2.3, 327};
 
 /// How many times faster than Chain Fused must be predicted for Auto to take it. 16 bits: it was the faster one on all
-/// that was measured. 32 bits: so that what was measured slower by Fused is left to Chain, but for 2 cases of 80.
-constexpr double least_attention_gain_16_bits = 0, least_attention_gain_fp32 = 1.1, least_attention_gain_tf32 = 1.05;
+/// that was measured. 32 bits: least regret.
+constexpr double least_attention_gain_16_bits = 0, least_attention_gain_32_bits = 1.05;
 
 /// Fills the costs of choice.candidates, if there is more than one: microseconds per head; and decides.
 inline void predict_attention_on_units(AttentionChoice& c, const SpmmFeatures& f, const AttentionOptions& options,
                                        std::size_t element_bytes) {
   const double served = std::max(1.0, f.g16 >= least_attention_gain_of_height * f.g8 ? f.g16 : f.g8);
   const double nnz = static_cast<double>(f.nnz), fetched_rows = nnz / served;
-  const bool narrow = element_bytes == 2, split = c.precision == Precision::FP32;
-  const AttentionCost& of_fused = narrow ? attention_fused_16 : split ? attention_fused_fp32 : attention_fused_tf32;
+  const bool narrow = element_bytes == 2, in_parts = c.precision == Precision::FP32;
+  const AttentionCost& of_fused = narrow ? attention_fused_16 : in_parts ? attention_fused_fp32 : attention_fused_tf32;
   const double fused = of_fused.us(fetched_rows, fetched_rows, f, options.dimension_hint);
   const double chain =
       (narrow ? attention_chain_16 : attention_chain_32).us(fetched_rows, nnz, f, options.dimension_hint);
   for (auto& candidate : c.candidates) {
     candidate.cost = candidate.algorithm == AttentionAlgorithm::Chain ? chain : fused;
   }
-  const double wanted = narrow  ? least_attention_gain_16_bits
-                        : split ? least_attention_gain_fp32
-                                : least_attention_gain_tf32;
+  const double wanted = narrow ? least_attention_gain_16_bits : least_attention_gain_32_bits;
   const bool turn = c.candidates.size() > 1 && chain < wanted * fused;
   char text[240];
   std::snprintf(text, sizeof(text),

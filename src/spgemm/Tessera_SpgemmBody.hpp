@@ -230,7 +230,7 @@ bool SpgemmBody<Csr>::look_natively(const Exec& space, const BackendSelection<Ex
     if (!cut) {
       native_ = SpgemmNative<Csr>(space, backend, A_, B_, options.max_workspace_bytes, options.tiles,
                                   once_ ? Lifetime::Temporary : Lifetime::Plan);
-      const std::int64_t piece = may_cut ? native_.wanted_piece() : 0;
+      const std::int64_t piece = may_cut ? native_.wanted_piece(static_cast<std::int64_t>(B_.cols())) : 0;
       if (piece > 0) native_ = SpgemmNative<Csr>();  // before others are there
       cut = cut_rows(space, backend, options.tiles, piece);
     }

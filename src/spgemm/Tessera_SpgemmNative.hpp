@@ -77,9 +77,9 @@ class SpgemmNative {
   std::int64_t products() const { return products_; }
   /// Columns of every row of B ascend, without copies: else nothing of this can be used.
   bool ordered() const { return disorder_ == 0; }
-  /// Entries of pieces that rows of A should be cut into (SpgemmLongRows); 0: they should not.
-  std::int64_t wanted_piece() const {
-    return batched() || !ordered() ? 0 : spgemm_piece_of_long_rows(kinds_, rows_, args_.A.nnz);
+  /// Entries of pieces that rows of A should be cut into (SpgemmLongRows); 0: they should not. @param cols  of C
+  std::int64_t wanted_piece(std::int64_t cols) const {
+    return batched() || !ordered() ? 0 : spgemm_piece_of_long_rows(kinds_, rows_, args_.A.nnz, cols);
   }
   /// Whether phases go through the rows in batches.
   bool batched() const { return batch_rows_ < rows_; }

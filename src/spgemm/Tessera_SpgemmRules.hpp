@@ -147,23 +147,28 @@ inline std::int64_t spgemm_piece(std::int64_t rows, std::int64_t entries, std::i
   return std::max(spgemm_least_piece, (entries + most - 1) / most);
 }
 
-/// Few rows of A that are very long among others that are not: what the longest takes (a thread block goes through its
-/// row while others wait, and adds its products of one column one after the other), against what two products, the
-/// second with an entry per entry of C, take more, and what a device has to do meanwhile in any case. Seconds
-/// (perf_test/notes/spgemm.md, "Few rows of very many entries among others").
-constexpr double spgemm_long_entry_seconds = 32e-9, spgemm_second_seconds = 200e-6,
-                 spgemm_second_entry_seconds = 50e-12, spgemm_product_seconds = 40e-12;
+/// Few rows of A that are very long among others that are not: what the longest takes per entry (a thread block goes
+/// through its row while others wait, and adds its products of one column one after the other; where C is narrow, each
+/// of few parts goes through all of it), against what two products, the second with an entry per entry of C, take more,
+/// and what a device has to do meanwhile in any case. Seconds (perf_test/notes/spgemm.md, "Few rows of very many
+/// entries among others").
+constexpr double spgemm_long_entry_seconds = 32e-9, spgemm_long_entry_of_narrow_seconds = 90e-9,
+                 spgemm_second_seconds = 200e-6, spgemm_second_entry_seconds = 50e-12, spgemm_product_seconds = 40e-12;
+/// Columns of C up to which it is narrow. Two of 2000 and 60,000 columns were looked at.
+constexpr std::int64_t spgemm_narrow = 16384;
 /// Entries of a piece there.
 constexpr std::int64_t spgemm_long_row_piece = 512;
 /// Entries of A per piece, where a look at A and B found rows so long that they are cut; else 0.
-/// @param rows, entries  of A
-inline std::int64_t spgemm_piece_of_long_rows(const SpgemmTotals& look, std::int64_t rows, std::int64_t entries) {
+/// @param rows, entries  of A; @param cols  of C
+inline std::int64_t spgemm_piece_of_long_rows(const SpgemmTotals& look, std::int64_t rows, std::int64_t entries,
+                                              std::int64_t cols) {
   std::int64_t longest = 0;
   for (int i = 0; i < SpgemmTotals::lengths; ++i) {
     if (look.very_long[i] > 0) longest = SpgemmTotals::length(i);
   }
   const auto of = [](std::int64_t n, double seconds) { return static_cast<double>(n) * seconds; };
-  const double gain = of(longest, spgemm_long_entry_seconds);
+  const double gain =
+      of(longest, cols <= spgemm_narrow ? spgemm_long_entry_of_narrow_seconds : spgemm_long_entry_seconds);
   const double cost = spgemm_second_seconds + of(look.entries, spgemm_second_entry_seconds);
   if (gain <= cost + of(look.products, spgemm_product_seconds)) return 0;
   const bool fits = look.products <= spgemm_most_results &&

@@ -170,7 +170,7 @@ TEST(AttentionRules, WhatCachesDoNotKeepGoesByChain) {
     }
   }
 }
-// Long rows of K and V hide what scores cost the chain, FP32 in parts hides it sooner. 16 bits are fused in any case.
+// Long rows of K and V hide what scores cost the chain. 16 bits are fused in any case.
 TEST(AttentionRules, UnitsOf32BitsWantAGain) {
   SpmmFeatures f;
   f.rows = f.cols = 100000;
@@ -189,10 +189,10 @@ TEST(AttentionRules, UnitsOf32BitsWantAGain) {
   };
   for (const Precision p : {Precision::FP32, Precision::TF32}) {
     EXPECT_EQ(chosen(100000000, 128, p), AttentionAlgorithm::Chain);
+    EXPECT_EQ(chosen(10000000, 64, p), AttentionAlgorithm::Chain);
+    EXPECT_EQ(chosen(1000000, 64, p), AttentionAlgorithm::Fused);
     EXPECT_EQ(chosen(500000, 32, p), AttentionAlgorithm::Fused);
   }
-  EXPECT_EQ(chosen(1000000, 64, Precision::FP32), AttentionAlgorithm::Chain);
-  EXPECT_EQ(chosen(1000000, 64, Precision::TF32), AttentionAlgorithm::Fused);
   EXPECT_EQ(chosen(100000000, 128, Precision::FP16), AttentionAlgorithm::Fused);
 }
 TEST_F(AttentionChoices, BackwardKeepsTheTransposedPattern) {

@@ -454,8 +454,8 @@ TEST(Generators, BadSpecsSayWhatExists) {
   EXPECT_TRUE(mentions(name, "stencil4d") && mentions(name, "stencil3d") && mentions(name, "fem3_like")) << name;
   const std::string key = message_of("stencil2d:nz=3");
   EXPECT_TRUE(mentions(key, "\"nz\"") && mentions(key, "nx") && mentions(key, "points")) << key;
-  const std::string range = message_of("fem:dof=7");
-  EXPECT_TRUE(mentions(range, "dof=\"7\"") && mentions(range, "1..6")) << range;
+  const std::string range = message_of("fem:dof=9");
+  EXPECT_TRUE(mentions(range, "dof=\"9\"") && mentions(range, "1..8")) << range;
   const std::string choice = message_of("stencil2d:points=7");
   EXPECT_TRUE(mentions(choice, "5|9")) << choice;
   EXPECT_TRUE(mentions(message_of("stencil2d:nx=2:nx=3"), "twice"));

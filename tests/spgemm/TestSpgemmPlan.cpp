@@ -272,24 +272,29 @@ TEST(SpgemmLongRowsRule, PiecesAreBounded) {
 
 // What the longest row takes must be more than a second product, whatever else there is to do.
 TEST(SpgemmLongRowsRule, OfFewVeryLongRows) {
-  const auto piece = [](int length, std::int64_t entries, std::int64_t products, std::int64_t rows = 2000) {
+  const auto piece = [](int length, std::int64_t entries, std::int64_t products, std::int64_t cols = 60000,
+                        std::int64_t rows = 2000) {
     SpgemmTotals look{};
     look.entries = entries;
     look.products = products;
     if (length >= 0) look.very_long[length] = 1;
-    return Impl::spgemm_piece_of_long_rows(look, rows, 3000000);
+    return Impl::spgemm_piece_of_long_rows(look, rows, 3000000, cols);
   };
-  EXPECT_EQ(SpgemmTotals::length(0), 8192);
-  EXPECT_EQ(SpgemmTotals::length(1), 16384);
-  EXPECT_EQ(SpgemmTotals::length(3), 262144);
+  EXPECT_EQ(SpgemmTotals::length(0), 2048);
+  EXPECT_EQ(SpgemmTotals::length(2), 8192);
+  EXPECT_EQ(SpgemmTotals::length(6), 131072);
   EXPECT_EQ(piece(-1, 10, 10), 0);
-  EXPECT_EQ(piece(0, 145000, 390000), 512);
-  EXPECT_EQ(piece(0, 1200000, 1500000), 0) << "262 us against 320";
-  EXPECT_EQ(piece(1, 1200000, 1500000), 512) << "524 us against 320";
-  EXPECT_EQ(piece(1, 13090000, 16150000), 0);
-  EXPECT_EQ(piece(3, 13090000, 16150000), 512);
-  EXPECT_EQ(piece(3, 13090000, (std::int64_t{1} << 27) + 1), 0) << "results of pieces";
-  EXPECT_EQ(piece(3, 13090000, 16150000, 2147480000), 0) << "more pieces than columns are counted";
+  EXPECT_EQ(piece(2, 145000, 390000), 512);
+  EXPECT_EQ(piece(2, 1200000, 1500000), 0) << "262 us against 320";
+  EXPECT_EQ(piece(3, 1200000, 1500000), 512) << "524 us against 320";
+  EXPECT_EQ(piece(3, 13090000, 16150000), 0);
+  EXPECT_EQ(piece(6, 13090000, 16150000), 512);
+  EXPECT_EQ(piece(6, 13090000, (std::int64_t{1} << 27) + 1), 0) << "results of pieces";
+  EXPECT_EQ(piece(6, 13090000, 16150000, 60000, 2147480000), 0) << "more pieces than columns are counted";
+  // Narrow C.
+  EXPECT_EQ(piece(0, 10, 10, 1000), 0) << "184 us against 200";
+  EXPECT_EQ(piece(1, 1000000, 1200000, 1000), 512) << "369 us against 298";
+  EXPECT_EQ(piece(1, 1000000, 1200000, 16385), 0) << "131 us against 298";
 }
 
 // Parts are as many as rows have room for, never more than memory is taken for, and cover the row.

@@ -41,7 +41,8 @@ class AttentionTiles {
   static constexpr int inner_chunks = Columns / (quads * Shape::width);
   static constexpr int steps = Shape::width / per_step;  ///< instructions that a word feeds
   static constexpr int at_once = inner_chunks < 4 ? inner_chunks : 4;
-  static constexpr bool ahead = at_once == inner_chunks;  ///< all words of gathered rows are there before they are used
+  /// All words of gathered rows are there before they are used. In parts they leave too few registers, from 64 columns.
+  static constexpr bool ahead = at_once == inner_chunks && !(in_parts<Atom> && inner_chunks > 2);
 
   // Of sums: a lane's piece of a gathered row.
   static constexpr int element = static_cast<int>(sizeof(Operand));
