@@ -21,10 +21,14 @@ struct BsrBody {
   using Wave = typename Device::Wave;
   using Kernel = BsrKernel<Value, Wave, Width, Words, Streaming>;
   static constexpr int waves = 4, threads = waves * Wave::lanes, shared = 0;
-  /// NVIDIA: 72, 64 or 56 registers, as many as keep four blocks in flight without spilling; not measured
+  /// NVIDIA: 102, 72, 64 or 56 registers, as many as keep four blocks in flight without spilling; not measured
   /// (perf_test/notes/spmv-bsr.md).
   static constexpr int bytes = Width * Words * static_cast<int>(sizeof(Value));
-  static constexpr int bound = for_family<Device>(Words > 1 && bytes == 16 ? 7 : bytes == 16 ? 8 : 9, 0);
+  static constexpr int bound = for_family<Device>(Words > 2                  ? 5
+                                                  : Words > 1 && bytes == 16 ? 7
+                                                  : bytes == 16              ? 8
+                                                                             : 9,
+                                                  0);
   static constexpr bool overlapping = true;
 
   template <class ThreadBlock>
@@ -53,7 +57,7 @@ Status launch_bsr(const SpmvBsrArgs& args, Stream stream) {
   using Body = BsrBody<Device, Value, Width, Words, true>;
   // A lane with several blocks to go hides its waits best; few block rows need every lane.
   const std::int64_t many = 32 * std::int64_t{Device::multiprocessors()};
-  const BsrShape shape = BsrShape::of(args, Width, Body::Wave::lanes, args.block_rows >= many ? 4 : 1);
+  const BsrShape shape = BsrShape::of(args, Width, Body::Wave::lanes, args.block_rows >= many ? 4 : 1, Words);
   const Grid grid{ceil_div(args.block_rows, std::int64_t{Body::waves} * shape.block_rows)};
   typename Device::Error error = Device::success;
   if (Device::emulated || args.streaming) {
@@ -71,6 +75,8 @@ Status spmv_bsr_in(const SpmvBsrArgs& args, Stream stream) {
     if (bsr_takes(args, 4, lanes)) return launch_bsr<Device, Value, 4, 1>(args, stream);
   }
   if (bsr_takes(args, 2, lanes)) return launch_bsr<Device, Value, 2, 1>(args, stream);
+  // Three numbers per column index and number of x instead of one (perf_test/notes/spmv-bsr.md).
+  if (args.block == 3) return launch_bsr<Device, Value, 1, 3>(args, stream);
   if (args.block * args.block <= lanes) return launch_bsr<Device, Value, 1, 1>(args, stream);
   return launch_bsr<Device, Value, 1, 2>(args, stream);
 }

@@ -17,8 +17,8 @@
 /// `Width` numbers each; the rows of a block follow, then the blocks that a block row has in work at once (its
 /// *places*), then further block rows. So a wave reads consecutive numbers whatever b is, a lane has the same row and
 /// column of a block all the way, and the side is no parameter of the template. Blocks of more numbers than a wave has
-/// lanes take `Words` numbers of different rows per lane, which share the column of the block and x, and pass several
-/// times if that is not enough.
+/// lanes, and those of side 3, take `Words` numbers of different rows per lane, which share the column of the block and
+/// x, and pass several times if that is not enough.
 ///
 /// Bytes: b^2 v + 4 per block, an offset per block row, x and y once. All loads of a batch are predicated and go out
 /// before the first of them is needed, columns one batch ahead of their x.
@@ -45,10 +45,11 @@ struct BsrShape {
   }
 
   /// @param steps  that a lane should have at least: fewer places per block row where rows are short
-  static BsrShape of(const SpmvBsrArgs& args, int width, int lanes, int steps) {
+  /// @param words  rows of a block that a lane has
+  static BsrShape of(const SpmvBsrArgs& args, int width, int lanes, int steps, int words) {
     BsrShape s;
     s.per_row = args.block / width;
-    s.rows = args.block < lanes / s.per_row ? args.block : lanes / s.per_row;
+    s.rows = args.block < lanes / s.per_row ? (args.block + words - 1) / words : lanes / s.per_row;
     const int blocks = lanes / s.lanes_per_block();
     const std::int64_t mean = args.block_rows > 0 ? args.blocks / args.block_rows : 0;
     // The most lanes with work; of equals, the most places.
