@@ -27,11 +27,11 @@ namespace Tessera {
 ///
 /// Precision: Q, K, V, O, their gradients and A have one type, double, float, half_t or bhalf_t; scores, softmax and
 /// sums are double if that is double, else float, and so is the log-sum-exp. float may be multiplied in TF32
-/// (AttentionOptions::compute), on matrix units alone. 16-bit results are rounded once, at the store. Softmax takes the
-/// largest score of a row off its scores first: scores of any size are safe. A bias of -inf masks its entry, as a score
-/// of -inf does; a row that is all masked gives zeros. A score of zero is a score. NaN, and a score of +inf, make the
-/// row of O NaN that they belong to and no other; Fused does not even read K_j and V_j of a masked entry (Chain
-/// multiplies them by 0).
+/// (AttentionOptions::compute), on matrix units alone; Rows and backward multiply it in FP32 all the same. 16-bit
+/// results are rounded once, at the store. Softmax takes the largest score of a row off its scores first: scores of any
+/// size are safe. A bias of -inf masks its entry, as a score of -inf does; a row that is all masked gives zeros. A
+/// score of zero is a score. NaN, and a score of +inf, make the row of O NaN that they belong to and no other; Fused
+/// does not even read K_j and V_j of a masked entry (Chain multiplies them by 0).
 ///
 /// Bytes, per head, with s per element: Q, K, V and O once, (d + e) s per row and per column, 4 per entry and the row
 /// map, and from the caches (d + e) s per entry. backward reads Q, K, V, O, dO and writes dQ, dK, dV once, and from the
@@ -65,8 +65,9 @@ class AttentionPlan {
   AttentionPlan(const execution_space& space, const Csr& A, const AttentionOptions& options = {})
       : csr_(A), body_(std::make_unique<Body>(space, Impl::plan_matrix(A), options)) {
     if (!options.prepare_backward) return;
-    backward_ =
-        std::make_unique<Backward>(space, Impl::plan_matrix(A), Operation::units_of(body_->engine()), body_->options());
+    backward_ = std::make_unique<Backward>(space, Impl::plan_matrix(A), Operation::units_of(body_->engine()),
+                                           Operation::shares_of(body_->engine()),
+                                           Impl::attention_rows_backend<Matrix>(options.backend), body_->options());
   }
   /// Plans can be moved and not copied.
   AttentionPlan(AttentionPlan&&) noexcept = default;
@@ -79,9 +80,9 @@ class AttentionPlan {
   /// needs. Q(m, d), K(n, d), V(n, e), O(m, e), lse(m) of sum_type; or a batch of heads on the same pattern, Q(h, m,
   /// d), ..., lse(h, m); each of any layout (sub-views). O and lse overlap nothing else. scale is a host scalar,
   /// usually 1 / sqrt(d). Asynchronous on `space`: Fused one launch (one more per head for each operand whose rows are
-  /// not contiguous, and per 512 columns of V; on units one more where windows are split, and one per head for each
-  /// operand whose rows do not begin at multiples of 16 bytes), Chain two and one per head at least. No allocation and
-  /// no wait once an apply of the same shapes and layouts was made.
+  /// not contiguous, and per 512 columns of V; on units and by Rows one more where windows are split or rows are
+  /// cut, and one per head for each operand whose rows do not begin at multiples of 16 bytes), Chain two and one per
+  /// head at least. No allocation and no wait once an apply of the same shapes and layouts was made.
   /// @throw DimensionMismatch, InvalidArgument (overlap), WorkspaceTooSmall, DeviceError
   template <class Q, class K, class V, class O, class L>
   void apply(const execution_space& space, double scale, const Q& q, const K& k, const V& v, const O& o,
@@ -103,9 +104,9 @@ class AttentionPlan {
   /// (Scale: dS_ij A_ij for dS_ij in the last two) and d_values(nnz), or (h, nnz), in the order of A's entries: dS_ij
   /// for a bias, scale dS_ij <Q_i, K_j> for a scale; the sum over heads is the caller's. P is computed again from the
   /// log-sum-exp. Masked entries have gradient 0. Outputs are overwritten and overlap nothing. Two launches
-  /// where Fused of a backend goes forward in 16 bits and takes the columns (one more for each of them where windows
-  /// are split), else three of portable kernels; more for operands whose rows are not contiguous and, portable, per 512
-  /// columns.
+  /// where Fused of a backend goes forward in 16 bits and takes the columns, and where a backend has kernels by rows
+  /// for float and double that take them (one more for each of them where windows are split or rows are cut), else
+  /// three of portable kernels; more for operands whose rows are not contiguous and, portable, per 512 columns.
   /// @param scale, q, k, v  those of apply   @param o, lse  its results
   /// @throw NotSupported  without AttentionOptions::prepare_backward
   /// @throw DimensionMismatch, InvalidArgument (overlap, d_values of values that are not used), DeviceError

@@ -18,6 +18,12 @@ struct AttentionShape {
   int least_inner = 0;  ///< columns of Q, from which the products keep the bound of the precision
 };
 
+/// What the kernels by rows take; most_columns == 0: there are none for the precision.
+struct AttentionRowsLimits {
+  int columns = 0;       ///< those of Q and V are multiples of it
+  int most_columns = 0;  ///< of Q and V
+};
+
 /// What a backend offers for O := softmax(scale Q K^T on a pattern) V.
 struct AttentionKernels {
   AttentionShape (*shape)(Precision) noexcept = nullptr;
@@ -27,6 +33,11 @@ struct AttentionKernels {
   AttentionShape (*backward_shape)(Precision) noexcept = nullptr;
   /// One of its two passes, that by rows first: a launch each, one more where windows are split.
   Status (*backward)(const AttentionBackwardArgs&, Stream) noexcept = nullptr;
+  AttentionRowsLimits (*rows_limits)(Precision) noexcept = nullptr;
+  /// By rows, without units; one launch, one more where rows are cut.
+  Status (*rows_forward)(const AttentionRowsArgs&, Stream) noexcept = nullptr;
+  /// One of its two passes, that by rows first: a launch each, one more where rows are cut.
+  Status (*rows_backward)(const AttentionRowsBackwardArgs&, Stream) noexcept = nullptr;
 };
 
 }  // namespace Tessera

@@ -7,7 +7,8 @@
 
 /// \file
 /// The launchers of attention, as the table names them. A vendor's folder instantiates the definitions of
-/// Tessera_AttentionLaunch.hpp and Tessera_AttentionBackwardLaunch.hpp.
+/// Tessera_AttentionLaunch.hpp, Tessera_AttentionBackwardLaunch.hpp, and by rows Tessera_AttentionRowsLaunch.hpp and
+/// Tessera_AttentionRowsBackwardLaunch.hpp.
 
 namespace Tessera {
 namespace Launch {
@@ -23,6 +24,12 @@ template <class Device>
 AttentionShape attention_backward_shape(Precision precision) noexcept;
 template <class Device>
 Status attention_backward(const AttentionBackwardArgs& args, Stream stream) noexcept;
+template <class Device>
+AttentionRowsLimits attention_rows_limits(Precision precision) noexcept;
+template <class Device>
+Status attention_rows_forward(const AttentionRowsArgs& args, Stream stream) noexcept;
+template <class Device>
+Status attention_rows_backward(const AttentionRowsBackwardArgs& args, Stream stream) noexcept;
 
 template <class Device>
 AttentionKernels attention_kernels() noexcept {
@@ -31,6 +38,9 @@ AttentionKernels attention_kernels() noexcept {
   kernels.forward = attention_forward<Device>;
   kernels.backward_shape = attention_backward_shape<Device>;
   kernels.backward = attention_backward<Device>;
+  kernels.rows_limits = attention_rows_limits<Device>;
+  kernels.rows_forward = attention_rows_forward<Device>;
+  kernels.rows_backward = attention_rows_backward<Device>;
   return kernels;
 }
 

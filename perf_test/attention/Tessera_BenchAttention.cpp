@@ -261,7 +261,8 @@ Operation attention_operation() {
   op.name = "attention";
   op.summary = "O = softmax(alpha / sqrt(d) Q K^T on the entries) V, or its gradients (--backward)";
   op.precisions = {Precision::FP64, Precision::FP32, Precision::TF32, Precision::FP16, Precision::BF16};
-  for (const AttentionAlgorithm a : {AttentionAlgorithm::Auto, AttentionAlgorithm::Fused, AttentionAlgorithm::Chain}) {
+  for (const AttentionAlgorithm a :
+       {AttentionAlgorithm::Auto, AttentionAlgorithm::Fused, AttentionAlgorithm::Chain, AttentionAlgorithm::Rows}) {
     op.algorithms.emplace_back(to_string(a));
   }
   op.baselines = {"chain", "portable"};

@@ -10,6 +10,7 @@
 
 #include "attention/Tessera_AttentionHostBackward.hpp"
 #include "attention/Tessera_AttentionTeams.hpp"
+#include "attention/Tessera_RowsAttentionBackward.hpp"
 #include "attention/Tessera_SoftmaxOfRows.hpp"
 #include "attention/Tessera_WindowAttentionBackward.hpp"
 #include "core/Tessera_Transpose.hpp"
@@ -17,8 +18,9 @@
 namespace Tessera {
 namespace Impl {
 
-/// The gradients of an attention plan: what depends on the pattern, and the launches. On matrix units where a backend's
-/// kernel goes forward and takes the operands' columns, else by portable kernels.
+/// The gradients of an attention plan: what depends on the pattern, and the launches. 16 bits on matrix units where a
+/// backend's kernel goes forward and takes the operands' columns, more bits by rows where a backend has kernels for
+/// that and they take the columns, else by portable kernels.
 template <class Csr>
 class AttentionBackward {
  public:
@@ -27,11 +29,15 @@ class AttentionBackward {
   using T = typename Csr::value_type;
   using Sum = AttentionSum<T>;
 
-  /// @param forward  the engine of a backend's kernel, if that goes forward, else null
+  /// @param forward  the engine of a backend's kernel on units, if that goes forward, else null
+  /// @param shares  those of the engine by rows, if that goes forward, else null   @param by_rows  whose kernels; null
   AttentionBackward(const Exec& space, const Csr& A, const WindowAttentionEngine<Csr>* forward,
-                    const AttentionOptions& options)
+                    const AttentionShares<Memory>* shares, const KernelTable* by_rows, const AttentionOptions& options)
       : transposed_(transposed_pattern(space, pattern_of(A))) {
     scratch_.set_up(nullptr, {});
+    if constexpr (!on_units) {
+      if (by_rows != nullptr) rows_.emplace(space, A, turned(A), shares, options, *by_rows);
+    }
     if constexpr (on_units) {
       if (forward != nullptr && forward->backend().attention.backward != nullptr) {
         units_.emplace(space, A, turned(A), transposed_.source, *forward, options);
@@ -45,15 +51,18 @@ class AttentionBackward {
     return false;
   }
   std::size_t bytes() const {
-    std::size_t units = 0;
-    if constexpr (on_units) units = units_ ? units_->bytes() : 0;
-    return units + (transposed_.row_map.extent(0) + transposed_.source.extent(0)) * sizeof(typename Csr::size_type) +
+    std::size_t own = 0;
+    if constexpr (on_units) own = units_ ? units_->bytes() : 0;
+    if constexpr (!on_units) own = rows_ ? rows_->bytes() : 0;
+    return own + (transposed_.row_map.extent(0) + transposed_.source.extent(0)) * sizeof(typename Csr::size_type) +
            transposed_.entries.extent(0) * sizeof(typename Csr::ordinal_type);
   }
 
   void describe(Statistics& s) const {
     if constexpr (on_units) {
       if (units_) units_->describe(s);
+    } else {
+      if (rows_) rows_->describe(s);
     }
   }
 
@@ -63,6 +72,10 @@ class AttentionBackward {
     if constexpr (on_units) {
       if (takes_units(in.q.matrix.columns, in.v.matrix.columns)) {
         return units_->apply(space, A, scale, in, g, scratch_);
+      }
+    } else {
+      if (rows_ && rows_->fits(in.q.matrix.columns, in.v.matrix.columns)) {
+        return rows_->apply(space, A, turned(A), transposed_.source, scale, in, g, scratch_);
       }
     }
     using In = ContiguousRows<const T>;
@@ -106,10 +119,12 @@ class AttentionBackward {
   template <class C, bool OnUnits>
   struct UnitsOf {
     using type = WindowAttentionBackward<C>;
+    using Rows = None;
   };
   template <class C>
   struct UnitsOf<C, false> {
     using type = None;
+    using Rows = RowsAttentionBackward<C>;
   };
 
   /// The transposed pattern as a matrix, whose numbers nobody reads.
@@ -151,6 +166,7 @@ class AttentionBackward {
 
   TransposedPattern<PatternOf<Csr>> transposed_;
   std::optional<typename UnitsOf<Csr, on_units>::type> units_;
+  std::optional<typename UnitsOf<Csr, on_units>::Rows> rows_;
   PlanScratch<Exec, Memory> scratch_;
 };
 

@@ -216,14 +216,15 @@ void require_gradients_apart(const AttentionInput<T>& in, const AttentionGradien
 
 /// Operands whose rows lie side by side: those that do, and copies in scratch of those that do not. One launch per head
 /// and copy. `lay_out` is called twice, as ScratchLayout is.
-/// Words: rows begin at multiples of sixteen bytes as well, less than 2^30 elements apart.
+/// Words: rows begin at multiples of sixteen bytes as well, less than 2^30 elements apart (FP64: 2^29).
 template <class T, bool Words = false>
 struct ContiguousRows {
   static bool packs(const DenseBatch<T>& d) {
     if (d.matrix.column_stride != 1) return true;
     if (!Words) return false;
     const std::int64_t head = d.head_stride * static_cast<std::int64_t>(sizeof(T));
-    return !d.matrix.aligned() || head % 16 != 0 || d.matrix.row_stride >= (std::int64_t{1} << 30);
+    return !d.matrix.aligned() || head % 16 != 0 ||
+           d.matrix.row_stride >= std::int64_t{1} << (sizeof(T) == 8 ? 29 : 30);
   }
   /// Where the copy goes, and the copy as an operand.
   static DenseBatch<std::remove_const_t<T>> place(ScratchLayout& layout, const DenseBatch<T>& from,

@@ -12,11 +12,18 @@
 #include "attention/Tessera_AttentionRules.hpp"
 #include "attention/Tessera_ChainAttentionEngine.hpp"
 #include "attention/Tessera_FusedAttentionEngine.hpp"
+#include "attention/Tessera_RowsAttentionEngine.hpp"
 #include "attention/Tessera_WindowAttentionEngine.hpp"
 #include "core/Tessera_Plan.hpp"
 
 namespace Tessera {
 namespace Impl {
+
+/// Engines, named without being made.
+template <template <class...> class Of, class... Engines>
+struct AttentionType {
+  using type = Of<Engines...>;
+};
 
 /// What attention, forward, is to PlanBody: a product of Q, K and V with `alpha` as the scale of the scores.
 template <class Matrix>
@@ -30,10 +37,14 @@ struct AttentionOperation {
   using Choice = AttentionChoice;
   using Features = SpmmFeatures;
   static constexpr bool on_units = sizeof(Value) <= 4;  ///< backends may have a fused kernel for the type
-  using Engine = std::conditional_t<
-      on_units,
-      std::variant<std::monostate, FusedAttentionEngine<Csr>, ChainAttentionEngine<Csr>, WindowAttentionEngine<Csr>>,
-      std::variant<std::monostate, FusedAttentionEngine<Csr>, ChainAttentionEngine<Csr>>>;
+  static constexpr bool by_rows = sizeof(Value) >= 4;   ///< the same, by rows
+  template <class... More>
+  using EngineOf = std::variant<std::monostate, FusedAttentionEngine<Csr>, ChainAttentionEngine<Csr>, More...>;
+  using Windows = WindowAttentionEngine<Csr>;
+  using Rows = RowsAttentionEngine<Csr>;
+  using Engine = typename std::conditional_t<
+      !by_rows, AttentionType<EngineOf, Windows>,
+      std::conditional_t<on_units, AttentionType<EngineOf, Windows, Rows>, AttentionType<EngineOf, Rows>>>::type;
   using Plan = PlanBody<AttentionOperation>;
   static constexpr const char* name = "attention";
   static constexpr const char* options_name = "AttentionOptions";
@@ -43,6 +54,13 @@ struct AttentionOperation {
   /// The engine of a backend's kernel, if the plan has one.
   static const WindowAttentionEngine<Csr>* units_of(const Engine& engine) {
     if constexpr (on_units) return std::get_if<WindowAttentionEngine<Csr>>(&engine);
+    return nullptr;
+  }
+  /// The shares of rows that the plan goes forward by, if it does.
+  static const AttentionShares<Memory>* shares_of(const Engine& engine) {
+    if constexpr (by_rows) {
+      if (const auto* const rows = std::get_if<Rows>(&engine)) return &rows->shares();
+    }
     return nullptr;
   }
   static Algorithm forced_algorithm() { return forced_attention_algorithm(); }
@@ -67,6 +85,12 @@ struct AttentionOperation {
     if (choice.algorithm == Algorithm::Chain) {
       engine.template emplace<ChainAttentionEngine<Csr>>(space, A, options);
       return;
+    }
+    if constexpr (by_rows) {
+      if (choice.algorithm == Algorithm::Rows) {
+        engine.template emplace<Rows>(space, A, options, choice.precision, kernel_table(format_backend));
+        return;
+      }
     }
     if constexpr (on_units) {
       if (format_backend != Backend::Kokkos) {

@@ -72,38 +72,50 @@ struct AttentionCost {
 /// besides. 32 bits: fitted on an H200 (20 matrices; 32, 64, 128 columns; one, 4 and 8 heads).
 constexpr AttentionCost attention_fused_16{8, 0, 0.6, 0, 1.0, 0}, attention_chain_16{16, 0, 0.6, 5.6, 1.2, 0},
     attention_fused_fp32{5.9, 0.13, 1.15, 24, 1.8, 0}, attention_fused_tf32{5, 0.105, 1.0, 19, 2.2, 0},
-    attention_chain_32{17.5, 0, 0.68, 30, 2.3, 327};
+    attention_chain_32{17.5, 0, 0.68, 30, 2.3, 327}, attention_rows_32{9, 0.05, 0.62, 12, 2, 0},
+    attention_rows_64{10, 0.1, 1.25, 20, 4, 0}, attention_chain_64{20, 0, 1.4, 50, 4.6, 327};
 
-/// How many times faster than Chain Fused must be predicted for Auto to take it. 16 bits: it was the faster one on all
-/// that was measured. 32 bits: least regret.
+/// How many times faster than the others Fused must be predicted for Auto to take it. 16 bits: it was the faster one on
+/// all that was measured. 32 bits: least regret.
 constexpr double least_attention_gain_16_bits = 0, least_attention_gain_32_bits = 1.05;
 
-/// Fills the costs of choice.candidates, if there is more than one: microseconds per head; and decides.
+/// Fills the costs of choice.candidates, if there is more than one, and puts the best first: microseconds per head; and
+/// decides.
 inline void predict_attention_on_units(AttentionChoice& c, const SpmmFeatures& f, const AttentionOptions& options,
                                        std::size_t element_bytes) {
   const double served = std::max(1.0, f.g16 >= least_attention_gain_of_height * f.g8 ? f.g16 : f.g8);
   const double nnz = static_cast<double>(f.nnz), fetched_rows = nnz / served;
-  const bool narrow = element_bytes == 2, in_parts = c.precision == Precision::FP32;
-  const AttentionCost& of_fused = narrow ? attention_fused_16 : in_parts ? attention_fused_fp32 : attention_fused_tf32;
-  const double fused = of_fused.us(fetched_rows, fetched_rows, f, options.dimension_hint);
-  const double chain =
-      (narrow ? attention_chain_16 : attention_chain_32).us(fetched_rows, nnz, f, options.dimension_hint);
-  for (auto& candidate : c.candidates) {
-    candidate.cost = candidate.algorithm == AttentionAlgorithm::Chain ? chain : fused;
+  const bool narrow = element_bytes == 2, in_parts = c.precision == Precision::FP32, wide = element_bytes == 8;
+  const int d = options.dimension_hint;
+  const auto cost_of = [&](AttentionAlgorithm a) {
+    if (a == AttentionAlgorithm::Fused) {
+      const AttentionCost& of = narrow ? attention_fused_16 : in_parts ? attention_fused_fp32 : attention_fused_tf32;
+      return of.us(fetched_rows, fetched_rows, f, d);
+    }
+    if (a == AttentionAlgorithm::Rows) return (wide ? attention_rows_64 : attention_rows_32).us(nnz, nnz, f, d);
+    const AttentionCost& of = narrow ? attention_chain_16 : wide ? attention_chain_64 : attention_chain_32;
+    return of.us(wide ? nnz : fetched_rows, nnz, f, d);
+  };
+  const double handicap = narrow ? least_attention_gain_16_bits : least_attention_gain_32_bits;
+  const auto weighed = [&](const Candidate<AttentionAlgorithm>& candidate) {
+    return candidate.cost * (candidate.algorithm == AttentionAlgorithm::Fused ? handicap : 1);
+  };
+  for (auto& candidate : c.candidates) candidate.cost = cost_of(candidate.algorithm);
+  std::stable_sort(c.candidates.begin(), c.candidates.end(),
+                   [&](const auto& a, const auto& b) { return weighed(a) < weighed(b); });
+  char text[160];
+  std::snprintf(text, sizeof(text), "; %d columns of %s, a fetched row of K and V of windows serves %.2f entries", d,
+                to_string(c.precision), served);
+  c.why += text;
+  if (c.candidates.empty()) return;
+  c.algorithm = c.candidates[0].algorithm;
+  const char* before = ": ";
+  for (const auto& candidate : c.candidates) {
+    std::snprintf(text, sizeof(text), "%s%s %.3g", before, to_string(candidate.algorithm), candidate.cost);
+    c.why += text;
+    before = ", ";
   }
-  const double wanted = narrow ? least_attention_gain_16_bits : least_attention_gain_32_bits;
-  const bool turn = c.candidates.size() > 1 && chain < wanted * fused;
-  char text[240];
-  std::snprintf(text, sizeof(text),
-                "; %d columns of %s, a fetched row of K and V serves %.2f entries: %.3g us per head predicted, %.3g us "
-                "for a chain",
-                options.dimension_hint, to_string(c.precision), served, fused, chain);
-  c.why += text;
-  if (!turn) return;
-  std::swap(c.candidates[0], c.candidates[1]);
-  c.algorithm = AttentionAlgorithm::Chain;
-  std::snprintf(text, sizeof(text), ", too near for Fused (%.2f times as long are wanted)", wanted);
-  c.why += text;
+  c.why += " us per head predicted";
 }
 
 }  // namespace Impl

@@ -23,7 +23,8 @@ inline AttentionAlgorithm forced_attention_algorithm() {
 
 /// Which algorithm and backend an AttentionPlan takes before it has looked at the pattern, and the sentence that says
 /// why. Where a backend has a fused kernel for the matrix's type, that one runs (windows; the pattern decides how
-/// high, and of FP32 whether). Else, on devices: where a backend has SDDMM and SpMM for the type, Chain.
+/// high, and of FP32 whether it is this one, that by rows or Chain). Else where it has one by rows, the pattern decides
+/// between that one and Chain.
 template <class Csr>
 class AttentionSelection {
  public:
@@ -52,11 +53,31 @@ class AttentionSelection {
   AttentionChoice choose() {
     place_.check_place();
     const bool elsewhere = place_.forced() != Backend::Auto && place_.forced() != Backend::Kokkos;
+    if (asked_ == AttentionAlgorithm::Rows) {
+      if (own_rows(false)) {
+        place_.take_backend(choice_, asked_, "Rows was asked for");
+        return choice_;
+      }
+      require<NotSupported>(options_.fallback, [&] {
+        return std::string("attention: Rows has no kernel for ") + to_string(choice_.precision) +
+               " here, only backends of devices have one, for fp32 and fp64 (fallback = false)";
+      });
+      choice_.fallback = true;
+      asked_ = AttentionAlgorithm::Fused;
+    }
     if (asked_ != AttentionAlgorithm::Chain && own_fused()) {
       place_.take_backend(choice_, AttentionAlgorithm::Fused,
                           asked_ == AttentionAlgorithm::Fused ? "Fused was asked for; the backend has a kernel for it"
                                                               : "the backend has a fused kernel for this type");
       if (asked_ == AttentionAlgorithm::Auto) candidates(AttentionAlgorithm::Fused, AttentionAlgorithm::Chain);
+      if (asked_ == AttentionAlgorithm::Auto && own_rows(true))
+        choice_.candidates.push_back({AttentionAlgorithm::Rows, 3});
+      choice_.predict = true;
+      return choice_;
+    }
+    if (asked_ == AttentionAlgorithm::Auto && own_rows(true)) {
+      place_.take_backend(choice_, AttentionAlgorithm::Rows, "the backend has a kernel by rows for this type");
+      candidates(AttentionAlgorithm::Rows, AttentionAlgorithm::Chain);
       choice_.predict = true;
       return choice_;
     }
@@ -89,14 +110,27 @@ class AttentionSelection {
   /// Whether the backend that was asked for has a fused kernel for the matrix's type, or that of the device for the
   /// columns as well that Q, K and V will have.
   bool own_fused() const {
-    if (place_.forced() == Backend::Kokkos || place_.forced() == Backend::Reference) return false;
-    if ((place_.host() && !place_.emulated()) || !place_.why_not().empty()) return false;
-    const AttentionKernels& kernels = kernel_table(place_.backend()).attention;
-    if (kernels.forward == nullptr) return false;
-    const AttentionShape shape = kernels.shape(choice_.precision);
+    const AttentionKernels* const kernels = own_kernels();
+    if (kernels == nullptr || kernels->forward == nullptr) return false;
+    const AttentionShape shape = kernels->shape(choice_.precision);
     const int d = options_.dimension_hint;
     const bool fits = d > 0 && d % 8 == 0 && d <= shape.most_columns && d >= shape.least_inner;
     return shape.rows > 0 && (fits || place_.forced() != Backend::Auto);
+  }
+  /// The same of a kernel by rows; hinted: for the columns that are expected as well.
+  bool own_rows(bool hinted) const {
+    const AttentionKernels* const kernels = own_kernels();
+    if (kernels == nullptr || kernels->rows_forward == nullptr) return false;
+    const AttentionRowsLimits limits = kernels->rows_limits(choice_.precision);
+    const int d = options_.dimension_hint;
+    if (limits.columns == 0) return false;
+    return !hinted || (d > 0 && d % limits.columns == 0 && d <= limits.most_columns);
+  }
+  /// Those of the backend that was asked for, or of the device; null: none.
+  const AttentionKernels* own_kernels() const {
+    if (place_.forced() == Backend::Kokkos || place_.forced() == Backend::Reference) return nullptr;
+    if ((place_.host() && !place_.emulated()) || !place_.why_not().empty()) return nullptr;
+    return &kernel_table(place_.backend()).attention;
   }
   /// Best first; costs are ranks, since no model of them exists.
   void candidates(AttentionAlgorithm first, AttentionAlgorithm second) {

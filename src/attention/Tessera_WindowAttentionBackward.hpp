@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "attention/Tessera_AttentionGradientOperands.hpp"
 #include "attention/Tessera_AttentionRules.hpp"
 #include "attention/Tessera_WindowAttentionEngine.hpp"
 #include "core/Tessera_Profile.hpp"
@@ -74,44 +75,12 @@ class WindowAttentionBackward {
   /// There are heads, and fits().
   void apply(const Exec& space, const Csr& A, AttentionSum<T> scale, const AttentionInput<T>& in,
              const AttentionGradients<T>& g, const Scratch& scratch) const {
-    using In = ContiguousRows<const T, true>;
-    using Out = ContiguousRows<T, true>;
-    const std::int64_t heads = in.heads, d = in.q.matrix.columns, e = in.v.matrix.columns;
-    DenseBatch<T> q, k, v, o, d_o, d_q, d_k, d_v;
-    AttentionRowFacts* facts = nullptr;
-    float* partials = nullptr;
-    const auto lay_out = [&](ScratchLayout layout) {
-      facts = layout.template take<AttentionRowFacts>(heads * in.q.matrix.rows);
-      q = In::place(layout, in.q, heads);
-      k = In::place(layout, in.k, heads);
-      v = In::place(layout, in.v, heads);
-      o = In::place(layout, g.o, heads);
-      d_o = In::place(layout, g.d_o, heads);
-      d_q = Out::place(layout, g.d_q, heads);
-      d_k = Out::place(layout, g.d_k, heads);
-      d_v = Out::place(layout, g.d_v, heads);
-      // One pass after the other has them.
-      partials =
-          layout.template take<float>(heads * std::max(partial_rows(rows_) * d, partial_rows(columns_) * (d + e)));
-      return layout.bytes();
-    };
-    const std::size_t bytes = lay_out(ScratchLayout());
-    lay_out(ScratchLayout(scratch.reserve(space, bytes)));
-    const AttentionInput<T> from{In::read(space, "Tessera::attention[pack Q]", in.q, q, heads),
-                                 In::read(space, "Tessera::attention[pack K]", in.k, k, heads),
-                                 In::read(space, "Tessera::attention[pack V]", in.v, v, heads), heads};
-    AttentionGradients<T> to = g;
-    to.o = In::read(space, "Tessera::attention[pack O]", g.o, o, heads);
-    to.d_o = In::read(space, "Tessera::attention[pack dO]", g.d_o, d_o, heads);
-    to.d_q = Out::write(g.d_q, d_q);
-    to.d_k = Out::write(g.d_k, d_k);
-    to.d_v = Out::write(g.d_v, d_v);
-    if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::attention emulated");
-    launch(space, arguments(A, scale, from, to, facts, partials, false));
-    launch(space, arguments(A, scale, from, to, facts, partials, true));
-    Out::finish(space, "Tessera::attention[unpack dQ]", g.d_q, d_q, heads);
-    Out::finish(space, "Tessera::attention[unpack dK]", g.d_k, d_k, heads);
-    Out::finish(space, "Tessera::attention[unpack dV]", g.d_v, d_v, heads);
+    const std::int64_t d = in.q.matrix.columns, e = in.v.matrix.columns;
+    const AttentionGradientOperands<Csr> operands(space, in, g, scratch,
+                                                  std::max(partial_rows(rows_) * d, partial_rows(columns_) * (d + e)));
+    launch(space, arguments(A, scale, operands, false));
+    launch(space, arguments(A, scale, operands, true));
+    operands.finish(space, g);
   }
 
  private:
@@ -128,28 +97,14 @@ class WindowAttentionBackward {
   }
   static std::int64_t partial_rows(const Format& f) { return f.partial_count * f.window_rows(); }
 
-  AttentionBackwardArgs arguments(const Csr& A, AttentionSum<T> scale, const AttentionInput<T>& in,
-                                  const AttentionGradients<T>& g, AttentionRowFacts* facts, float* partials,
+  AttentionBackwardArgs arguments(const Csr& A, AttentionSum<T> scale, const AttentionGradientOperands<Csr>& operands,
                                   bool by_columns) const {
     AttentionBackwardArgs a;
     a.windows = (by_columns ? columns_ : rows_).arguments();
     if (by_columns && entries_.extent(0) > 0) a.windows.entry_at = entries_.data();
-    a.windows.partials = partials;
-    a.windows.dense = attention_dense<T>(A, kind_, scale, in, g.o, g.lse);
-    a.by_columns = by_columns;
-    const auto set = [](const auto& batch, auto& data, std::int64_t& ld, std::int64_t& head) {
-      data = batch.matrix.data;
-      ld = batch.matrix.row_stride;
-      head = batch.head_stride;
-    };
-    set(g.d_o, a.d_o, a.ld_d_o, a.d_o_head);
-    set(by_columns ? g.d_k : g.d_q, a.d_first, a.ld_d_first, a.d_first_head);
-    set(g.d_v, a.d_second, a.ld_d_second, a.d_second_head);
-    a.facts = facts;
-    a.pattern_rows = in.q.matrix.rows;
-    a.d_values = g.d_values.data;
-    a.d_values_stride = g.d_values.stride;
-    a.d_values_head = g.d_values.head_stride;
+    a.windows.partials = operands.partials;
+    a.windows.dense = attention_dense<T>(A, kind_, scale, operands.from, operands.to.o, operands.to.lse);
+    operands.set(a, by_columns);
     return a;
   }
   void launch(const Exec& space, const AttentionBackwardArgs& args) const {

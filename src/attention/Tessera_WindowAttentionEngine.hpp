@@ -37,7 +37,7 @@ AttentionDense attention_dense(const Csr& A, AttentionValues values, AttentionSu
   d.k_head = in.k.head_stride;
   d.v_head = in.v.head_stride;
   d.o_head = o.head_stride;
-  d.lse = const_cast<float*>(lse.data);
+  d.lse = const_cast<AttentionSum<T>*>(lse.data);
   d.lse_row = lse.stride;
   d.lse_head = lse.head_stride;
   if (values == AttentionValues::Bias) d.bias = A.values().data();

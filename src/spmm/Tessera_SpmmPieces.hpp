@@ -198,10 +198,11 @@ void sort_pieces(const Exec& space, const Pieces& from, const Pieces& to) {
 /// ones are moved to the front, unless it costs B its place in the caches: all of them where B stays there
 /// (b_is_cached), else those of cut rows if they hold little of the matrix. Waits once for the longest row, and once
 /// more where there is one to cut. O(rows) work; 16 bytes per piece, and for a while 24 bytes per row and 16 (40 where
-/// long pieces are moved) per piece, only where a row is cut.
+/// long pieces are moved) per piece, only where a row is cut. in_order: pieces stay in the order of the rows.
 template <class Exec, class Csr>
 PieceTable<typename Csr::memory_space> cut_rows(const Exec& space, const Csr& A, std::int64_t most,
-                                                std::int64_t tolerated, const KernelTable* backend, bool b_is_cached) {
+                                                std::int64_t tolerated, const KernelTable* backend, bool b_is_cached,
+                                                bool in_order = false) {
   using F = PieceFunctors<Csr>;
   using Memory = typename Csr::memory_space;
   using Policy = Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>;
@@ -236,7 +237,7 @@ PieceTable<typename Csr::memory_space> cut_rows(const Exec& space, const Csr& A,
       });
   table.partial_count = total.partials;
   table.most_pieces = (table.longest + most - 1) / most;
-  const bool sort = !Compat::is_host_v<Exec> || (backend != nullptr && backend->spmm.gespmm != nullptr);
+  const bool sort = !in_order && (!Compat::is_host_v<Exec> || (backend != nullptr && backend->spmm.gespmm != nullptr));
   typename F::template View<RowPiece> unsorted = table.pieces, partitioned;
   typename F::template View<std::uint64_t> before;
   std::shared_ptr<void> temporary;

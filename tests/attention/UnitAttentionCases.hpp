@@ -44,6 +44,12 @@ class UnitAttentionTest : public ::testing::Test {
     suite.on_units(backend, height);
     return suite;
   }
+  /// The kernel by rows of the backend.
+  static Suite rows_of(AttentionValues values, Backend backend) {
+    Suite suite(AttentionAlgorithm::Rows, values);
+    suite.options.backend = backend;
+    return suite;
+  }
   static Pattern mixed() { return generate("every_length:longest=70:cols=90"); }
   /// Windows of more blocks than a part has, among short ones.
   static Pattern hubs() {
@@ -60,7 +66,7 @@ class UnitAttentionTest : public ::testing::Test {
       suite.options.algorithm = algorithm;
       const Statistics s = statistics(suite, mixed());
       EXPECT_EQ(s.compute, to_string(suite.tf32() ? Precision::TF32 : Impl::ScalarTraits<T>::precision));
-      if (sizeof(T) == 4 && s.algorithm == "chain") {  // as the rule predicts
+      if (sizeof(T) == 4 && s.algorithm != "fused") {  // as the rule predicts
         EXPECT_EQ(algorithm, AttentionAlgorithm::Auto);
         continue;
       }
@@ -74,6 +80,24 @@ class UnitAttentionTest : public ::testing::Test {
       });
       EXPECT_EQ(backward, sizeof(T) == 2) << "gradients of 16 bits go to units";
     }
+  }
+  /// That a plan goes by rows, and says so; rows of one entry, of about a batch and a piece, and of many pieces.
+  static void by_rows(const Suite& suite) {
+    const Pattern lengths = pattern_of_lengths({0, 1, 31, 33, 2, 3, 4, 5, 64, 65, 1003, 0, 0, 2100, 7}, 2111);
+    const Statistics s = statistics(suite, lengths);
+    EXPECT_EQ(s.algorithm, "rows");
+    EXPECT_EQ(s.backend, to_string(suite.options.backend));
+    EXPECT_EQ(s.launches, 2) << "rows of many pieces";
+    EXPECT_FALSE(s.fallback_taken);
+    EXPECT_TRUE(std::any_of(s.classes.begin(), s.classes.end(), [](const ClassShare& c) {
+      return c.name == "pieces of cut columns";
+    })) << "gradients go by rows";
+    suite.expect_right(suite.problem(lengths, 2, 16, 32));
+    suite.expect_right(suite.problem(lengths, 1, 64, 64, Scores::Huge));
+    // Columns that many rows use: the transposed pattern has long rows.
+    suite.expect_right(suite.problem(generate("dense:rows=701:cols=3"), 1, 32, 32));
+    const std::pair<int, int> widths[] = {{4, 12}, {20, 4}, {32, 32}, {64, 64}, {128, 128}, {300, 8}, {12, 512}};
+    for (const auto& [d, e] : widths) suite.expect_right(suite.problem(generate("ramp:n=41"), 1, d, e));
   }
   static void every_shape(const Suite& suite) {
     for (const char* const shape : {"empty", "empty:rows=0:cols=5", "empty:rows=5:cols=0", "dense:rows=1:cols=1",
@@ -136,6 +160,7 @@ class UnitAttentionTest : public ::testing::Test {
   static void bad_numbers(const Suite& suite, const Pattern& pattern) {
     constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
     Suite portable = suite;
+    portable.options.algorithm = AttentionAlgorithm::Fused;
     portable.options.backend = Backend::Kokkos;
     portable.options.compute = ComputeType::Auto;
     const auto d = static_cast<std::size_t>(suite.inner(16));

@@ -105,6 +105,46 @@ TYPED_TEST(DeviceUnitAttention, AsOnEmulatedUnits) {
     TestFixture::bad_numbers(suite, TestFixture::hubs());
   });
 }
+template <class T>
+class DeviceAttentionRows : public UnitAttentionTest<DeviceExec, T> {
+ protected:
+  void SetUp() override {
+    const std::string reason = why_no_device();
+    if (!reason.empty()) GTEST_SKIP() << reason;
+  }
+};
+using DeviceAttentionRowsTypes = ::testing::Types<double, float>;
+TYPED_TEST_SUITE(DeviceAttentionRows, DeviceAttentionRowsTypes);
+
+TYPED_TEST(DeviceAttentionRows, AsOnEmulatedWaves) {
+  for (const auto values : {AttentionValues::None, AttentionValues::Bias, AttentionValues::Scale}) {
+    SCOPED_TRACE(static_cast<int>(values));
+    const auto suite = TestFixture::rows_of(values, Impl::natural_backend<DeviceExec>());
+    TestFixture::by_rows(suite);
+    TestFixture::every_shape(suite);
+    TestFixture::every_width(suite);
+    TestFixture::unused_rows(suite);
+    suite.expect_right(suite.problem(with_unsorted_columns(TestFixture::mixed()), 2, 16, 16));
+    for (int way = -1; way < 5; ++way) suite.expect_right(suite.problem(TestFixture::mixed(), 3, 12, 8), way);
+    if (values != AttentionValues::None) TestFixture::same_bits_and_new_values(suite);
+    if (values != AttentionValues::Bias) continue;
+    TestFixture::growing_scores(suite);
+    TestFixture::bad_numbers(suite, TestFixture::mixed());
+    TestFixture::bad_numbers(suite, TestFixture::hubs());
+  }
+}
+TYPED_TEST(DeviceAttentionRows, Repeatable) {
+  const auto suite = TestFixture::rows_of(AttentionValues::Scale, Impl::natural_backend<DeviceExec>());
+  const auto p = suite.problem(generate("rmat:scale=11:degree=19"), 3, 64, 64);
+  const auto first = suite.run(p);
+  for (int turn = 0; turn < 5; ++turn) {
+    const auto again = suite.run(p);
+    EXPECT_TRUE(same_bits(first.o, again.o) && same_bits(first.lse, again.lse));
+    EXPECT_TRUE(same_bits(first.d_q, again.d_q) && same_bits(first.d_k, again.d_k));
+    EXPECT_TRUE(same_bits(first.d_v, again.d_v) && same_bits(first.d_values, again.d_values));
+  }
+}
+
 TYPED_TEST(DeviceUnitAttention, Repeatable) {
   this->each([&](const auto& suite) {
     const auto p = suite.problem(generate("rmat:scale=11:degree=19"), 3, 64, 64);

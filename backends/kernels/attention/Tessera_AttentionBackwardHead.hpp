@@ -15,20 +15,23 @@ namespace Tessera {
 
 /// One head. *First* operands make scores (Q and K), *second* ones gradients of weights (dO and V); *own* ones belong
 /// to the rows of windows, the others are gathered. By rows of the pattern Q and dO are own, by columns K and V.
-template <class Operand, bool ByColumns>
+template <class Operand, bool ByColumns, class Args = AttentionBackwardArgs>
 class AttentionBackwardHead {
  public:
-  TESSERA_FUNCTION AttentionBackwardHead(const AttentionBackwardArgs& args, std::int64_t head)
+  using Sum = typename AttentionHead<Operand>::Sum;
+  using Facts = AttentionFactsOf<Sum>;
+
+  TESSERA_FUNCTION AttentionBackwardHead(const Args& args, std::int64_t head)
       : args_(args),
-        scores_(args.windows.dense, head),
-        d_o_(attention_rows<Operand>(args.d_o, head, args.d_o_head, args.ld_d_o, args.windows.dense.e)) {}
+        scores_(args.dense(), head),
+        d_o_(attention_rows<Operand>(args.d_o, head, args.d_o_head, args.ld_d_o, args.dense().e)) {}
 
   TESSERA_FUNCTION const AttentionRows& own_first() const { return ByColumns ? scores_.k() : scores_.q(); }
   TESSERA_FUNCTION const AttentionRows& own_second() const { return ByColumns ? scores_.v() : d_o_; }
   TESSERA_FUNCTION const AttentionRows& gathered_first() const { return ByColumns ? scores_.q() : scores_.k(); }
   TESSERA_FUNCTION const AttentionRows& gathered_second() const { return ByColumns ? d_o_ : scores_.v(); }
   TESSERA_FUNCTION AttentionRows o() const {
-    const AttentionDense& d = args_.windows.dense;
+    const AttentionDense& d = args_.dense();
     return attention_rows<Operand>(d.o, head(), d.o_head, d.ldo, d.e);
   }
   TESSERA_FUNCTION const AttentionHead<Operand>& scores() const { return scores_; }
@@ -37,24 +40,24 @@ class AttentionBackwardHead {
   TESSERA_FUNCTION int e() const { return scores_.e(); }
 
   /// The log-sum-exp of a row of the pattern, as a binary logarithm.
-  TESSERA_FUNCTION float lse(std::int64_t row) const {
-    const AttentionDense& d = args_.windows.dense;
-    return d.lse[head() * d.lse_head + row * d.lse_row] * static_cast<float>(attention_log2_e);
+  TESSERA_FUNCTION Sum lse(std::int64_t row) const {
+    const AttentionDense& d = args_.dense();
+    return static_cast<const Sum*>(d.lse)[head() * d.lse_head + row * d.lse_row] * static_cast<Sum>(attention_log2_e);
   }
-  TESSERA_FUNCTION AttentionRowFacts& facts(std::int64_t row) const {
-    return args_.facts[head() * args_.pattern_rows + row];
+  TESSERA_FUNCTION Facts& facts(std::int64_t row) const {
+    return static_cast<Facts*>(args_.facts)[head() * args_.pattern_rows + row];
   }
   TESSERA_FUNCTION bool wants_values() const { return !ByColumns && args_.d_values != nullptr; }
   /// Of an entry, from its score's gradient and its product of Q and K.
-  TESSERA_FUNCTION void store_value(std::int64_t entry, float d_score, float product) const {
-    const AttentionDense& d = args_.windows.dense;
-    const float value = d.factor != nullptr ? d_score * static_cast<float>(d.scale) * product : d_score;
+  TESSERA_FUNCTION void store_value(std::int64_t entry, Sum d_score, Sum product) const {
+    const AttentionDense& d = args_.dense();
+    const Sum value = d.factor != nullptr ? d_score * static_cast<Sum>(d.scale) * product : d_score;
     static_cast<Operand*>(args_.d_values)[head() * args_.d_values_head + entry * args_.d_values_stride] =
         Operand(value);
   }
 
   /// What sums become gradients by.
-  TESSERA_FUNCTION float scale() const { return static_cast<float>(args_.windows.dense.scale); }
+  TESSERA_FUNCTION Sum scale() const { return static_cast<Sum>(args_.dense().scale); }
   /// dQ or dK, and dV.
   TESSERA_FUNCTION void* first(std::int64_t row, int column) const {
     return static_cast<Operand*>(args_.d_first) + head() * args_.d_first_head + row * args_.ld_d_first + column;
@@ -70,7 +73,7 @@ class AttentionBackwardHead {
   }
 
  private:
-  const AttentionBackwardArgs& args_;
+  const Args& args_;
   AttentionHead<Operand> scores_;
   AttentionRows d_o_;
 };

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "backends/interface/Tessera_Aligned.hpp"
 #include "backends/interface/Tessera_AttentionArgs.hpp"
@@ -20,6 +21,10 @@ namespace Tessera {
 /// The reference of a row without entries: below all numbers that a score may have, and finite, so that differences
 /// from it are never undefined.
 constexpr float attention_no_reference = -3e38f;
+template <class Sum>
+constexpr Sum attention_no_reference_of = attention_no_reference;
+template <>
+constexpr double attention_no_reference_of<double> = -1e308;
 constexpr float attention_no_score = -std::numeric_limits<float>::infinity();
 constexpr double attention_log2_e = 1.44269504088896340736, attention_ln_2 = 0.69314718055994530942;
 
@@ -52,56 +57,67 @@ TESSERA_FUNCTION AttentionRows attention_rows(const void* of, std::int64_t head,
 template <class Operand>
 class AttentionHead {
  public:
+  using Sum = std::conditional_t<std::is_same_v<Operand, double>, double, float>;
   TESSERA_FUNCTION AttentionHead(const AttentionDense& d, std::int64_t head)
       : dense_(d),
         q_(attention_rows<Operand>(d.q, head, d.q_head, d.ldq, d.d)),
         k_(attention_rows<Operand>(d.k, head, d.k_head, d.ldk, d.d)),
         v_(attention_rows<Operand>(d.v, head, d.v_head, d.ldv, d.e)),
         head_(head),
-        scale_(static_cast<float>(d.scale * attention_log2_e)) {}
+        scale_(static_cast<Sum>(d.scale * attention_log2_e)) {}
 
   TESSERA_FUNCTION const AttentionRows& q() const { return q_; }
   TESSERA_FUNCTION const AttentionRows& k() const { return k_; }
   TESSERA_FUNCTION const AttentionRows& v() const { return v_; }
   TESSERA_FUNCTION int e() const { return static_cast<int>(dense_.e); }
   TESSERA_FUNCTION std::int64_t index() const { return head_; }
-  TESSERA_FUNCTION float scale() const { return scale_; }
+  TESSERA_FUNCTION Sum scale() const { return scale_; }
 
   /// Whether numbers of the pattern enter the scores.
   TESSERA_FUNCTION bool valued() const { return dense_.bias != nullptr || dense_.factor != nullptr; }
   /// What the product of an entry is multiplied by besides scale().
-  TESSERA_FUNCTION float factor(std::int64_t entry) const {
-    return dense_.factor == nullptr ? 1.0f : static_cast<float>(static_cast<const Operand*>(dense_.factor)[entry]);
+  TESSERA_FUNCTION Sum factor(std::int64_t entry) const {
+    return dense_.factor == nullptr ? Sum(1) : static_cast<Sum>(numbers()[entry]);
+  }
+  /// The numbers of the pattern's entries, where valued().
+  TESSERA_FUNCTION const Operand* numbers() const {
+    return static_cast<const Operand*>(dense_.factor != nullptr ? dense_.factor : dense_.bias);
   }
   /// The score of an entry, where valued().
-  TESSERA_FUNCTION float score(float product, std::int64_t entry) const {
-    if (dense_.factor != nullptr) {
-      return product * (scale_ * static_cast<float>(static_cast<const Operand*>(dense_.factor)[entry]));
-    }
-    const float bias = static_cast<float>(static_cast<const Operand*>(dense_.bias)[entry]);
-    const float score = std::fma(product, scale_, bias * static_cast<float>(attention_log2_e));
-    return bias == attention_no_score ? bias : score;  // masked, whatever the product is
+  TESSERA_FUNCTION Sum score(Sum product, std::int64_t entry) const {
+    return score_by(product, static_cast<Sum>(numbers()[entry]));
   }
+  /// The same, from its number.
+  TESSERA_FUNCTION Sum score_by(Sum product, Sum number) const {
+    if (dense_.factor != nullptr) return product * (scale_ * number);
+    const Sum score = std::fma(product, scale_, number * static_cast<Sum>(attention_log2_e));
+    return number == Sum(attention_no_score) ? number : score;  // masked, whatever the product is
+  }
+  /// What a score's gradient is multiplied by to be that of the scaled product.
+  TESSERA_FUNCTION Sum factor_by(Sum number) const { return dense_.factor == nullptr ? Sum(1) : number; }
 
   /// Where sums of weighted rows of V from `column` on become O.
   TESSERA_FUNCTION void* o(std::int64_t row, int column) const {
     return static_cast<Operand*>(dense_.o) + head_ * dense_.o_head + row * dense_.ldo + column;
   }
-  TESSERA_FUNCTION void store_lse(std::int64_t row, float reference, float total) const {
+  TESSERA_FUNCTION void store_lse(std::int64_t row, Sum reference, Sum total) const {
     if (dense_.lse == nullptr) return;
-    dense_.lse[head_ * dense_.lse_head + row * dense_.lse_row] =
-        total == 0.0f ? attention_no_score : (reference + std::log2(total)) * static_cast<float>(attention_ln_2);
+    static_cast<Sum*>(dense_.lse)[head_ * dense_.lse_head + row * dense_.lse_row] =
+        total == Sum(0) ? Sum(attention_no_score) : (reference + std::log2(total)) * static_cast<Sum>(attention_ln_2);
   }
 
  private:
   const AttentionDense& dense_;
   AttentionRows q_, k_, v_;
   std::int64_t head_;
-  float scale_;
+  Sum scale_;
 };
 
 /// What all sums of a row are multiplied by. A row without entries, or with masked ones alone, gives zeros.
-TESSERA_FUNCTION float attention_inverse(float total) { return total == 0.0f ? 0.0f : 1.0f / total; }
+template <class Sum>
+TESSERA_FUNCTION Sum attention_inverse(Sum total) {
+  return total == Sum(0) ? Sum(0) : Sum(1) / total;
+}
 
 /// Blocks of a window that belong together.
 struct AttentionPart {

@@ -81,8 +81,8 @@ class AttentionPlan(_core.AttentionPlan):
 
     The matrix and common options: see SpmvPlan (an indptr of int64 is copied as int32, once). data has the type of q, k
     and v in any case; values says what its numbers are: none (they are not read), bias (added to scores; -inf hides an
-    entry) or scale (scores are multiplied by them). algorithm: auto, fused, chain. prepare_backward: backward() may be
-    called. dimension_hint: columns that q, k and v of a head will mostly have. Precision: sums and softmax are float64
+    entry) or scale (scores are multiplied by them). algorithm: auto, fused, rows, chain. prepare_backward: backward()
+    may be called. dimension_hint: columns that q, k and v of a head will mostly have. Precision: sums and softmax are float64
     for float64, else float32; compute="tf32" multiplies float32 in TF32 where a backend has matrix units.
     """
 

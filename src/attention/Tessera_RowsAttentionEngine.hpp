@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_ATTENTION_ROWS_ATTENTION_ENGINE_HPP
+#define TESSERA_ATTENTION_ROWS_ATTENTION_ENGINE_HPP
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "attention/Tessera_AttentionShares.hpp"
+#include "attention/Tessera_WindowAttentionEngine.hpp"
+
+namespace Tessera {
+namespace Impl {
+
+/// Whether kernels by rows take operands of so many columns.
+inline bool attention_rows_take(const AttentionRowsLimits& limits, std::int64_t d, std::int64_t e) {
+  const auto fits = [&](std::int64_t n) {
+    return n > 0 && limits.columns > 0 && n % limits.columns == 0 && n <= limits.most_columns;
+  };
+  return fits(d) && fits(e);
+}
+
+/// AttentionAlgorithm::Rows: a backend's kernel by rows, in one launch for all heads (two where rows are cut). Operands
+/// whose rows are not whole words of sixteen bytes go to the portable kernel, in any call.
+template <class Csr>
+class RowsAttentionEngine {
+ public:
+  using Exec = typename Csr::execution_space;
+  using Memory = typename Csr::memory_space;
+  using T = typename Csr::value_type;
+  using Sum = AttentionSum<T>;
+  static_assert(sizeof(T) >= 4, "of the type of its sums");
+
+  RowsAttentionEngine(const Exec& space, const Csr& A, const AttentionOptions& options, Precision precision,
+                      const KernelTable& backend)
+      : csr_(A),
+        values_(options.values),
+        precision_(precision),
+        backend_(&backend),
+        limits_(backend.attention.rows_limits(precision)),
+        shares_(attention_shares(space, pattern_of(A), options.dimension_hint * std::int64_t{sizeof(T)}, &backend)),
+        portable_(space, A, options) {
+    scratch_.set_up(&backend, options.workspace);
+  }
+
+  const AttentionShares<Memory>& shares() const { return shares_; }
+  std::size_t format_bytes() const { return shares_.bytes(); }
+  /// One head of copies of all operands, and what pieces of cut rows leave.
+  std::size_t workspace_bytes(std::int64_t columns) const {
+    return portable_.workspace_bytes(columns) + ScratchLayout::rounded(partial_numbers(columns) * sizeof(Sum));
+  }
+  bool fits(std::int64_t d, std::int64_t e) const { return attention_rows_take(limits_, d, e); }
+
+  /// There are rows and heads.
+  void apply(const Exec& space, Sum scale, const AttentionInput<T>& in, const AttentionOutput<T>& out) const {
+    if (!fits(in.q.matrix.columns, in.v.matrix.columns)) return portable_.apply(space, scale, in, out);
+    using In = ContiguousRows<const T, true>;
+    using Out = ContiguousRows<T, true>;
+    DenseBatch<T> q, k, v, o;
+    AttentionRowsArgs args = shares_.arguments(csr_, precision_);
+    const auto lay_out = [&](ScratchLayout layout) {
+      q = In::place(layout, in.q, in.heads);
+      k = In::place(layout, in.k, in.heads);
+      v = In::place(layout, in.v, in.heads);
+      o = Out::place(layout, out.o, in.heads);
+      args.partials =
+          layout.template take<Sum>(in.heads * static_cast<std::int64_t>(partial_numbers(in.v.matrix.columns)));
+      return layout.bytes();
+    };
+    const std::size_t bytes = lay_out(ScratchLayout());
+    lay_out(ScratchLayout(scratch_.reserve(space, bytes)));
+    const AttentionInput<T> from{In::read(space, "Tessera::attention[pack Q]", in.q, q, in.heads),
+                                 In::read(space, "Tessera::attention[pack K]", in.k, k, in.heads),
+                                 In::read(space, "Tessera::attention[pack V]", in.v, v, in.heads), in.heads};
+    args.dense = attention_dense<T>(csr_, values_, scale, from, Out::write(out.o, o), out.lse);
+    run_on_backend(space, {"attention", "rows", precision_},
+                   [&](Stream stream) { return backend_->attention.rows_forward(args, stream); });
+    Out::finish(space, "Tessera::attention[unpack O]", out.o, o, in.heads);
+  }
+
+  void update(const Exec& space, const Csr& A) {
+    csr_ = A;
+    portable_.update(space, A);
+  }
+  void describe(Statistics& s) const {
+    s.format_bytes = s.csr_bytes + shares_.bytes();
+    s.launches = shares_.table.partial_count > 0 ? 2 : 1;
+    s.classes = {{"shares", shares_.shares, s.nnz}, {"pieces of cut rows", shares_.table.partial_count, s.nnz}};
+  }
+
+ private:
+  std::size_t partial_numbers(std::int64_t columns) const {
+    return static_cast<std::size_t>(shares_.table.partial_count * AttentionPartials::row_size(columns));
+  }
+  Csr csr_;
+  AttentionValues values_;
+  Precision precision_;
+  const KernelTable* backend_;
+  AttentionRowsLimits limits_;
+  AttentionShares<Memory> shares_;
+  FusedAttentionEngine<Csr> portable_;
+  PlanScratch<Exec, Memory> scratch_;
+};
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif
