@@ -92,7 +92,7 @@ TYPED_TEST(EmulatedAttention, GrowingScores) {
   this->each(AttentionValues::Bias, [&](const auto& suite) { TestFixture::growing_scores(suite); });
 }
 TYPED_TEST(EmulatedAttention, FarGradients) {
-  if (sizeof(typename TestFixture::T) == 4) GTEST_SKIP() << "gradients of FP32 are the portable kernel's";
+  if (sizeof(typename TestFixture::T) == 4) GTEST_SKIP() << "gradients of FP32 go by rows, in its range";
   // The gradient of a bias is that of the score, which FP16 does not hold here.
   for (const auto values : {AttentionValues::None, AttentionValues::Scale}) {
     this->each(values, [&](const auto& suite) { TestFixture::far_gradients(suite); });
