@@ -68,9 +68,11 @@ class Case {
     for (const std::string& name : find_operation(job_.options.op).baselines) {
       const bool algorithm = name.rfind("cusparse-alg", 0) == 0;
       if (!contains(asked, name) && !(algorithm && contains(asked, "cusparse"))) continue;
-      if (contains(existing, name)) {
-        wanted.push_back(name);
-      } else {
+      const std::size_t before = wanted.size();
+      for (const std::string& own : existing) {
+        if (own == name || own.rfind(name + "@", 0) == 0) wanted.push_back(own);  // @: of another version of a library
+      }
+      if (wanted.size() == before) {
         job_.report.note("baseline '" + name + "' is not in this build or has no " + name_ + " with these operands",
                          ExitNotSupported);
       }

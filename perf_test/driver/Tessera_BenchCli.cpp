@@ -188,6 +188,9 @@ void add_systems(CLI::App& app, BenchOptions& o, Texts& t) {
       ->delimiter(',');
   app.add_option("--backend", t.backend, "auto, kokkos, reference, emulated-nvidia, emulated-amd, cuda or hip");
   app.add_option("--baseline", o.baselines, "none, all, or names (--list)")->delimiter(',');
+  app.add_option("--cusparse", o.cusparse,
+                 "A libcusparse.so whose baselines are measured beside those of the linked one, with @ and its version "
+                 "after their names (spmv)");
   app.add_option("--dasp", t.dasp,
                  "key=value,...: threshold, max_medium, min_pairs, sort=auto|window|global, entries_per_wave, "
                  "adaptive=0|1, bypass=auto|0|1 (spmv)")

@@ -52,6 +52,7 @@ struct BenchOptions {
   double budget = 2;  ///< seconds after which a case stops repeating
   bool cold = false;
   std::vector<std::string> baselines = {"all"};
+  std::string cusparse;       ///< spmv: a library of cuSPARSE to measure beside the linked one
   bool y_as_operand = false;  ///< fp16, bf16: y (C) in the operands' 16 bits instead of fp32
   int offset_bits = 0;        ///< 0: 32 while the entries allow it
   int block = 0;              ///< spmv: also multiply A in dense blocks of this side; 0: do not

@@ -76,8 +76,12 @@ struct Best {
 using Key = std::pair<Group, std::string>;                       ///< group and matrix, or group and system
 using BestOfCases = std::map<Key, std::map<std::string, Best>>;  ///< by group and matrix, then by system
 
-/// "cusparse" stands for the best of its CSR algorithms.
-std::string system_of(const Record& r) { return r.algorithm.rfind("cusparse-alg", 0) == 0 ? "cusparse" : r.system(); }
+/// "cusparse" stands for the best of its CSR algorithms, each version of the library for itself.
+std::string system_of(const Record& r) {
+  if (r.algorithm.rfind("cusparse-alg", 0) != 0) return r.system();
+  const std::size_t version = r.algorithm.find('@');
+  return "cusparse" + (version == std::string::npos ? "" : r.algorithm.substr(version));
+}
 
 BestOfCases best_of_cases(const std::vector<Record>& records) {
   BestOfCases cases;

@@ -16,86 +16,156 @@ namespace Tessera {
 namespace Bench {
 namespace {
 
-/// The vectors, the workspace and the call; who derives from it describes the matrix.
-class CusparseSpmv {
- public:
-  virtual ~CusparseSpmv() {
-    if (y_ != nullptr) cusparseDestroyDnVec(y_);
-    if (x_ != nullptr) cusparseDestroyDnVec(x_);
-    if (A_ != nullptr) cusparseDestroySpMat(A_);
-  }
-  CusparseSpmv(const CusparseSpmv&) = delete;
-  CusparseSpmv& operator=(const CusparseSpmv&) = delete;
+constexpr cusparseOperation_t not_transposed = CUSPARSE_OPERATION_NON_TRANSPOSE;
 
-  void apply() {
-    cusparse_check(cusparseSpMV(handle_, CUSPARSE_OPERATION_NON_TRANSPOSE, alpha_.data(), A_, x_, beta_.data(), y_,
-                                alpha_.type(), algorithm_, buffer_.data<void>()));
+/// The library, the vectors, the scalars and the workspace; who derives from it describes the matrix and has the call.
+class CusparseProduct {
+ public:
+  virtual ~CusparseProduct() {
+    if (y_ != nullptr) library_.destroy_vector(y_);
+    if (x_ != nullptr) library_.destroy_vector(x_);
+    if (A_ != nullptr) library_.destroy_matrix(A_);
   }
-  std::size_t buffer_bytes() const { return buffer_.size(); }
+  CusparseProduct(const CusparseProduct&) = delete;
+  CusparseProduct& operator=(const CusparseProduct&) = delete;
+
+  /// What all of them report.
+  template <class Product>
+  static System system(const std::shared_ptr<Product>& product, const char* kernel, const std::string& how) {
+    System b;
+    b.apply = [product] { product->apply(); };
+    b.backend = "cuda";
+    b.kernel = kernel;
+    b.workspace_bytes = static_cast<double>(product->buffer_.size());
+    b.why = "cuSPARSE " + product->library_.version + ", " + how;
+    b.has_setup = true;
+    return b;
+  }
 
  protected:
-  CusparseSpmv(const SpmvOperands& o, cusparseSpMVAlg_t algorithm)
-      : o_(o), algorithm_(algorithm), alpha_(o.A.element, o.alpha), beta_(o.A.element, o.beta) {
-    handle_ = shared_cusparse_handle();
-    cusparse_check(cusparseSetStream(handle_, static_cast<cudaStream_t>(Compat::native_stream(o.A.space))));
+  CusparseProduct(const CusparseLibrary& library, const SpmvOperands& o)
+      : library_(library), o_(o), handle_(library.handle), alpha_(o.A.element, o.alpha), beta_(o.A.element, o.beta) {
+    cusparse_check(library_.set_stream(handle_, static_cast<cudaStream_t>(Compat::native_stream(o.A.space))));
   }
 
-  /// The last step of a constructor, when there is A_. Vectors come here and not before, so that the destructor of
-  /// this class frees them whatever throws.
+  /// Vectors come here and not before, so that the destructor of this class frees them whatever throws.
+  void make_vectors() {
+    cusparse_check(library_.create_vector(&x_, o_.A.cols, o_.x.data<void>(), cuda_type(o_.A.element)));
+    cusparse_check(library_.create_vector(&y_, o_.A.rows, o_.y.data<void>(), cuda_type(o_.y_type)));
+  }
+  /// A_ on the caller's CSR arrays.
+  void make_csr() {
+    const CsrOperand& A = o_.A;
+    cusparse_check(library_.create_csr(&A_, A.rows, A.cols, A.nnz(), A.row_map.data<void>(), A.entries.data<void>(),
+                                       A.values.data<void>(), cusparse_offsets(A), CUSPARSE_INDEX_32I,
+                                       CUSPARSE_INDEX_BASE_ZERO, cuda_type(A.element)));
+  }
+  void make_buffer(std::size_t bytes) { buffer_ = DeviceArray("cuSPARSE", bytes, 1); }
+
+  const CusparseLibrary& library_;
+  SpmvOperands o_;
+  cusparseHandle_t handle_;
+  CusparseScalar alpha_, beta_;
+  cusparseSpMatDescr_t A_ = nullptr;
+  cusparseDnVecDescr_t x_ = nullptr, y_ = nullptr;
+  DeviceArray buffer_;
+};
+
+/// cusparseSpMV.
+class CusparseSpmv : public CusparseProduct {
+ public:
+  void apply() {
+    cusparse_check(library_.spmv(handle_, not_transposed, alpha_.data(), A_, x_, beta_.data(), y_, alpha_.type(),
+                                 algorithm_, buffer_.data<void>()));
+  }
+
+ protected:
+  CusparseSpmv(const CusparseLibrary& library, const SpmvOperands& o, cusparseSpMVAlg_t algorithm)
+      : CusparseProduct(library, o), algorithm_(algorithm) {}
+
+  /// The last step of a constructor, when there is A_.
   void prepare() {
-    cusparse_check(cusparseCreateDnVec(&x_, o_.A.cols, o_.x.data<void>(), cuda_type(o_.A.element)));
-    cusparse_check(cusparseCreateDnVec(&y_, o_.A.rows, o_.y.data<void>(), cuda_type(o_.y_type)));
+    make_vectors();
     std::size_t bytes = 0;
-    cusparse_check(cusparseSpMV_bufferSize(handle_, CUSPARSE_OPERATION_NON_TRANSPOSE, alpha_.data(), A_, x_,
-                                           beta_.data(), y_, alpha_.type(), algorithm_, &bytes));
-    buffer_ = DeviceArray("cuSPARSE", bytes, 1);
+    cusparse_check(library_.spmv_buffer_size(handle_, not_transposed, alpha_.data(), A_, x_, beta_.data(), y_,
+                                             alpha_.type(), algorithm_, &bytes));
+    make_buffer(bytes);
 #if CUSPARSE_VERSION >= 12300
     const cusparseStatus_t status =
-        cusparseSpMV_preprocess(handle_, CUSPARSE_OPERATION_NON_TRANSPOSE, alpha_.data(), A_, x_, beta_.data(), y_,
-                                alpha_.type(), algorithm_, buffer_.data<void>());
+        library_.spmv_preprocess(handle_, not_transposed, alpha_.data(), A_, x_, beta_.data(), y_, alpha_.type(),
+                                 algorithm_, buffer_.data<void>());
     // Some formats have nothing to prepare: then the product itself still has to be supported, and apply() sees to it.
     if (status != CUSPARSE_STATUS_NOT_SUPPORTED) cusparse_check(status);
 #endif
   }
 
-  SpmvOperands o_;
-  cusparseSpMatDescr_t A_ = nullptr;
-
  private:
   cusparseSpMVAlg_t algorithm_;
-  CusparseScalar alpha_, beta_;
-  cusparseHandle_t handle_ = nullptr;
-  cusparseDnVecDescr_t x_ = nullptr, y_ = nullptr;
-  DeviceArray buffer_;
 };
 
 class CusparseMatrix final : public CusparseSpmv {
  public:
+  CusparseMatrix(const CusparseLibrary& library, const SpmvOperands& o, cusparseSpMVAlg_t algorithm)
+      : CusparseSpmv(library, o, algorithm) {
+    make_csr();
+    prepare();
+  }
   CusparseMatrix(const SpmvOperands& o, cusparseSpMatDescr_t matrix, cusparseSpMVAlg_t algorithm)
-      : CusparseSpmv(o, algorithm) {
+      : CusparseSpmv(linked_cusparse(), o, algorithm) {
     A_ = matrix;
     prepare();
   }
+};
+
+/// cusparseSpMVOp, y in place.
+class CusparseSpmvOp final : public CusparseProduct {
+ public:
+  CusparseSpmvOp(const CusparseLibrary& library, const SpmvOperands& o, CusparseSpmvOpFunctions::Algorithm algorithm)
+      : CusparseProduct(library, o), plan_{library.spmv_op} {
+    if (!library.spmv_op.complete()) throw NotSupported("cuSPARSE " + library.version + " has no SpMVOp");
+    make_csr();
+    make_vectors();
+    const CusparseSpmvOpFunctions& f = library.spmv_op;
+    std::size_t bytes = 0;
+    cusparse_check(f.buffer_size(handle_, not_transposed, A_, x_, y_, y_, alpha_.type(), algorithm, &bytes));
+    make_buffer(bytes);
+    cusparse_check(f.create_description(handle_, &plan_.description, not_transposed, A_, x_, y_, y_, alpha_.type(),
+                                        algorithm, buffer_.data<void>()));
+    cusparse_check(f.create_plan(handle_, plan_.description, &plan_.plan, nullptr, 0));
+  }
+  void apply() { cusparse_check(library_.spmv_op.apply(handle_, plan_.plan, alpha_.data(), beta_.data(), x_, y_, y_)); }
+
+ private:
+  /// Freed before what it refers to, whatever throws.
+  struct Plan {
+    const CusparseSpmvOpFunctions& functions;
+    void *description = nullptr, *plan = nullptr;
+    ~Plan() {
+      if (plan != nullptr) functions.destroy_plan(plan);
+      if (description != nullptr) functions.destroy_description(description);
+    }
+  };
+  Plan plan_;
 };
 
 }  // namespace
 
 System make_cusparse_spmv(const SpmvOperands& o, cusparseSpMatDescr_t matrix, cusparseSpMVAlg_t algorithm,
                           const char* kernel) {
-  const auto spmv = std::make_shared<CusparseMatrix>(o, matrix, algorithm);
-  System b;
-  b.apply = [spmv] { spmv->apply(); };
-  b.backend = "cuda";
-  b.kernel = kernel;
-  b.workspace_bytes = static_cast<double>(spmv->buffer_bytes());
-  b.why = "cuSPARSE, preprocessed";
-  b.has_setup = true;
-  return b;
+  return CusparseProduct::system(std::make_shared<CusparseMatrix>(o, matrix, algorithm), kernel, "preprocessed");
 }
 
-System make_cusparse_spmv(const SpmvOperands& o, cusparseSpMVAlg_t algorithm) {
-  return make_cusparse_spmv(o, cusparse_csr(o.A), algorithm,
-                            algorithm == CUSPARSE_SPMV_CSR_ALG1 ? "SPMV_CSR_ALG1" : "SPMV_CSR_ALG2");
+System make_cusparse_spmv(const CusparseLibrary& library, const SpmvOperands& o, cusparseSpMVAlg_t algorithm) {
+  return CusparseProduct::system(std::make_shared<CusparseMatrix>(library, o, algorithm),
+                                 algorithm == CUSPARSE_SPMV_CSR_ALG1 ? "SPMV_CSR_ALG1" : "SPMV_CSR_ALG2",
+                                 "preprocessed");
+}
+
+System make_cusparse_spmv_op(const CusparseLibrary& library, const SpmvOperands& o,
+                             CusparseSpmvOpFunctions::Algorithm algorithm) {
+  const char* const kernels[] = {"SPMVOP_ALG_DEFAULT", "SPMVOP_ALG1", "SPMVOP_ALG2"};
+  return CusparseProduct::system(std::make_shared<CusparseSpmvOp>(library, o, algorithm), kernels[algorithm],
+                                 "a plan kept");
 }
 
 #if defined(TESSERA_BENCH_CUSPARSE_SELL)
@@ -112,15 +182,16 @@ class CusparseSell final : public CusparseSpmv {
  public:
   static constexpr int slice = 32;
 
-  explicit CusparseSell(const SpmvOperands& o) : CusparseSpmv(o, CUSPARSE_SPMV_SELL_ALG1) {
+  CusparseSell(const CusparseLibrary& library, const SpmvOperands& o)
+      : CusparseSpmv(library, o, CUSPARSE_SPMV_SELL_ALG1) {
     const CsrOperand& A = o_.A;
     const std::vector<std::int64_t> row_map = host_row_map();
     const std::vector<std::int64_t> offsets = slice_offsets(row_map);
     fill(row_map, offsets);
     offsets_ = upload_offsets(A.space, offsets, A.offset_bits);
-    cusparse_check(cusparseCreateSlicedEll(&A_, A.rows, A.cols, A.nnz(), slots_, slice, offsets_.data<void>(),
-                                           columns_.data<void>(), values_.data<void>(), cusparse_offsets(A),
-                                           CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, cuda_type(A.element)));
+    cusparse_check(library_.create_sliced_ell(&A_, A.rows, A.cols, A.nnz(), slots_, slice, offsets_.data<void>(),
+                                              columns_.data<void>(), values_.data<void>(), cusparse_offsets(A),
+                                              CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, cuda_type(A.element)));
     prepare();
   }
 
@@ -194,17 +265,12 @@ class CusparseSell final : public CusparseSpmv {
 
 }  // namespace
 
-System make_cusparse_sell(const SpmvOperands& o) {
-  const auto spmv = std::make_shared<CusparseSell>(o);
-  System b;
-  b.apply = [spmv] { spmv->apply(); };
-  b.backend = "cuda";
-  b.kernel = "SPMV_SELL_ALG1";
-  b.workspace_bytes = static_cast<double>(spmv->buffer_bytes());
+System make_cusparse_sell(const CusparseLibrary& library, const SpmvOperands& o) {
+  const auto spmv = std::make_shared<CusparseSell>(library, o);
+  System b = CusparseProduct::system(spmv, "SPMV_SELL_ALG1",
+                                     "sliced ELL, slices of " + std::to_string(CusparseSell::slice) + " rows");
   b.format_bytes = spmv->format_bytes();
   b.padding_ratio = spmv->padding_ratio();
-  b.why = "cuSPARSE, sliced ELL, slices of " + std::to_string(CusparseSell::slice) + " rows";
-  b.has_setup = true;
   return b;
 }
 #endif

@@ -11,15 +11,11 @@
 #include "Tessera_Compat.hpp"
 #include "Tessera_Error.hpp"
 #include "driver/Tessera_BenchCase.hpp"
+#include "spmv/Tessera_CusparseLibrary.hpp"
 
 /// \file
 /// cuSPARSE's generic SpMV with its preprocessing call, on CSR and on sliced ELL. 16-bit operands are summed in FP32,
 /// as Tessera does.
-
-/// Sliced ELL came with CUDA 12.1 update 1.
-#if CUSPARSE_VERSION >= 12100
-#define TESSERA_BENCH_CUSPARSE_SELL 1
-#endif
 
 namespace Tessera {
 namespace Bench {
@@ -79,8 +75,11 @@ inline cusparseSpMatDescr_t cusparse_csr(const CsrOperand& A) {
 }
 
 /// On the caller's CSR arrays. @throw NotSupported
-System make_cusparse_spmv(const SpmvOperands& operands, cusparseSpMVAlg_t algorithm);
-/// On any matrix, whose descriptor it takes over. @throw NotSupported
+System make_cusparse_spmv(const CusparseLibrary& library, const SpmvOperands& operands, cusparseSpMVAlg_t algorithm);
+/// By a plan of the newer interface, on the caller's CSR arrays. @throw NotSupported
+System make_cusparse_spmv_op(const CusparseLibrary& library, const SpmvOperands& operands,
+                             CusparseSpmvOpFunctions::Algorithm algorithm);
+/// On any matrix, whose descriptor it takes over; by the linked library. @throw NotSupported
 System make_cusparse_spmv(const SpmvOperands& operands, cusparseSpMatDescr_t matrix, cusparseSpMVAlg_t algorithm,
                           const char* kernel);
 
@@ -88,7 +87,7 @@ System make_cusparse_spmv(const SpmvOperands& operands, cusparseSpMatDescr_t mat
 /// On sliced ELL, which cuSPARSE does not make itself. A slice stores the widest of its rows for all of them, column by
 /// column. Converted on the host, as an application without a kernel of its own would.
 /// @throw NotSupported  for matrices that would store two slots per entry or more: rows too uneven for this format
-System make_cusparse_sell(const SpmvOperands& operands);
+System make_cusparse_sell(const CusparseLibrary& library, const SpmvOperands& operands);
 #endif
 
 }  // namespace Bench

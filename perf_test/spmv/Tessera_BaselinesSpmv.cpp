@@ -16,6 +16,38 @@
 namespace Tessera {
 namespace Bench {
 
+#if defined(TESSERA_HAVE_CUDA)
+namespace {
+
+using SpmvOp = CusparseSpmvOpFunctions;
+
+/// Names without the suffix of the library.
+std::vector<std::string> cusparse_baselines(const CusparseLibrary& library, const SpmvOperands& o) {
+  std::vector<std::string> names = {"cusparse-alg1", "cusparse-alg2"};
+#if defined(TESSERA_BENCH_CUSPARSE_SELL)
+  if (bytes_of(o.A.element) > 2 || !library.suffix.empty()) names.emplace_back("cusparse-sell");
+#endif
+  if (library.spmv_op.complete()) {
+    for (const char* name : {"cusparse-spmvop", "cusparse-spmvop-alg1", "cusparse-spmvop-alg2"})
+      names.emplace_back(name);
+  }
+  return names;
+}
+
+System make_cusparse_baseline(const CusparseLibrary& library, const SpmvOperands& o, const std::string& name) {
+  if (name == "cusparse-alg1") return make_cusparse_spmv(library, o, CUSPARSE_SPMV_CSR_ALG1);
+  if (name == "cusparse-alg2") return make_cusparse_spmv(library, o, CUSPARSE_SPMV_CSR_ALG2);
+#if defined(TESSERA_BENCH_CUSPARSE_SELL)
+  if (name == "cusparse-sell") return make_cusparse_sell(library, o);
+#endif
+  if (name == "cusparse-spmvop-alg1") return make_cusparse_spmv_op(library, o, SpmvOp::Alg1);
+  if (name == "cusparse-spmvop-alg2") return make_cusparse_spmv_op(library, o, SpmvOp::Alg2);
+  return make_cusparse_spmv_op(library, o, SpmvOp::Default);
+}
+
+}  // namespace
+#endif
+
 std::vector<std::string> spmv_baselines(const SpmvOperands& o) {
   std::vector<std::string> names;
 #if defined(TESSERA_HAVE_KOKKOSKERNELS)
@@ -27,11 +59,9 @@ std::vector<std::string> spmv_baselines(const SpmvOperands& o) {
 #endif
 #if defined(TESSERA_HAVE_CUDA)
   if (Compat::is_cuda_v<Exec>) {
-    names.emplace_back("cusparse-alg1");
-    names.emplace_back("cusparse-alg2");
-#if defined(TESSERA_BENCH_CUSPARSE_SELL)
-    if (bytes_of(o.A.element) > 2) names.emplace_back("cusparse-sell");
-#endif
+    for (const CusparseLibrary* library : cusparse_libraries()) {
+      for (const std::string& name : cusparse_baselines(*library, o)) names.push_back(name + library->suffix);
+    }
   }
 #endif
   for (const std::string& name : blocks_baselines(o)) names.push_back(name);
@@ -47,11 +77,11 @@ System make_spmv_baseline(const SpmvOperands& o, const std::string& name) {
 #endif
 #if defined(TESSERA_HAVE_CUDA)
   if (Compat::is_cuda_v<Exec>) {
-    if (name == "cusparse-alg1") return make_cusparse_spmv(o, CUSPARSE_SPMV_CSR_ALG1);
-    if (name == "cusparse-alg2") return make_cusparse_spmv(o, CUSPARSE_SPMV_CSR_ALG2);
-#if defined(TESSERA_BENCH_CUSPARSE_SELL)
-    if (name == "cusparse-sell" && bytes_of(o.A.element) > 2) return make_cusparse_sell(o);
-#endif
+    for (const CusparseLibrary* library : cusparse_libraries()) {
+      for (const std::string& own : cusparse_baselines(*library, o)) {
+        if (name == own + library->suffix) return make_cusparse_baseline(*library, o, own);
+      }
+    }
   }
 #endif
   System on_blocks;

@@ -115,6 +115,7 @@ class SpmvProduct final : public Product {
 
 void bench_spmv(const Job& job) {
   const BenchOptions& o = job.options;
+  if (!o.cusparse.empty()) load_cusparse(o.cusparse);
   const auto& csr = job.matrix.csr;
   Vectors vectors;
   vectors.x = load_vector(o.x, csr.cols, o.seed, VectorRole::X);
@@ -143,9 +144,10 @@ Operation spmv_operation() {
                                 SpmvAlgorithm::Dasp, SpmvAlgorithm::Csr, SpmvAlgorithm::Bsr}) {
     op.algorithms.emplace_back(to_string(a));
   }
-  op.baselines = {"kokkos-kernels", "kokkos-kernels-merge", "cusparse-alg1", "cusparse-alg2", "cusparse-sell"};
+  op.baselines = {"kokkos-kernels", "kokkos-kernels-merge", "cusparse-alg1",        "cusparse-alg2",
+                  "cusparse-sell",  "cusparse-spmvop",      "cusparse-spmvop-alg1", "cusparse-spmvop-alg2"};
   for (const std::string& name : blocks_baseline_names()) op.baselines.push_back(name);
-  op.takes = {"--dasp", "--value-classes", "--block"};
+  op.takes = {"--dasp", "--value-classes", "--block", "--cusparse"};
   op.run = bench_spmv;
   return op;
 }

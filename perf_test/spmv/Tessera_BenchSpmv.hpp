@@ -40,6 +40,10 @@ std::vector<std::string> spmv_baselines(const SpmvOperands& operands);
 /// @throw NotSupported
 System make_spmv_baseline(const SpmvOperands& operands, const std::string& name);
 
+/// Baselines of another cuSPARSE than the linked one, from this file; nothing if that was done before.
+/// @throw BenchError  ExitInput: it cannot be loaded or is no cuSPARSE; ExitNotSupported: not in this build
+void load_cusparse(const std::string& file);
+
 }  // namespace Bench
 }  // namespace Tessera
 

@@ -57,6 +57,17 @@ TEST(BenchSummary, ComparesGeometricMeansAndWins) {
   EXPECT_DOUBLE_EQ(best->geometric_mean, std::sqrt(0.5));  // 2 and 1/4
 }
 
+TEST(BenchSummary, AnotherVersionOfCusparseIsASystemOfItsOwn) {
+  const auto all =
+      compare({record("baseline", "cusparse-alg1", "a", 4), record("baseline", "cusparse-alg1@12.9", "a", 3),
+               record("baseline", "cusparse-alg2@12.9", "a", 2), record("tessera", "dasp", "a", 1)});
+  const Comparison *linked = find(all, "dasp", "cusparse"), *loaded = find(all, "dasp", "cusparse@12.9");
+  ASSERT_NE(linked, nullptr);
+  ASSERT_NE(loaded, nullptr);
+  EXPECT_DOUBLE_EQ(linked->geometric_mean, 4);
+  EXPECT_DOUBLE_EQ(loaded->geometric_mean, 2);
+}
+
 TEST(BenchSummary, CusparseIsItsCsrAlgorithmsAndNotItsOtherFormat) {
   const auto all = compare({record("baseline", "cusparse-alg1", "a", 4), record("baseline", "cusparse-sell", "a", 2),
                             record("tessera", "dasp", "a", 1), record("baseline", "cusparse-alg1", "b", 4),
