@@ -5,6 +5,7 @@
 training waits for is the host, and a step of autograd costs it more than a product does."""
 
 import torch
+from torch.nn.functional import linear
 
 from ._graphs import attention_of, cache, product_of
 from ._operators import (_applied, _attention_backward_operator, _call_attention, _call_spmm, _call_spmm_transposed,
@@ -14,16 +15,21 @@ _masked = torch.ops.aten.threshold_backward.default
 SHORTEST = 1e-12  # of features that are divided by their length, as torch.nn.functional.normalize
 
 
+def _as(t, kind):
+    """t.to(kind), which takes as long as a product's launch where there is nothing to do."""
+    return t if t.dtype is kind else t.to(kind)
+
+
 def _convolve(product, values, x, weight, bias, relu, constant, first):
     """(result, what W^T was multiplied with) of plain tensors, while nothing is recorded. first: A x comes first."""
     kind = values.dtype
-    x, w = x.to(kind), weight.to(kind)
+    x, w = _as(x, kind), _as(weight, kind)
     with cache.lock:
         if first:
             x = product.apply(values, x, False, constant)
-            out = torch.mm(x, w.t()).to(kind)  # within autocast, mm has another type
+            out = _as(linear(x, w), kind)  # within autocast, linear has another type
         else:
-            out = product.apply(values, torch.mm(x, w.t()).to(kind), False, constant)
+            out = product.apply(values, _as(linear(x, w), kind), False, constant)
     if bias is not None:
         out.add_(bias)
     return out.relu_() if relu else out, x
@@ -60,8 +66,8 @@ class _Convolution(torch.autograd.Function):
         else:
             with cache.lock:
                 inner = product.apply(values, grad, True, ctx.constant)
-        d_weight = torch.mm(inner.t(), x.to(inner.dtype)) if to_weight else None
-        d_x = torch.mm(inner, weight.to(inner.dtype)) if to_x else None
+        d_weight = torch.mm(inner.t(), _as(x, inner.dtype)) if to_weight else None
+        d_x = torch.mm(inner, _as(weight, inner.dtype)) if to_x else None
         return None, d_x, d_weight, d_bias, None, None, None
 
 
@@ -77,8 +83,8 @@ def graph_convolution(indptr, indices, values, x, weight, bias, relu, compute, c
             return _apply_convolution(values, x, weight, bias, product, relu, constant)
         # As in training, but for a first layer of equal widths.
         return _convolve(product, values, x, weight, bias, relu, constant, weight.shape[0] > weight.shape[1])[0]
-    w = weight.to(values.dtype)
-    out = _call_spmm(indptr, indices, values, torch.mm(x.to(values.dtype), w.t()).to(values.dtype), compute, constant)
+    kind = values.dtype
+    out = _call_spmm(indptr, indices, values, linear(x.to(kind), weight.to(kind)).to(kind), compute, constant)
     out = out if bias is None else (out + bias).to(out.dtype)
     return torch.relu(out) if relu else out
 
@@ -87,8 +93,8 @@ def _directions(h, beta):
     """(lengths, h over them, beta times that)"""
     lengths = torch.linalg.vector_norm(h, dim=1, keepdim=True, dtype=torch.float32 if h.element_size() == 2 else None)
     lengths = lengths.clamp_min(SHORTEST)
-    n = (h / lengths).to(h.dtype)
-    return lengths, n, n * beta.to(n.dtype)
+    n = _as(h / lengths, h.dtype)
+    return lengths, n, n * _as(beta, n.dtype)
 
 
 class _CosineAttention(torch.autograd.Function):
@@ -118,10 +124,10 @@ class _CosineAttention(torch.autograd.Function):
         if to_beta:
             d_beta = (d_q * n).sum(dtype=beta.dtype).reshape(beta.shape)
         if to_h:
-            d_n = torch.addcmul(d_k, d_q, beta.to(n.dtype))
+            d_n = torch.addcmul(d_k, d_q, _as(beta, n.dtype))
             # What of it points along n changes the length alone.
             along = (d_n * n).sum(1, keepdim=True)
-            d_h = torch.addcdiv(d_v, torch.addcmul(d_n, n, along, value=-1), lengths.to(n.dtype))
+            d_h = torch.addcdiv(d_v, torch.addcmul(d_n, n, along, value=-1), _as(lengths, n.dtype))
         return d_h, d_beta, None, None, None
 
 
