@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-"""Layers of tessera.torch that are one step of autograd, against the same by PyTorch's own operations."""
+"""Layers of tessera.torch that are one step of autograd, against the same by PyTorch's own operations; attention in TF32."""
 
 import pytest
 
@@ -169,3 +169,27 @@ def test_the_same_bits(dtype):
         results = torch.autograd.grad(tessera.torch.cosine_attention(indptr, indices, h, beta), (x, weight, beta), grad)
         first = first or results
         assert all(torch.equal(a, b) for a, b in zip(first, results))
+
+
+def test_tf32_of_attention():
+    """Scores and results of float32 by factors of 11 bits, gradients by float32 from what that gave."""
+    indptr, indices, _ = graph(dtype=torch.float32)
+    tensors = [dense(n, 16, dtype=torch.float32, seed=s).requires_grad_() for n, s in ((37, 2), (50, 3), (50, 4))]
+    grad, results = dense(37, 16, dtype=torch.float32, seed=5), {}
+    for compute in ("auto", "fp32", "tf32"):
+        out = tessera.torch.attention(indptr, indices, *tensors, scale=0.7, compute=compute)
+        results[compute] = out.detach(), *torch.autograd.grad(out, tensors, grad)
+    assert all(torch.equal(a, b) for a, b in zip(results["auto"], results["fp32"]))
+    # All numbers are up to 1. Two factors are off by 2^-11 each, so a score of 16 products by s = 0.7 16 2^-10, a weight p
+    # by 2 s p, a result by that and 2^-10 (two roundings more). The backward pass has weights by lse, off by s p, and
+    # D = <grad, result> of 16 products; its dS = p (dP - D), each of up to 16. A column sums as many rows as it has.
+    s = 0.7 * 16 * 2.0**-10
+    result = 2.1 * s + 2.0**-10
+    d_s = 1.1 * s * 32 + 16 * result
+    rows = torch.bincount(indices.long(), minlength=50)[:, None]
+    for a, b, limit in zip(results["tf32"], results["auto"], (result, 0.7 * d_s, 0.7 * d_s * rows, 1.1 * s * rows)):
+        assert bool(((a - b).abs() <= limit + 1e-5).all())
+    if DEVICE == "cuda":
+        assert not torch.equal(results["tf32"][0], results["auto"][0])
+    with pytest.raises(tessera.NotSupported, match="another precision"):
+        tessera.torch.attention(indptr, indices, *(t.detach().double() for t in tensors), compute="tf32")
