@@ -108,7 +108,8 @@ class TesseraAttention:
     def __init__(self, graph, compute):
         import tessera.torch
 
-        self.attention, self.graph, self.compute = tessera.torch.cosine_attention, graph, compute
+        self.attention, self.graph = tessera.torch.cosine_attention, graph
+        self.compute = compute if graph.indptr.is_cuda else "auto"  # hosts have no TF32
 
     def __call__(self, h, beta):
         return self.attention(self.graph.indptr, self.graph.indices, h, beta, compute=self.compute)

@@ -78,8 +78,8 @@ def attention(indptr: Tensor, indices: Tensor, q: Tensor, k: Tensor, v: Tensor, 
     scale None is 1 / sqrt(d). Scores may have a number per entry, which heads share, added (bias; -inf hides an entry)
     or multiplied (factor). Differentiable once, by q, k, v and that number; scores are computed again in the backward
     pass, whose memory is that of its results (and of a number per entry and head for bias or factor). All tensors have
-    one type. compute="tf32" multiplies float32 in TF32 where a device has matrix units, as AttentionPlan does.
-    A row without entries gives zeros. Deterministic.
+    one type. compute="tf32" multiplies float32 in TF32 in the forward pass (gradients are float32's), and needs a device
+    with matrix units. A row without entries gives zeros. Deterministic.
     """
     if bias is not None and factor is not None:
         raise InvalidArgument("Tessera: attention takes a bias or a factor per entry, not both")
