@@ -20,54 +20,81 @@ def _as(t, kind):
     return t if t.dtype is kind else t.to(kind)
 
 
-def _convolve(product, values, x, weight, bias, relu, constant, first):
-    """(result, what W^T was multiplied with) of plain tensors, while nothing is recorded. first: A x comes first."""
+_dense_relu = getattr(torch, "_addmm_activation", None)
+
+
+def _dense(x, w, bias, relu):
+    """relu(x W^T + bias), in one launch where PyTorch has one for it."""
+    if relu and bias is not None and _dense_relu is not None:
+        return _dense_relu(_as(bias, x.dtype), x, w.t())
+    out = linear(x, w, None if bias is None else _as(bias, x.dtype))
+    return out.relu_() if relu else out
+
+
+def _sparse_first(weight):
+    """Whether (A x) W^T is computed, and not A (x W^T): bias and relu are the dense product's then."""
+    return weight.shape[0] >= weight.shape[1]
+
+
+def _convolve(product, values, x, weight, bias, relu, constant):
+    """(result, A x if that came first) of plain tensors, while nothing is recorded."""
     kind = values.dtype
     x, w = _as(x, kind), _as(weight, kind)
     with cache.lock:
-        if first:
+        # Within autocast, dense products have another type.
+        if _sparse_first(weight):
             x = product.apply(values, x, False, constant)
-            out = _as(linear(x, w), kind)  # within autocast, linear has another type
-        else:
-            out = product.apply(values, _as(linear(x, w), kind), False, constant)
+            return _as(_dense(x, w, bias, relu), kind), x
+        out = product.apply(values, _as(linear(x, w), kind), False, constant)
     if bias is not None:
         out.add_(bias)
-    return out.relu_() if relu else out, x
+    return out.relu_() if relu else out, None
 
 
 class _Convolution(torch.autograd.Function):
-    """relu(A (x W^T) + bias). Where x wants no gradient and W does not narrow it, A x comes first: then no gradient has
-    to pass through A."""
+    """relu(A x W^T + bias)."""
 
     @staticmethod
     def forward(ctx, values, x, weight, bias, product, relu, constant):
-        wanted = ctx.needs_input_grad[1]
-        ctx.first = not wanted and weight.shape[0] >= weight.shape[1]
-        out, factor = _convolve(product, values, x, weight, bias, relu, constant, ctx.first)
-        # Where gradients have derivatives by x and weight, they find these themselves, not what they were converted to.
-        ctx.save_for_backward(values, x if wanted else factor, weight if wanted else None, out if relu else None)
-        ctx.product, ctx.constant, ctx.bias_type = product, constant, None if bias is None else bias.dtype
+        _, to_x, to_weight, to_bias, *_ = ctx.needs_input_grad
+        out, inner = _convolve(product, values, x, weight, bias, relu, constant)
+        # x and weight as they are, not as they were converted: derivatives of gradients look for them.
+        ctx.save_for_backward(values, x if to_x or inner is None else None, weight if to_x else None,
+                              inner if to_weight else None, out if relu else None)
+        ctx.product, ctx.constant, ctx.bias_type = product, constant, bias.dtype if to_bias else None
+        ctx.first = inner is not None
         return out
 
     @staticmethod
     def backward(ctx, grad):
-        values, x, weight, out = ctx.saved_tensors
+        values, x, weight, inner, out = ctx.saved_tensors
         _, to_x, to_weight, to_bias, *_ = ctx.needs_input_grad
-        product = ctx.product
+        product, tracked = ctx.product, torch.is_grad_enabled() or not _plain(grad)
+        product.require_unchanged()
+        d_x = d_weight = None
+
+        def multiply(b, transposed):
+            if not tracked:
+                with cache.lock:
+                    return product.apply(values, b, transposed, ctx.constant)
+            graph = product.indptr, product.indices, values, b
+            if transposed:
+                return _call_spmm_transposed(*graph, product.cols, product.compute, ctx.constant)
+            return _call_spmm(*graph, product.compute, ctx.constant)
+
         if out is not None:
             grad = _masked(grad, out, 0)
         d_bias = grad.sum(0, dtype=ctx.bias_type) if to_bias else None
-        if ctx.first:
-            return None, None, torch.mm(grad.t(), x) if to_weight else None, d_bias, None, None, None
-        product.require_unchanged()
-        if torch.is_grad_enabled() or not _plain(grad):
-            inner = _call_spmm_transposed(product.indptr, product.indices, values, grad, product.cols, product.compute,
-                                          ctx.constant)
-        else:
-            with cache.lock:
-                inner = product.apply(values, grad, True, ctx.constant)
-        d_weight = torch.mm(inner.t(), _as(x, inner.dtype)) if to_weight else None
-        d_x = torch.mm(inner, _as(weight, inner.dtype)) if to_x else None
+        if not ctx.first:
+            grad = multiply(grad, True) if to_x or to_weight else None
+            inner = x
+        elif tracked and to_x and to_weight:
+            inner = multiply(_as(x, values.dtype), False)
+        if to_weight:
+            d_weight = torch.mm(grad.t(), _as(inner, values.dtype))
+        if to_x:
+            d_x = torch.mm(grad, _as(weight, values.dtype))
+            d_x = multiply(d_x, True) if ctx.first else d_x
         return None, d_x, d_weight, d_bias, None, None, None
 
 
@@ -81,11 +108,13 @@ def graph_convolution(indptr, indices, values, x, weight, bias, relu, compute, c
             product = product_of(indptr, indices, values, min(weight.shape), x.shape[0], compute)
         if torch.is_grad_enabled():
             return _apply_convolution(values, x, weight, bias, product, relu, constant)
-        # As in training, but for a first layer of equal widths.
-        return _convolve(product, values, x, weight, bias, relu, constant, weight.shape[0] > weight.shape[1])[0]
+        return _convolve(product, values, x, weight, bias, relu, constant)[0]
     kind = values.dtype
-    out = _call_spmm(indptr, indices, values, linear(x.to(kind), weight.to(kind)).to(kind), compute, constant)
-    out = out if bias is None else (out + bias).to(out.dtype)
+    x, w, first = x.to(kind), weight.to(kind), _sparse_first(weight)
+    x = x if first else linear(x, w).to(kind)
+    out = _call_spmm(indptr, indices, values, x, compute, constant)
+    out = linear(out, w).to(kind) if first else out
+    out = out if bias is None else (out + bias).to(kind)
     return torch.relu(out) if relu else out
 
 

@@ -104,10 +104,11 @@ def graph_convolution(indptr: Tensor, indices: Tensor, values: Tensor, x: Tensor
 
     A = (indptr, indices, values) has as many columns as x (rows, in) has rows; weight is (out, in) and bias (out,), as
     torch.nn.Linear has them. The same as spmm, torch.mm, + and torch.relu, but one step of autograd, which costs the
-    host a fraction of four; where x wants no gradient, A x may come first, which saves the product with A.T. Computed in
-    the type of values, which x and weight are converted to; compute is that of the sparse product (spmm), dense ones
-    follow torch.backends. constant: as in spmm. Differentiable, by values as well (then by its parts). Asynchronous on
-    devices; deterministic.
+    host a fraction of four. Where W does not narrow x, A x comes first, so that bias and relu are the dense product's, and
+    no gradient passes through A if x wants none; A x is kept for the backward pass then. Computed in the type of values,
+    which x and weight are converted to; compute is that of the sparse product (spmm), dense ones follow torch.backends.
+    constant: as in spmm. Differentiable, by values as well (then by its parts). Asynchronous on devices; deterministic
+    where PyTorch's dense products are.
     """
     return _layers.graph_convolution(indptr, indices, values, x, weight, bias, relu, compute, constant)
 
