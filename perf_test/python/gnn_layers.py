@@ -101,22 +101,25 @@ FORMS = {"gcn": {**models.PRODUCTS, "pyg-csr": GeometricCsr}, "agnn": models.ATT
 class Layer:
     """Forward and backward: (result, gradient by x, gradient by W or beta)."""
 
-    def __init__(self, name, part, graph, dtype, device):
-        torch.manual_seed(0)
-        width = WIDTHS[name]
-        # Drawn once, in one precision, so that only what is computed differs.
-        x, grad, weight = (torch.randn(*shape, dtype=torch.float64) for shape in
-                           ((graph.nodes, width), (graph.nodes, width), (width, width)))
-        self.x, self.grad = (t.half().to(device, dtype) for t in (x, grad))
-        self.x.requires_grad_()
-        self.weight = (0.1 * weight).half().to(device, dtype).requires_grad_()
-        self.beta = torch.ones((), device=device, dtype=dtype if dtype == torch.float64 else torch.float32).requires_grad_()
+    def __init__(self, name, part, drawn, dtype):
+        self.x, self.grad, self.weight = (t.to(dtype) for t in drawn)
+        self.x.requires_grad_(), self.weight.requires_grad_()
+        beta = torch.ones((), device=self.x.device, dtype=dtype if dtype == torch.float64 else torch.float32)
+        self.beta = beta.requires_grad_()
         self.of, self.part = name, part
 
     def __call__(self):
         learnt = self.weight if self.of == "gcn" else self.beta
         out = self.part.layer(self.x, self.weight, None, False) if self.of == "gcn" else self.part(self.x, self.beta)
         return (out, *torch.autograd.grad(out, (self.x, learnt), self.grad))
+
+
+def draw(graph, width, device):
+    """x, the gradient of the result, and W, in the narrowest type, so that only what is computed differs."""
+    generator = torch.Generator(device).manual_seed(0)
+    x, grad, weight = (torch.randn(rows, width, generator=generator, device=device)
+                       for rows in (graph.nodes, graph.nodes, width))
+    return x.half(), grad.half(), (0.1 * weight).half()
 
 
 def microseconds(bench, function, least=0.01, runs=7):
@@ -150,14 +153,14 @@ def differences(results, right):
     return max(float((a.double() - b).norm() / (b.norm() + 1e-300)) for a, b in zip(results[:count], right[:count]))
 
 
-def measure(benches, graph, model, form, precision, right):
+def measure(benches, graph, drawn, model, form, precision, right):
     """{mode: us} of one form; what is not possible is left out."""
     dtype = train.TYPES[precision]
     times, device = {}, next(iter(benches.values())).device
     try:
         adjacency = models.Adjacency(graph, device, dtype)
         part = FORMS[model][form](adjacency, "tf32" if precision == "tf32" else "auto")
-        layer = Layer(model, part, graph, dtype, device)
+        layer = Layer(model, part, drawn, dtype)
         off = differences([t.detach() for t in layer()], right)
         if not off < LIMITS[precision]:
             print(f"  {graph.name} {model} {form} {precision}: WRONG, differs by {off:.1e}")
@@ -170,19 +173,20 @@ def measure(benches, graph, model, form, precision, right):
     return times
 
 
-def right_results(graph, model, device):
+def right_results(graph, drawn, model, device):
     """In float64, by PyTorch."""
     adjacency = models.Adjacency(graph, device, torch.float64)
     adjacency.numbers = torch.tensor(graph.normalised(), dtype=torch.float64, device=device)
     part = FORMS[model]["torch"](adjacency, "auto")
-    return [t.detach() for t in Layer(model, part, graph, torch.float64, device)()]
+    return [t.detach() for t in Layer(model, part, drawn, torch.float64)()]
 
 
 def rows_of(benches, graph, options):
     rows = []
     device = next(iter(benches.values())).device
     for model in options.models:
-        right = right_results(graph, model, device)
+        drawn = draw(graph, WIDTHS[model], device)
+        right = right_results(graph, drawn, model, device)
         known = {}  # peers know no TF32 of their own
         for precision in options.precisions:
             found = {}
@@ -190,7 +194,7 @@ def rows_of(benches, graph, options):
                 ours = form.startswith("tessera")
                 key = form, precision if ours or precision == "fp16" else "fp32"
                 if key not in known:
-                    known[key] = measure(benches, graph, model, form, precision, right)
+                    known[key] = measure(benches, graph, drawn, model, form, precision, right)
                     gc.collect()
                     if device == "cuda":
                         torch.cuda.empty_cache()
