@@ -33,15 +33,32 @@ class Adjacency:
 # --- A H ---------------------------------------------------------------------------------------------------------------
 
 
-class TesseraProduct:
+class Product:
+    """A layer of GCN by PyTorch, but for the product with A."""
+
+    def layer(self, h, weight, bias, relu):
+        h = self(torch.nn.functional.linear(h, weight))
+        h = h if bias is None else h + bias.to(h.dtype)
+        return torch.relu(h) if relu else h
+
+
+class TesseraProduct(Product):
     def __init__(self, graph, compute):
         import tessera.torch
 
-        self.spmm, self.graph, self.compute = tessera.torch.spmm, graph, compute
+        self.lib, self.graph, self.compute = tessera.torch, graph, compute
 
     def __call__(self, h):
         g = self.graph
-        return self.spmm(g.indptr, g.indices, g.numbers, h, compute=self.compute, constant=True)
+        return self.lib.spmm(g.indptr, g.indices, g.numbers, h, compute=self.compute, constant=True)
+
+
+class TesseraLayer(TesseraProduct):
+    """The layer in one call."""
+
+    def layer(self, h, weight, bias, relu):
+        g = self.graph
+        return self.lib.graph_convolution(g.indptr, g.indices, g.numbers, h, weight, bias, relu=relu, compute=self.compute)
 
 
 class _CsrProduct(torch.autograd.Function):
@@ -55,7 +72,7 @@ class _CsrProduct(torch.autograd.Function):
         return None, None, ctx.transposed @ grad
 
 
-class TorchProduct:
+class TorchProduct(Product):
     """torch.sparse_csr tensors of A and of its transpose, the fastest form of PyTorch's own."""
 
     def __init__(self, graph, compute):
@@ -70,7 +87,7 @@ class TorchProduct:
         return _CsrProduct.apply(self.A, self.T, h)
 
 
-class GeometricProduct:
+class GeometricProduct(Product):
     """The propagation of a GCNConv; edges go one by one."""
 
     def __init__(self, graph, compute):
@@ -86,16 +103,16 @@ class GeometricProduct:
 
 
 class TesseraAttention:
-    """One call: attention with features of length one."""
+    """One call."""
 
     def __init__(self, graph, compute):
         import tessera.torch
 
-        self.attention, self.graph = tessera.torch.attention, graph
+        self.attention, self.graph = tessera.torch.cosine_attention, graph
+        self.compute = compute if graph.indptr.is_cuda else "auto"  # hosts have no TF32
 
     def __call__(self, h, beta):
-        n = normalize(h.float(), dim=1).to(h.dtype)
-        return self.attention(self.graph.indptr, self.graph.indices, (beta * n).to(h.dtype), n, h, scale=1.0)
+        return self.attention(self.graph.indptr, self.graph.indices, h, beta, compute=self.compute)
 
 
 class TesseraParts:
@@ -141,7 +158,7 @@ class GeometricAttention:
         return self.conv(h, self.graph.edges)
 
 
-PRODUCTS = {"tessera": TesseraProduct, "torch": TorchProduct, "pyg": GeometricProduct}
+PRODUCTS = {"tessera": TesseraLayer, "tessera-parts": TesseraProduct, "torch": TorchProduct, "pyg": GeometricProduct}
 ATTENTIONS = {"tessera": TesseraAttention, "tessera-parts": TesseraParts, "torch": TorchAttention,
               "pyg": GeometricAttention}
 
@@ -161,10 +178,9 @@ class Gcn(nn.Module):
         self.propagation = PRODUCTS[library](graph, compute)
 
     def forward(self, h):
+        last = len(self.widths) - 1
         for i, (linear, bias) in enumerate(zip(self.linear, self.bias)):
-            h = self.propagation(linear(h))
-            h = h + bias.to(h.dtype)
-            h = torch.relu(h) if i + 1 < len(self.widths) else h
+            h = self.propagation.layer(h, linear.weight, bias, i < last)
         return h
 
     def sparse_parts(self):

@@ -237,7 +237,7 @@ def layers(bench, graph, options):
                 part = forms[library](adjacency, compute)
 
                 def layer():
-                    out = part(x @ weight) if name == "gcn" else part(x, beta)
+                    out = part.layer(x, weight, None, False) if name == "gcn" else part(x, beta)
                     return (out, *torch.autograd.grad(out, (x, weight if name == "gcn" else beta), grad))
 
                 try:

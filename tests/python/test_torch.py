@@ -140,8 +140,8 @@ def test_operators_are_what_the_dispatcher_wants():
     for op, inputs in ((ops.spmm, (indptr, indices, values, b, "auto", False)),
                        (ops.sddmm, (indptr, indices, c, b, "auto")),
                        (ops.spmm_transposed, (indptr, indices, values, c, 7, "auto", True)),
-                       (ops.attention, (indptr, indices, values, *heads, 0.5, "bias")),
-                       (ops.attention, (indptr, indices, None, *heads, 0.5, "none")),
+                       (ops.attention, (indptr, indices, values, *heads, 0.5, "bias", "auto")),
+                       (ops.attention, (indptr, indices, None, *heads, 0.5, "none", "auto")),
                        (ops.row_softmax, (indptr, scores)),
                        (ops.row_softmax_backward, (indptr, weights, scores))):
         torch.library.opcheck(op, inputs)
@@ -391,8 +391,8 @@ def test_plans_are_kept_per_graph():
 def test_plans_used_last_are_kept(monkeypatch):
     """Whether a graph is found by its tensors or, as other objects, by where they lie."""
     made = []
-    plan = tessera.torch.SpmmPlan
-    monkeypatch.setattr(tessera.torch, "SpmmPlan", lambda *a, **k: made.append(a[0].data_ptr()) or plan(*a, **k))
+    plan = tessera.SpmmPlan
+    monkeypatch.setattr(tessera._graphs, "SpmmPlan", lambda *a, **k: made.append(a[0].data_ptr()) or plan(*a, **k))
     graphs, b = [graph(seed=seed) for seed in (1, 2, 3)], dense(50, 4)
     tessera.torch.clear_cache()
     tessera.torch.set_cache_size(2)

@@ -154,7 +154,10 @@ void Operand::take_dlpack(Access access) {
   const nb::handle object = object_;
   if (library_ == Library::Torch) {
     static PyObject* const to_dlpack = attribute("torch.utils.dlpack", "to_dlpack");
-    Impl::require<InvalidArgument>(!nb::cast<bool>(object.attr("requires_grad")), [&] {
+    static PyObject* const recording = attribute("torch", "is_grad_enabled");
+    // Within torch.no_grad() nobody asks for a gradient, and a detach() costs half of what all else here does.
+    const bool wanted = nb::handle(object.attr("requires_grad")).ptr() == Py_True;
+    Impl::require<InvalidArgument>(!wanted || nb::handle(nb::handle(recording)()).ptr() != Py_True, [&] {
       return std::string(name_) +
              " requires a gradient, which plans know nothing of: detach() it, or use tessera.torch";
     });
