@@ -46,9 +46,9 @@ struct PackedEntries {
   }
 };
 
-/// Chooses the index of each slice, by what its columns need; one thread with `lanes` vector lanes per slice.
+/// Chooses the index of each slice, by what its columns need.
 template <class Csr>
-struct PackedSpanFunctor : PackedRows<Csr> {
+struct PackedSpans : PackedRows<Csr> {
   using member = typename PackedTypesOf<Csr>::member;
   template <class T>
   using View = typename PackedTypesOf<Csr>::template View<T>;
@@ -58,13 +58,10 @@ struct PackedSpanFunctor : PackedRows<Csr> {
   bool index_free, narrow;  // switches
   double index_free_padding;
   std::int64_t hubs, cols;
-  View<std::uint32_t> hub_place;
   View<std::uint8_t> pattern;  // index-free slices: the unit whose columns are the slice's
 
-  KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
-    const std::int64_t i = std::int64_t{team.league_rank()} * team.team_size() + team.team_rank();
-    if (i >= static_cast<std::int64_t>(this->slices.extent(0))) return;
-    PackedSlice s = this->slices(i);
+  /// Completes the record of slice i; by all vector lanes of a thread.
+  KOKKOS_INLINE_FUNCTION void choose_index(const member& team, std::int64_t i, PackedSlice& s) const {
     const int log = s.log_lanes(), steps = s.steps();
     int index = hubs > 0 && hubs + cols < 0xffffff ? PackedIndex24 : PackedIndex32;
     bool masked = false;
@@ -78,7 +75,6 @@ struct PackedSpanFunctor : PackedRows<Csr> {
     s.column = column;
     s.packed = PackedSlice::pack(steps, log, index, s.contiguous(), s.part(), masked, s.group(), s.rows());
     if constexpr (Compat::is_host_v<typename PackedTypesOf<Csr>::exec>) s.set_full_steps(full_steps(i, s));
-    Kokkos::single(Kokkos::PerThread(team), [&]() { this->slices(i) = s; });
   }
 
   /// The fewest bytes for the distances of a slice's columns from the lowest, all ones left for padding.
@@ -172,20 +168,7 @@ struct PackedSpanFunctor : PackedRows<Csr> {
   }
 };
 
-/// What the packets of some slices add up to; the last members of PackedSummary.
-struct PackedSizes {
-  std::int64_t units, steps, stored, short_slices, index_slots[5], grouped_slots, id_rows;
-
-  template <class A, class B>
-  KOKKOS_INLINE_FUNCTION static void add(A& a, const B& b) {
-    a.units = a.units + b.units, a.steps = a.steps + b.steps, a.stored = a.stored + b.stored;
-    a.short_slices = a.short_slices + b.short_slices;
-    for (int i = 0; i < 5; ++i) a.index_slots[i] = a.index_slots[i] + b.index_slots[i];
-    a.grouped_slots = a.grouped_slots + b.grouped_slots, a.id_rows = a.id_rows + b.id_rows;
-  }
-};
-
-/// Packets one after another; the sums of all go to `total`.
+/// Packets one after another, of records that are complete; the sums of all go to `total`.
 template <class Csr>
 struct PackedPacketScan : PackedTypesOf<Csr> {
   using value_type = PackedSizes;
@@ -204,35 +187,41 @@ struct PackedPacketScan : PackedTypesOf<Csr> {
     const PackedPacket packet(lanes, value_bytes);
     const PackedSlice s = slices(i);
     if (final) slices(i).packet = static_cast<std::uint32_t>(sum.units);
-    const std::int64_t slots = std::int64_t{s.steps()} * lanes * s.group();
-    sum.units += static_cast<std::int64_t>(packet.bytes(s) / packed_unit);
-    sum.steps += s.steps();
-    sum.stored += slots;
-    sum.short_slices += s.steps() <= 5;
-    sum.index_slots[s.index()] += slots;
-    sum.grouped_slots += s.group() > 1 ? slots : 0;
-    sum.id_rows += s.has_ids() ? s.rows() : 0;
+    sum.count(packet, s);
     if (final && i + 1 == static_cast<std::int64_t>(slices.extent(0))) total(0) = sum;
   }
 };
 
-/// Writes row ids, indices, offsets and masks; one thread per lane of a slice.
+/// Where packets lie: chunks of consecutive slices one after another, and the slices of a chunk.
 template <class Csr>
-struct PackedIndexFunctor : PackedRows<Csr> {
+struct PackedPlaces {
   template <class T>
   using View = typename PackedTypesOf<Csr>::template View<T>;
-  PackedSpanFunctor<Csr> span;
+  View<std::uint32_t> chunks, slices;  // both in packed_unit bytes
+  int chunk = 1;                       // slices
+
+  KOKKOS_INLINE_FUNCTION std::uint32_t packet(std::int64_t slice) const {
+    return chunks(slice / chunk) + slices(slice);
+  }
+};
+
+/// Writes row ids, indices, offsets and masks, and the packets' places; one thread per lane of a slice.
+template <class Csr>
+struct PackedIndexFunctor : PackedSpans<Csr> {
+  template <class T>
+  using View = typename PackedTypesOf<Csr>::template View<T>;
+  PackedPlaces<Csr> places;
+  View<std::uint32_t> hub_place;
   unsigned char* packets;
   int value_bytes;
-
-  KOKKOS_INLINE_FUNCTION PackedIndexFunctor(const PackedSpanFunctor<Csr>& s, unsigned char* p, int bytes)
-      : PackedRows<Csr>(s), span(s), packets(p), value_bytes(bytes) {}
 
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
     const int lanes = this->shape.lanes;
     const std::int64_t index = i / lanes;
     const int lane = static_cast<int>(i % lanes);
-    const PackedSlice s = this->slices(index);
+    PackedSlice s = this->slices(index);
+    s.packet = places.packet(index);
+    if (lane == 0) this->slices(index).packet = s.packet;
     const PackedPacket packet(lanes, value_bytes);
     unsigned char* const base = packets + static_cast<std::size_t>(s.packet) * packed_unit;
     const int log = s.log_lanes(), q = lane >> log, t = lane & ((1 << log) - 1);
@@ -240,8 +229,8 @@ struct PackedIndexFunctor : PackedRows<Csr> {
     std::int64_t row = 0, begin = 0, length = 0;
     if (q < s.rows()) {
       row = this->row(index, s, q);
-      begin = span.map.begin(row);
-      length = span.map.length(row);
+      begin = this->map.begin(row);
+      length = this->map.length(row);
     }
     const PackedEntries e(s, this->parts.data(), this->shape.part_length(), begin, length);
     if (s.has_ids() && q < s.rows() && t == 0) {
@@ -253,8 +242,8 @@ struct PackedIndexFunctor : PackedRows<Csr> {
       const std::int64_t k = (std::int64_t{step} << log) + t;
       std::uint32_t column = ~0u;
       if (k < e.length) {
-        column = static_cast<std::uint32_t>(span.columns(e.begin + k));
-        column = span.hubs > 0 ? span.hub_place(column) : column - s.column;
+        column = static_cast<std::uint32_t>(this->columns(e.begin + k));
+        column = this->hubs > 0 ? hub_place(column) : column - s.column;
       }
       const std::size_t at = packet.element(s.steps(), step, lane, 0, 1);
       switch (s.index()) {
@@ -276,16 +265,16 @@ struct PackedIndexFunctor : PackedRows<Csr> {
 
   KOKKOS_INLINE_FUNCTION void offsets(std::int64_t index, int lane, const PackedSlice& s, const PackedPacket& packet,
                                       unsigned char* base) const {
-    const std::int64_t unit = std::int64_t{s.row} + span.pattern(index), begin = span.map.begin(unit);
+    const std::int64_t unit = std::int64_t{s.row} + this->pattern(index), begin = this->map.begin(unit);
     const int stride = this->shape.lanes;
     for (int step = lane; step < s.steps(); step += stride) {
-      const auto offset = static_cast<std::int32_t>(static_cast<std::int64_t>(span.columns(begin + step)) - unit);
+      const auto offset = static_cast<std::int32_t>(static_cast<std::int64_t>(this->columns(begin + step)) - unit);
       reinterpret_cast<std::uint32_t*>(base + packet.indices(s))[step] =
           static_cast<std::uint32_t>(offset) ^ 0x80000000u;
     }
     if (!s.masked()) return;
     std::uint32_t mask = 0;
-    if (lane < s.rows()) span.mask_of(std::int64_t{s.row} + lane, unit, s.steps(), mask);
+    if (lane < s.rows()) this->mask_of(std::int64_t{s.row} + lane, unit, s.steps(), mask);
     reinterpret_cast<std::uint32_t*>(base + packet.high(s))[lane] = mask;
   }
 };
