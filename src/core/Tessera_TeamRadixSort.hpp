@@ -27,7 +27,9 @@ class TeamRadixSort {
   static constexpr int bits = 4, digits = 1 << bits;
 
   /// Words of scratch that the sort of so many keys needs, the keys among them.
-  KOKKOS_INLINE_FUNCTION static constexpr int words(int count) { return 2 * count + digits * (count / 32) + digits * parts(count); }
+  KOKKOS_INLINE_FUNCTION static constexpr int words(int count) {
+    return 2 * count + digits * (count / 32) + digits * parts(count);
+  }
 
   /// @param scratch  words(count); the keys lie in the first `count`
   KOKKOS_INLINE_FUNCTION TeamRadixSort(const Words& scratch, int count) : scratch_(scratch), count_(count) {}

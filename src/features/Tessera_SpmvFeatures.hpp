@@ -207,11 +207,11 @@ SpmvFeatures spmv_pattern_features(const Exec& space, const Pattern& A, const Ke
   Reply<FeatureFound> reply(backend);
   const std::int64_t windows = (f.rows + Functor::window_rows - 1) / Functor::window_rows;
   const std::int64_t sampled = windows < Functor::most_windows ? windows : Functor::most_windows;
-  Kokkos::parallel_for("Tessera::features",
-                       Kokkos::TeamPolicy<Exec, Compat::LightWeight>(space, static_cast<int>(sampled),
-                                                                     Compat::team_size<Exec>(256))
-                           .set_scratch_size(0, Kokkos::PerTeam(Functor::scratch_bytes())),
-                       Functor{A, windows, sampled, found.data(), arrived.data(), reply.ask(answer)});
+  Kokkos::parallel_for(
+      "Tessera::features",
+      Kokkos::TeamPolicy<Exec, Compat::LightWeight>(space, static_cast<int>(sampled), Compat::team_size<Exec>(256))
+          .set_scratch_size(0, Kokkos::PerTeam(Functor::scratch_bytes())),
+      Functor{A, windows, sampled, found.data(), arrived.data(), reply.ask(answer)});
   const FeatureFound seen = reply.receive(space, "Tessera::features", answer);
   f.longest = seen.longest;
   f.empty_rows = seen.empty;

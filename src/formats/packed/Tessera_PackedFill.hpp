@@ -112,13 +112,20 @@ struct PackedSpans : PackedRows<Csr> {
     return static_cast<int>(least);
   }
 
+  /// f(column), more than once for some.
   template <class F>
   KOKKOS_INLINE_FUNCTION void each_column(std::int64_t i, const PackedSlice& s, int lane, F&& f) const {
     const int log = s.log_lanes(), q = lane >> log, t = lane & ((1 << log) - 1);
     if (q >= s.rows()) return;
     const std::int64_t row = this->row(i, s, q);
     const PackedEntries e(s, this->parts.data(), this->shape.part_length(), map.begin(row), map.length(row));
-    for (std::int64_t k = t; k < e.length; k += 1 << log) f(static_cast<std::uint32_t>(columns(e.begin + k)));
+    constexpr int batch = 4;  // loads at once; beyond the row's end the first of them again
+    for (std::int64_t k = t; k < e.length; k += batch << log) {
+      for (int n = 0; n < batch; ++n) {
+        const std::int64_t at = k + (n << log);
+        f(static_cast<std::uint32_t>(columns(e.begin + (at < e.length ? at : k))));
+      }
+    }
   }
 
   /// Index-free if all rows take their columns, relative to themselves, from those of the longest row (the first of
@@ -156,6 +163,15 @@ struct PackedSpans : PackedRows<Csr> {
   KOKKOS_INLINE_FUNCTION bool mask_of(std::int64_t row, std::int64_t unit, int steps, std::uint32_t& mask) const {
     const std::int64_t begin = map.begin(row), length = map.length(row);
     const std::int64_t pattern_begin = map.begin(unit), shift = row - unit;
+    if (length == steps) {  // all or none: no step waits for the one before
+      int others = 0;
+      for (int step = 0; step < steps; ++step) {
+        const auto wanted = static_cast<std::int64_t>(columns(pattern_begin + step)) + shift;
+        others += static_cast<std::int64_t>(columns(begin + step)) != wanted;
+      }
+      mask = steps < 32 ? (1u << steps) - 1 : ~0u;
+      return others == 0;
+    }
     std::int64_t k = 0;
     mask = 0;
     for (int step = 0; step < steps && k < length; ++step) {
@@ -238,28 +254,37 @@ struct PackedIndexFunctor : PackedSpans<Csr> {
     }
     unsigned char* const low = base + packet.indices(s);
     unsigned char* const high = base + packet.high(s);
-    for (int step = 0; step < s.steps(); ++step) {
-      const std::int64_t k = (std::int64_t{step} << log) + t;
-      std::uint32_t column = ~0u;
-      if (k < e.length) {
-        column = static_cast<std::uint32_t>(this->columns(e.begin + k));
-        column = this->hubs > 0 ? hub_place(column) : column - s.column;
+    constexpr int batch = 8;  // loads before the first store
+    for (int first = 0; first < s.steps(); first += batch) {
+      std::uint32_t column[batch];
+      for (int n = 0; n < batch; ++n) {
+        const std::int64_t k = (std::int64_t{first + n} << log) + t;
+        column[n] = k < e.length ? static_cast<std::uint32_t>(this->columns(e.begin + k)) : ~0u;
       }
-      const std::size_t at = packet.element(s.steps(), step, lane, 0, 1);
-      switch (s.index()) {
-        case PackedIndex8:
-          low[at] = static_cast<std::uint8_t>(column);
-          break;
-        case PackedIndex16:
-          reinterpret_cast<std::uint16_t*>(low)[at] = static_cast<std::uint16_t>(column);
-          break;
-        case PackedIndex24:
-          reinterpret_cast<std::uint16_t*>(low)[at] = static_cast<std::uint16_t>(column);
-          high[at] = static_cast<std::uint8_t>(column >> 16);
-          break;
-        default:
-          reinterpret_cast<std::uint32_t*>(low)[at] = column;
+      for (int n = 0; n < batch; ++n) {
+        if (column[n] != ~0u) column[n] = this->hubs > 0 ? hub_place(column[n]) : column[n] - s.column;
       }
+      for (int n = 0; n < batch && first + n < s.steps(); ++n) {
+        store(s.index(), packet.element(s.steps(), first + n, lane, 0, 1), column[n], low, high);
+      }
+    }
+  }
+
+  KOKKOS_INLINE_FUNCTION static void store(int index, std::size_t at, std::uint32_t column, unsigned char* low,
+                                           unsigned char* high) {
+    switch (index) {
+      case PackedIndex8:
+        low[at] = static_cast<std::uint8_t>(column);
+        break;
+      case PackedIndex16:
+        reinterpret_cast<std::uint16_t*>(low)[at] = static_cast<std::uint16_t>(column);
+        break;
+      case PackedIndex24:
+        reinterpret_cast<std::uint16_t*>(low)[at] = static_cast<std::uint16_t>(column);
+        high[at] = static_cast<std::uint8_t>(column >> 16);
+        break;
+      default:
+        reinterpret_cast<std::uint32_t*>(low)[at] = column;
     }
   }
 
@@ -340,6 +365,36 @@ struct PackedValueFunctor {
   int lanes;
   std::int64_t part_length;
 
+  /// Steps by eights, whose loads all come before the first store. @return the first step that is left
+  KOKKOS_INLINE_FUNCTION int whole_batches(const PackedSlice& s, const PackedEntries& e, bool valid, int plane,
+                                           int lane, Stored* out) const {
+    using Input = typename Values::non_const_value_type;
+    constexpr int batch = 8, size = PackedPacket::chunk_of(Types::value_bytes);
+    struct alignas(size * sizeof(Stored)) Chunk {
+      Stored of[size];
+    };
+    const int log = s.log_lanes();
+    const std::int64_t begin = lane & ((1 << log) - 1), length = valid ? e.length : 0;
+    int first = 0;
+    for (; first + batch <= s.steps(); first += batch) {
+      Input number[batch];
+      for (int n = 0; n < batch; ++n) {
+        const std::int64_t k = begin + (std::int64_t{first + n} << log);
+        if (k < length) number[n] = values(e.begin + k);
+      }
+      for (int c = 0; c < batch; c += size) {
+        Chunk chunk;
+        for (int n = 0; n < size; ++n) {
+          const std::int64_t k = begin + (std::int64_t{first + c + n} << log);
+          chunk.of[n] = k < length ? encode(number[c + n]) : Stored{};
+        }
+        const std::int64_t at = (std::int64_t{first + c} * s.group() + plane * size) * lanes + lane * size;
+        *reinterpret_cast<Chunk*>(out + at) = chunk;
+      }
+    }
+    return first;
+  }
+
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
     const PackedSlice s = slices(i / lanes);
     const int lane = static_cast<int>(i % lanes), log = s.log_lanes(), q = lane >> log, t = lane & ((1 << log) - 1);
@@ -361,8 +416,9 @@ struct PackedValueFunctor {
         length = map.length(row + plane);
       }
       const PackedEntries e(s, parts.data(), part_length, begin, length);
+      int first = s.masked() ? 0 : whole_batches(s, e, valid, plane, lane, out);
       std::int64_t next = 0;  // masked slices: entries so far
-      for (int first = 0; first < s.steps();) {
+      while (first < s.steps()) {
         int chunk_first, size;
         packet.find_chunk(s.steps(), first, chunk_first, size);
         Stored chunk[4];

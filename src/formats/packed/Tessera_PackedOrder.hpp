@@ -22,9 +22,9 @@ namespace Impl {
 
 /// What decides the shape of slices.
 struct PackedShape {
-  static constexpr int sort_window_keys = 4096;  // of the largest sort window
-  static constexpr int index_bits = 12;          // of a row in its sort window
-  static constexpr int classes = 7;              // lanes per row: 64 ... 1
+  static constexpr int sort_window_keys = 4096;     // of the largest sort window
+  static constexpr int index_bits = 12;             // of a row in its sort window
+  static constexpr int classes = 7;                 // lanes per row: 64 ... 1
   static constexpr int key_bits = index_bits + 10;  // that tell keys apart: steps, lanes, grouped or split
   int lanes = 32, log_wave = 5, max_steps = 16, split_steps = 16, group = 1;
   int sort_window = 4092;  // rows; a multiple of 12, so that groups of 2 and 3 rows never straddle two
@@ -113,6 +113,7 @@ struct PackedGroupFunctor : PackedTypesOf<Csr> {
   typename PackedTypesOf<Csr>::Columns columns;
   typename Csr::row_map_type row_map;
   PackedShape shape;
+  int vector;  // lanes
   typename PackedTypesOf<Csr>::template View<std::uint8_t> same;
 
   KOKKOS_INLINE_FUNCTION std::int64_t length_of(std::int64_t row) const {
@@ -130,10 +131,15 @@ struct PackedGroupFunctor : PackedTypesOf<Csr> {
       int different = 0;
       // Rows of equal length follow each other: entry k of row r lies r * length behind that of the first.
       Kokkos::parallel_reduce(
-          Kokkos::ThreadVectorRange(team, static_cast<int>(length)),
-          [&](const int k, int& d) {
-            const auto column = columns(begin + k);
-            for (int r = 1; r < shape.group; ++r) d += columns(begin + r * length + k) != column;
+          Kokkos::ThreadVectorRange(team, vector),
+          [&](const int lane, int& d) {
+            constexpr int batch = 4;  // loads at once; beyond the row's end the first of them again
+            for (std::int64_t k = lane; k < length; k += batch * vector) {
+              for (int n = 0; n < batch; ++n) {
+                const std::int64_t at = begin + (k + n * vector < length ? k + n * vector : k);
+                for (int r = 1; r < shape.group; ++r) d += columns(at + r * length) != columns(at);
+              }
+            }
           },
           different);
       equal = different == 0;
@@ -182,9 +188,10 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
   typename Csr::row_map_type row_map;  // where there are no column blocks: `map` is its copy, and made here
   typename PackedTypesOf<Csr>::Map map;
   PackedShape shape;
-  View<std::uint8_t> same;     // empty without groups
-  View<std::uint32_t> order;   // keys, where rows are sorted
-  View<std::uint32_t> pieces;  // of rows to be split, in their order: parts in the sort window before; empty: no such row
+  View<std::uint8_t> same;    // empty without groups
+  View<std::uint32_t> order;  // keys, where rows are sorted
+  View<std::uint32_t>
+      pieces;  // of rows to be split, in their order: parts in the sort window before; empty: no such row
   View<SortWindow> sort_windows;
   std::uint32_t* arrived;  // zero
   PackedTotals* totals;
@@ -205,9 +212,8 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
     const int count = shape.rows_of(w);
     if (shape.blocks == 1) {
       const int ends = w + 1 == shape.sort_windows ? count + 1 : count;
-      Kokkos::parallel_for(Kokkos::TeamThreadRange(team, ends), [&](const int i) {
-        map.begin(base + i) = static_cast<std::int64_t>(row_map(base + i));
-      });
+      Kokkos::parallel_for(Kokkos::TeamThreadRange(team, ends),
+                           [&](const int i) { map.begin(base + i) = static_cast<std::int64_t>(row_map(base + i)); });
     }
 
     // Lengths are read once. One sum of three: entries above, rows to be split, rows in groups.
@@ -273,8 +279,8 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
   KOKKOS_INLINE_FUNCTION void give_places(const member& team, int all) const {
     // Slices and parts in one sum; both are bounded by the host to 31 bits.
     Kokkos::parallel_scan(Kokkos::TeamThreadRange(team, all), [&](const int w, std::uint64_t& sum, const bool final) {
-      const auto here = static_cast<std::uint64_t>(sort_windows(w).slices) << 32 |
-                        static_cast<std::uint64_t>(sort_windows(w).parts);
+      const auto here =
+          static_cast<std::uint64_t>(sort_windows(w).slices) << 32 | static_cast<std::uint64_t>(sort_windows(w).parts);
       if (final) {
         sort_windows(w).slices = static_cast<std::int64_t>(sum >> 32);
         sort_windows(w).parts = static_cast<std::int64_t>(sum & 0xffffffffu);

@@ -50,8 +50,8 @@ inline std::int64_t packed_most_parts(const PackedShape& s, std::int64_t nnz, st
   return s.is_split(longest) ? 2 * nnz / s.part_length() + 1 : 0;
 }
 
-/// A Kokkos team makes the records of `chunk` consecutive slices, a thread with its vector lanes one at a time. The last
-/// team turns the sizes of the chunks into places, and answers.
+/// A Kokkos team makes the records of `chunk` consecutive slices, a thread with its vector lanes one at a time. The
+/// last team turns the sizes of the chunks into places, and answers.
 template <class Csr>
 struct PackedStructureFunctor : PackedSpans<Csr> {
   using member = typename PackedTypesOf<Csr>::member;
@@ -64,10 +64,10 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
   View<SortWindow> sort_windows;
   View<std::uint32_t> pieces;
   PackedPlaces<Csr> places;
-  const PackedClassFound* found;  // null: numbers are stored in full
+  const PackedClassFound* found;    // null: numbers are stored in full
   int natural_bytes, stored_bytes;  // of a number of the matrix, and of one that is stored in full
-  std::uint32_t* arrived;  // zero
-  PackedTotals* totals;    // sizes are zero
+  std::uint32_t* arrived;           // zero
+  PackedTotals* totals;             // sizes are zero
   ReplyPlace<PackedTotals> reply;
 
   std::size_t scratch_bytes() const {
@@ -218,8 +218,7 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
     });
     PackedSizes sizes{};
     Kokkos::parallel_reduce(
-        Kokkos::ThreadVectorRange(team, here),
-        [&](const int j, PackedSizes& s) { s.count(packet, records(j)); },
+        Kokkos::ThreadVectorRange(team, here), [&](const int j, PackedSizes& s) { s.count(packet, records(j)); },
         PackedSizesReducer<typename Csr::memory_space>(sizes));
     Kokkos::single(Kokkos::PerThread(team), [&]() {
       places.chunks(chunk) = static_cast<std::uint32_t>(sizes.units);

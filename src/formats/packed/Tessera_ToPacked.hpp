@@ -186,7 +186,8 @@ class PackedConversion {
               shape_.group > 1 ? (rows + static_cast<std::size_t>(shape_.group) - 1) / shape_.group : 0);
           order_ = arena.template take<std::uint32_t>(rows);
           pieces_ = arena.template take<std::uint32_t>(most_parts > 0 ? rows : 0);
-          sort_windows_ = arena.template take<SortWindow>(static_cast<std::size_t>(shape_.sort_windows * shape_.blocks));
+          sort_windows_ =
+              arena.template take<SortWindow>(static_cast<std::size_t>(shape_.sort_windows * shape_.blocks));
           slot_ = arena.template take<std::uint32_t>(slices);
           unit_ = arena.template take<std::uint8_t>(slices);
           places_.slices = arena.template take<std::uint32_t>(slices);
@@ -201,8 +202,8 @@ class PackedConversion {
   void take_totals(const PackedTotals& totals) {
     Experimental::PackedSummary& summary = p_.summary;
     require<NotSupported>(totals.slices <= static_cast<std::int64_t>(p_.slices.extent(0)) &&
-                       totals.parts <= static_cast<std::int64_t>(p_.parts.extent(0)),
-                   [] { return std::string("packed slices: more slices than the bound says"); });
+                              totals.parts <= static_cast<std::int64_t>(p_.parts.extent(0)),
+                          [] { return std::string("packed slices: more slices than the bound says"); });
     summary.slices = totals.slices;
     summary.parts = totals.parts;
     summary.split_rows = totals.split;
@@ -373,6 +374,7 @@ class PackedConversion {
       group.shape = shape_;
       group.same = same_;
       constexpr int threads = Compat::is_host_v<Exec> ? 1 : 16, vector = Compat::is_host_v<Exec> ? 1 : 16;
+      group.vector = vector;
       const auto teams = static_cast<int>((same_.extent(0) + threads - 1) / threads);
       Kokkos::parallel_for("Tessera::convert[packed] equal rows",
                            Kokkos::TeamPolicy<Exec, Compat::LightWeight>(space_, teams, threads, vector), group);
