@@ -190,8 +190,8 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
   PackedShape shape;
   View<std::uint8_t> same;    // empty without groups
   View<std::uint32_t> order;  // keys, where rows are sorted
-  View<std::uint32_t>
-      pieces;  // of rows to be split, in their order: parts in the sort window before; empty: no such row
+  /// Of rows to be split, in their order: parts in the sort window before. Empty where no row is that long.
+  View<std::uint32_t> pieces;
   View<SortWindow> sort_windows;
   std::uint32_t* arrived;  // zero
   PackedTotals* totals;
@@ -206,7 +206,6 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
   }
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
-    const int W = shape.sort_window;
     Keys keys(team.team_scratch(0), Sort::words(shape.keys())), begin(team.team_scratch(0), 32);
     const std::int64_t w = team.league_rank(), base = shape.first_row(w);
     const int count = shape.rows_of(w);
@@ -235,36 +234,9 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
     const auto entries = static_cast<std::int64_t>(sums >> entries_bit);
 
     SortWindow found{};
-    found.natural = 0;
     if (to_split == 0 && (in_groups == 0 || in_groups == count)) {
       found.grouped = in_groups > 0;
-      const int g = found.grouped ? shape.group : 1, units = count / g;
-      found.log_lanes = shape.log_lanes_of((entries + count - 1) / count);
-      const int a_slice = shape.lanes >> found.log_lanes;
-      found.slices = (units + a_slice - 1) / a_slice;
-      std::int64_t padded = 0, ideal = 0;
-      Kokkos::parallel_reduce(
-          Kokkos::TeamThreadRange(team, static_cast<int>(found.slices)),
-          [&](const int s, std::int64_t& sum) {
-            std::int64_t most = 0;
-            for (int n = 0; n < a_slice; ++n) {
-              const int i = s * a_slice + ((n + s) & (a_slice - 1));  // threads read different banks
-              if (i >= units) continue;
-              const std::int64_t steps = PackedShape::steps_of(keys(i * g), found.log_lanes);
-              most = steps > most ? steps : most;
-            }
-            sum += most > 511 ? std::int64_t{1} << 40 : most * shape.lanes;
-          },
-          padded);
-      Kokkos::parallel_reduce(
-          Kokkos::TeamThreadRange(team, units),
-          [&](const int i, std::int64_t& sum) {
-            sum += PackedShape::steps_of(keys(i * g), found.log_lanes) << found.log_lanes;
-          },
-          ideal);
-      // The last slice of the matrix may be partly empty whatever the order.
-      found.natural = static_cast<double>(padded) <=
-                      static_cast<double>(ideal) * (1 + shape.natural_padding) + (count < W ? shape.lanes * 16 : 0);
+      try_natural(team, keys, count, entries, found);
     }
     if (!found.natural) {
       found.slices = 0;
@@ -273,6 +245,38 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
     Kokkos::single(Kokkos::PerTeam(team), [&]() { sort_windows(w) = found; });
     const auto all = static_cast<std::uint32_t>(shape.sort_windows * shape.blocks);
     if (last_team(team, arrived, all)) give_places(team, static_cast<int>(all));
+  }
+
+  /// Whether the rows pad little in their order, all with the same lanes.
+  KOKKOS_INLINE_FUNCTION void try_natural(const member& team, const Keys& lengths, int count, std::int64_t entries,
+                                          SortWindow& found) const {
+    const int g = found.grouped ? shape.group : 1, units = count / g;
+    found.log_lanes = shape.log_lanes_of((entries + count - 1) / count);
+    const int a_slice = shape.lanes >> found.log_lanes;
+    found.slices = (units + a_slice - 1) / a_slice;
+    std::int64_t padded = 0, ideal = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, static_cast<int>(found.slices)),
+        [&](const int s, std::int64_t& sum) {
+          std::int64_t most = 0;
+          for (int n = 0; n < a_slice; ++n) {
+            const int i = s * a_slice + ((n + s) & (a_slice - 1));  // threads read different banks
+            if (i >= units) continue;
+            const std::int64_t steps = PackedShape::steps_of(lengths(i * g), found.log_lanes);
+            most = steps > most ? steps : most;
+          }
+          sum += most > 511 ? std::int64_t{1} << 40 : most * shape.lanes;
+        },
+        padded);
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, units),
+        [&](const int i, std::int64_t& sum) {
+          sum += PackedShape::steps_of(lengths(i * g), found.log_lanes) << found.log_lanes;
+        },
+        ideal);
+    // The last slice of the matrix may be partly empty whatever the order.
+    found.natural = static_cast<double>(padded) <= static_cast<double>(ideal) * (1 + shape.natural_padding) +
+                                                       (count < shape.sort_window ? shape.lanes * 16 : 0);
   }
 
   /// Counts of the sort windows to places.

@@ -37,13 +37,14 @@ class PackedSizesReducer {
 };
 
 /// Slices that there are at most, parts not counted. A window in its own order has one number of lanes, a sorted one
-/// as many as its rows ask for; a row of n entries gets one lane or fewer than 2 n / max_steps + 1, and each number of
-/// lanes leaves one slice partly empty.
+/// as many as its rows ask for, and each leaves one slice partly empty. A row of n entries gets one lane, or if n is
+/// above max_steps fewer than 2 n / max_steps + 1; in its own order a window goes by its mean, rounded up.
 inline std::int64_t packed_most_slices(const PackedShape& s, std::int64_t nnz, std::int64_t longest) {
   const std::int64_t rows = s.rows * s.blocks, windows = s.sort_windows * s.blocks;
   const std::int64_t whole = longest < s.part_length() ? longest : s.part_length();
   const std::int64_t classes = (s.log_lanes_of(whole) + 1) * (s.group > 1 ? 2 : 1);
-  return rows / s.lanes + 2 * (nnz + rows) / (std::int64_t{s.max_steps} * s.lanes) + windows * classes + 2;
+  const std::int64_t more = longest > s.max_steps ? 2 * (nnz + rows) / (std::int64_t{s.max_steps} * s.lanes) : 0;
+  return rows / s.lanes + more + windows * classes + 2;
 }
 /// Parts that there are at most: those of a row are fewer than twice its entries over the length of a part.
 inline std::int64_t packed_most_parts(const PackedShape& s, std::int64_t nnz, std::int64_t longest) {

@@ -431,9 +431,11 @@ void packed_pattern(const Exec& space, const Pattern& A, const PackedNumbers<typ
 
 namespace Experimental {
 
-/// Converts A for waves of `lanes` lanes. Deterministic; columns keep their order inside a row. Two waits for sizes,
-/// and one more where hub columns or column blocks are considered. Peak extra memory besides the format: 4 bytes per
-/// row, 9 per slice, 8 per row if not updatable (rows times column blocks), with hub columns 8 per column.
+/// Converts A for waves of `lanes` lanes. Deterministic; columns keep their order inside a row. One wait, for sizes, and
+/// one more where hub columns or column blocks are considered, or numbers go to a dictionary. Room for slices and parts
+/// is by bounds: 1 to 5 % of the format are not used (perf_test/notes/conversion.md). Peak extra memory besides the
+/// format: 4 bytes per row, 9 per slice, 8 per row if not updatable (rows times column blocks), with hub columns 8 per
+/// column.
 /// @param updatable  keep what packed_update needs: 8 bytes per row (times column blocks)
 /// @param backend  whose memory pool to use, if it has one; null: Kokkos allocations
 /// @throw InvalidArgument  options out of range
