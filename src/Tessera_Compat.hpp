@@ -176,6 +176,20 @@ View allocate(const Exec& exec, const std::string& label, std::size_t n) {
 #endif
 }
 
+/// A property of policies: the functor travels as the kernel's argument, whatever its size (up to 4 kB). Kokkos' CUDA
+/// copies functors above 512 bytes to constant memory instead, and waits for the kernel that used it last.
+using LightWeight = Kokkos::Experimental::WorkItemProperty::HintLightWeight_t;
+
+/// One thread stores a value where the host looks, after all that it stored before.
+KOKKOS_INLINE_FUNCTION void publish_to_host(std::int64_t* place, std::int64_t value) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+  __threadfence_system();
+#else
+  Kokkos::memory_fence();
+#endif
+  *static_cast<volatile std::int64_t*>(place) = value;
+}
+
 /// Size of a Kokkos team: one thread on hosts (their teams share a core), `wanted` on devices.
 template <class Exec>
 constexpr int team_size(int wanted) {

@@ -103,7 +103,7 @@ constexpr int packed_max_blocks = 64;
 struct PackedPacket {
   int lanes, value_bytes, chunk;
 
-  TESSERA_FUNCTION static int chunk_of(int value_bytes) { return value_bytes == 8 ? 2 : 4; }
+  TESSERA_FUNCTION static constexpr int chunk_of(int value_bytes) { return value_bytes == 8 ? 2 : 4; }
   TESSERA_FUNCTION PackedPacket(int lanes_, int value_bytes_)
       : lanes(lanes_), value_bytes(value_bytes_), chunk(chunk_of(value_bytes_)) {}
 

@@ -9,6 +9,7 @@
 #include "Tessera_CsrView.hpp"
 #include "core/Tessera_Arena.hpp"
 #include "core/Tessera_Pattern.hpp"
+#include "core/Tessera_Reply.hpp"
 
 /// \file
 /// What the choice of an algorithm and the shape of its format are decided by: one pass over the row map, and a sample
@@ -32,60 +33,72 @@ struct SpmvFeatures {
 
 namespace Impl {
 
-struct FeatureSums {
+/// What Kokkos teams add up: of all rows, and of the sampled windows.
+struct FeatureFound {
   std::int64_t longest, empty;
-  double squares;
-};
-
-struct FeatureSample {
+  std::uint64_t squares;
   std::uint64_t windows, narrow, entries, sectors;
   std::uint64_t probed, same2, same3, shift;  // entries, too
 };
 
-struct FeatureFound {
-  FeatureSums rows;
-  FeatureSample sample;
+/// What one thread sees, and then its Kokkos team.
+struct FeatureSeen {
+  std::int64_t longest, empty;
+  double squares;
+  std::uint64_t probed, same2, same3, shift;
+  std::uint32_t sectors, lowest, highest;
 };
 
-/// Row lengths.
-template <class Csr>
-struct RowFeatureFunctor {
-  using value_type = FeatureSums;
-  typename Csr::row_map_type row_map;
+/// Sums of what the threads of a Kokkos team saw.
+template <class Memory>
+class FeatureReducer {
+ public:
+  using reducer = FeatureReducer;
+  using value_type = FeatureSeen;
+  using result_view_type = Kokkos::View<value_type, Memory, Kokkos::MemoryUnmanaged>;
 
-  KOKKOS_INLINE_FUNCTION void init(FeatureSums& s) const { s = FeatureSums{}; }
-  template <class T, class U>
-  KOKKOS_INLINE_FUNCTION static void add(T& a, const U& b) {
+  KOKKOS_INLINE_FUNCTION explicit FeatureReducer(value_type& to) : to_(&to) {}
+  KOKKOS_INLINE_FUNCTION void init(value_type& s) const {
+    s = value_type{};
+    s.lowest = ~0u;
+  }
+  template <class A, class B>
+  KOKKOS_INLINE_FUNCTION static void add(A& a, const B& b) {
     a.longest = a.longest < b.longest ? b.longest : a.longest;
-    a.empty = a.empty + b.empty;
-    a.squares = a.squares + b.squares;
+    a.empty = a.empty + b.empty, a.squares = a.squares + b.squares;
+    a.probed = a.probed + b.probed, a.same2 = a.same2 + b.same2, a.same3 = a.same3 + b.same3;
+    a.shift = a.shift + b.shift, a.sectors = a.sectors + b.sectors;
+    a.lowest = a.lowest < b.lowest ? a.lowest : b.lowest;
+    a.highest = a.highest < b.highest ? b.highest : a.highest;
   }
-  KOKKOS_INLINE_FUNCTION void join(FeatureSums& a, const FeatureSums& b) const { add(a, b); }
-  KOKKOS_INLINE_FUNCTION void join(volatile FeatureSums& a, const volatile FeatureSums& b) const { add(a, b); }
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row, FeatureSums& sum) const {
-    const auto n = static_cast<std::int64_t>(row_map(row + 1) - row_map(row));
-    if (n > sum.longest) sum.longest = n;
-    sum.empty += n == 0;
-    sum.squares += static_cast<double>(n) * static_cast<double>(n);
-  }
+  KOKKOS_INLINE_FUNCTION void join(value_type& a, const value_type& b) const { add(a, b); }
+  KOKKOS_INLINE_FUNCTION void join(volatile value_type& a, const volatile value_type& b) const { add(a, b); }
+  KOKKOS_INLINE_FUNCTION value_type& reference() const { return *to_; }
+  KOKKOS_INLINE_FUNCTION result_view_type view() const { return result_view_type(to_); }
+  KOKKOS_INLINE_FUNCTION bool references_scalar() const { return true; }
+
+ private:
+  value_type* to_;
 };
 
-/// A Kokkos team probes the rows of a window, and looks at its first `most` entries. Different sectors are counted with
-/// a hash table, whose contents do not depend on the order of the insertions.
+/// A Kokkos team measures its share of all rows, probes the rows of a window, and looks at the first `most` entries of
+/// the window. Different sectors are counted with a hash table, whose contents do not depend on the order of the
+/// insertions. The last team answers.
 template <class Csr>
-struct WindowFeatureFunctor {
+struct FeatureFunctor {
   using exec = typename Csr::execution_space;
   using member = typename Kokkos::TeamPolicy<exec>::member_type;
   using Table = Kokkos::View<std::uint32_t*, typename exec::scratch_memory_space, Kokkos::MemoryUnmanaged>;
-  using Counters = Kokkos::View<std::uint64_t*, typename exec::scratch_memory_space, Kokkos::MemoryUnmanaged>;
   static constexpr int window_rows = 32, most = 1024, slots = 2 * most, most_windows = 512;
   static constexpr std::int64_t other = -1;
   static constexpr std::uint32_t per_sector = 4, free = ~0u;
   Csr A;
   std::int64_t windows, sampled;
-  typename Arena<typename Csr::memory_space>::template View<FeatureFound> found;
+  FeatureFound* found;     // zero
+  std::uint32_t* arrived;  // zero
+  ReplyPlace<FeatureFound> reply;
 
-  static int scratch_bytes() { return static_cast<int>(Table::shmem_size(slots) + Counters::shmem_size(4)); }
+  static int scratch_bytes() { return static_cast<int>(Table::shmem_size(slots)); }
   KOKKOS_INLINE_FUNCTION std::int64_t length(std::int64_t row) const {
     return static_cast<std::int64_t>(A.row_map()(row + 1) - A.row_map()(row));
   }
@@ -102,13 +115,18 @@ struct WindowFeatureFunctor {
     const bool all = by[0] == by[1] && by[0] == by[2] && by[0] == by[3];
     return all && (by[0] == 0 || by[0] == 1) ? by[0] : other;
   }
-  KOKKOS_INLINE_FUNCTION void probe(const Counters& count, std::int64_t row) const {
+  KOKKOS_INLINE_FUNCTION void probe(FeatureSeen& s, std::int64_t row) const {
     const std::int64_t n = length(row), by = shift(row, n);
     const auto entries = static_cast<std::uint64_t>(n);
-    Kokkos::atomic_add(&count(0), entries);
-    if (by == 0 && row % 2 == 1) Kokkos::atomic_add(&count(1), 2 * entries);
-    if (by == 0 && row % 3 == 2 && shift(row - 1, n) == 0) Kokkos::atomic_add(&count(2), 3 * entries);
-    if (by == 1) Kokkos::atomic_add(&count(3), entries);
+    s.probed += entries;
+    if (by == 0 && row % 2 == 1) s.same2 += 2 * entries;
+    if (by == 0 && row % 3 == 2 && shift(row - 1, n) == 0) s.same3 += 3 * entries;
+    if (by == 1) s.shift += entries;
+  }
+  KOKKOS_INLINE_FUNCTION static void measure(FeatureSeen& s, std::int64_t n) {
+    if (n > s.longest) s.longest = n;
+    s.empty += n == 0;
+    s.squares += static_cast<double>(n) * static_cast<double>(n);
   }
 
   KOKKOS_INLINE_FUNCTION static bool insert(const Table& table, std::uint32_t sector) {
@@ -120,51 +138,48 @@ struct WindowFeatureFunctor {
     }
   }
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
-    Counters count_of(team.team_scratch(0), 4);  // of the Kokkos team: fewer atomics on the same place
     Table table(team.team_scratch(0), slots);
-    const std::int64_t window = team.league_rank() * windows / sampled, first = window * window_rows;
-    const std::int64_t rows = A.rows(), last = first + window_rows < rows ? first + window_rows : rows;
+    const std::int64_t rank = team.league_rank(), rows = A.rows(), threads = team.team_size();
+    const std::int64_t window = rank * windows / sampled, first = window * window_rows;
+    const std::int64_t last = first + window_rows < rows ? first + window_rows : rows;
     const std::int64_t begin = A.row_map()(first), left = static_cast<std::int64_t>(A.row_map()(last)) - begin;
-    const int count = static_cast<int>(left < most ? left : most);
+    const std::int64_t count = left < most ? left : most;
+    const std::int64_t share = rank * rows / sampled, share_end = (rank + 1) * rows / sampled;
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, slots), [&](const int i) { table(i) = free; });
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, 4), [&](const int i) { count_of(i) = 0; });
     team.team_barrier();
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, static_cast<int>(last - first)),
-                         [&](const int i) { probe(count_of, first + i); });
-    int sectors = 0;
+    FeatureSeen seen{};
     Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, count),
-        [&](const int i, int& n) {
-          n += insert(table, static_cast<std::uint32_t>(A.entries()(begin + i)) / per_sector);
+        Kokkos::TeamThreadRange(team, static_cast<int>(threads)),
+        [&](const int thread, FeatureSeen& s) {
+          for (std::int64_t row = share + thread; row < share_end; row += threads) measure(s, length(row));
+          for (std::int64_t row = first + thread; row < last; row += threads) probe(s, row);
+          for (std::int64_t i = thread; i < count; i += threads) {
+            const auto c = static_cast<std::uint32_t>(A.entries()(begin + i));
+            s.sectors += insert(table, c / per_sector);
+            s.lowest = c < s.lowest ? c : s.lowest;
+            s.highest = c > s.highest ? c : s.highest;
+          }
         },
-        sectors);
-    std::uint32_t lowest = 0, highest = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, count),
-        [&](const int i, std::uint32_t& least) {
-          const auto c = static_cast<std::uint32_t>(A.entries()(begin + i));
-          least = c < least ? c : least;
-        },
-        Kokkos::Min<std::uint32_t>(lowest));
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, count),
-        [&](const int i, std::uint32_t& greatest) {
-          const auto c = static_cast<std::uint32_t>(A.entries()(begin + i));
-          greatest = c > greatest ? c : greatest;
-        },
-        Kokkos::Max<std::uint32_t>(highest));
-    team.team_barrier();
-    Kokkos::single(Kokkos::PerTeam(team), [&]() {
-      FeatureSample& to = found(0).sample;
-      Kokkos::atomic_add(&to.windows, std::uint64_t{1});
-      Kokkos::atomic_add(&to.narrow, std::uint64_t{count == 0 || highest - lowest < 0xffffu});
-      Kokkos::atomic_add(&to.entries, static_cast<std::uint64_t>(count));
-      Kokkos::atomic_add(&to.sectors, static_cast<std::uint64_t>(sectors));
-      Kokkos::atomic_add(&to.probed, count_of(0));
-      Kokkos::atomic_add(&to.same2, count_of(1));
-      Kokkos::atomic_add(&to.same3, count_of(2));
-      Kokkos::atomic_add(&to.shift, count_of(3));
-    });
+        FeatureReducer<typename Csr::memory_space>(seen));
+    Kokkos::single(Kokkos::PerTeam(team), [&]() { add(seen, static_cast<std::uint64_t>(count)); });
+    if (!last_team(team, arrived, static_cast<std::uint32_t>(sampled))) return;
+    Kokkos::single(Kokkos::PerTeam(team), [&]() { reply.send(*found); });
+  }
+
+  /// Sums of squares are whole numbers, so that their order does not matter; beyond 2^54 of a team they are cut off.
+  KOKKOS_INLINE_FUNCTION void add(const FeatureSeen& s, std::uint64_t count) const {
+    constexpr double largest = 18014398509481984.0;
+    Kokkos::atomic_fetch_max(&found->longest, s.longest);
+    Kokkos::atomic_add(&found->empty, s.empty);
+    Kokkos::atomic_add(&found->squares, static_cast<std::uint64_t>(s.squares < largest ? s.squares : largest));
+    Kokkos::atomic_add(&found->windows, std::uint64_t{1});
+    Kokkos::atomic_add(&found->narrow, std::uint64_t{count == 0 || s.highest - s.lowest < 0xffffu});
+    Kokkos::atomic_add(&found->entries, count);
+    Kokkos::atomic_add(&found->sectors, std::uint64_t{s.sectors});
+    Kokkos::atomic_add(&found->probed, s.probed);
+    Kokkos::atomic_add(&found->same2, s.same2);
+    Kokkos::atomic_add(&found->same3, s.same3);
+    Kokkos::atomic_add(&found->shift, s.shift);
   }
 };
 
@@ -176,30 +191,33 @@ SpmvFeatures spmv_pattern_features(const Exec& space, const Pattern& A, const Ke
   f.cols = static_cast<std::int64_t>(A.cols());
   f.nnz = static_cast<std::int64_t>(A.nnz());
   if (f.rows == 0) return f;
-  using Functor = WindowFeatureFunctor<Pattern>;
-  typename Arena<Memory>::template View<FeatureFound> device;
-  const auto storage = Arena<Memory>::make(space, backend, "Tessera::features", Lifetime::Temporary,
-                                           [&](auto& arena) { device = arena.template take<FeatureFound>(1); });
+  using Functor = FeatureFunctor<Pattern>;
+  typename Arena<Memory>::template View<FeatureFound> found, answer;
+  typename Arena<Memory>::template View<std::uint32_t> arrived;
+  const auto storage =
+      Arena<Memory>::make(space, backend, "Tessera::features", Lifetime::Temporary, [&](Arena<Memory>& arena) {
+        found = arena.template take<FeatureFound>(1);
+        arrived = arena.template take<std::uint32_t>(1);
+        answer = arena.template take<FeatureFound>(1);
+      });
   using Bytes = typename Arena<Memory>::template View<char>;
-  Kokkos::deep_copy(space, Bytes(reinterpret_cast<char*>(device.data()), sizeof(FeatureFound)), char(0));
-  using Result = Kokkos::View<FeatureSums, Kokkos::LayoutLeft, Memory, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-  Kokkos::parallel_reduce("Tessera::features rows", Kokkos::RangePolicy<Exec>(space, 0, f.rows),
-                          RowFeatureFunctor<Pattern>{A.row_map()}, Result(&device.data()->rows));
+  char* const base = reinterpret_cast<char*>(found.data());
+  Kokkos::deep_copy(space, Bytes(base, static_cast<std::size_t>(reinterpret_cast<char*>(answer.data()) - base)),
+                    char(0));
+  Reply<FeatureFound> reply(backend);
   const std::int64_t windows = (f.rows + Functor::window_rows - 1) / Functor::window_rows;
   const std::int64_t sampled = windows < Functor::most_windows ? windows : Functor::most_windows;
-  Kokkos::parallel_for("Tessera::features windows",
-                       Kokkos::TeamPolicy<Exec>(space, static_cast<int>(sampled), Compat::team_size<Exec>(256))
-                           .set_scratch_size(0, Kokkos::PerTeam(Functor::scratch_bytes())),
-                       Functor{A, windows, sampled, device});
-  FeatureFound all{};
-  fetch(space, backend, "Tessera::features", all, device);
-  const FeatureSums& found = all.rows;
-  const FeatureSample& seen = all.sample;
-  f.longest = found.longest;
-  f.empty_rows = found.empty;
+  Kokkos::parallel_for(
+      "Tessera::features",
+      Kokkos::TeamPolicy<Exec, Compat::LightWeight>(space, static_cast<int>(sampled), Compat::team_size<Exec>(256))
+          .set_scratch_size(0, Kokkos::PerTeam(Functor::scratch_bytes())),
+      Functor{A, windows, sampled, found.data(), arrived.data(), reply.ask(answer)});
+  const FeatureFound seen = reply.receive(space, "Tessera::features", answer);
+  f.longest = seen.longest;
+  f.empty_rows = seen.empty;
   f.mean = static_cast<double>(f.nnz) / static_cast<double>(f.rows);
   if (f.nnz > 0) {
-    const double variance = found.squares / static_cast<double>(f.rows) - f.mean * f.mean;
+    const double variance = static_cast<double>(seen.squares) / static_cast<double>(f.rows) - f.mean * f.mean;
     f.cv = std::sqrt(variance > 0 ? variance : 0) / f.mean;
   }
   if (seen.probed > 0) {

@@ -46,9 +46,9 @@ struct PackedEntries {
   }
 };
 
-/// Chooses the index of each slice, by what its columns need; one thread with `lanes` vector lanes per slice.
+/// Chooses the index of each slice, by what its columns need.
 template <class Csr>
-struct PackedSpanFunctor : PackedRows<Csr> {
+struct PackedSpans : PackedRows<Csr> {
   using member = typename PackedTypesOf<Csr>::member;
   template <class T>
   using View = typename PackedTypesOf<Csr>::template View<T>;
@@ -58,13 +58,10 @@ struct PackedSpanFunctor : PackedRows<Csr> {
   bool index_free, narrow;  // switches
   double index_free_padding;
   std::int64_t hubs, cols;
-  View<std::uint32_t> hub_place;
   View<std::uint8_t> pattern;  // index-free slices: the unit whose columns are the slice's
 
-  KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
-    const std::int64_t i = std::int64_t{team.league_rank()} * team.team_size() + team.team_rank();
-    if (i >= static_cast<std::int64_t>(this->slices.extent(0))) return;
-    PackedSlice s = this->slices(i);
+  /// Completes the record of slice i; by all vector lanes of a thread.
+  KOKKOS_INLINE_FUNCTION void choose_index(const member& team, std::int64_t i, PackedSlice& s) const {
     const int log = s.log_lanes(), steps = s.steps();
     int index = hubs > 0 && hubs + cols < 0xffffff ? PackedIndex24 : PackedIndex32;
     bool masked = false;
@@ -78,7 +75,6 @@ struct PackedSpanFunctor : PackedRows<Csr> {
     s.column = column;
     s.packed = PackedSlice::pack(steps, log, index, s.contiguous(), s.part(), masked, s.group(), s.rows());
     if constexpr (Compat::is_host_v<typename PackedTypesOf<Csr>::exec>) s.set_full_steps(full_steps(i, s));
-    Kokkos::single(Kokkos::PerThread(team), [&]() { this->slices(i) = s; });
   }
 
   /// The fewest bytes for the distances of a slice's columns from the lowest, all ones left for padding.
@@ -116,13 +112,20 @@ struct PackedSpanFunctor : PackedRows<Csr> {
     return static_cast<int>(least);
   }
 
+  /// f(column), more than once for some.
   template <class F>
   KOKKOS_INLINE_FUNCTION void each_column(std::int64_t i, const PackedSlice& s, int lane, F&& f) const {
     const int log = s.log_lanes(), q = lane >> log, t = lane & ((1 << log) - 1);
     if (q >= s.rows()) return;
     const std::int64_t row = this->row(i, s, q);
     const PackedEntries e(s, this->parts.data(), this->shape.part_length(), map.begin(row), map.length(row));
-    for (std::int64_t k = t; k < e.length; k += 1 << log) f(static_cast<std::uint32_t>(columns(e.begin + k)));
+    constexpr int batch = 4;  // loads at once; beyond the row's end the first of them again
+    for (std::int64_t k = t; k < e.length; k += batch << log) {
+      for (int n = 0; n < batch; ++n) {
+        const std::int64_t at = k + (n << log);
+        f(static_cast<std::uint32_t>(columns(e.begin + (at < e.length ? at : k))));
+      }
+    }
   }
 
   /// Index-free if all rows take their columns, relative to themselves, from those of the longest row (the first of
@@ -160,6 +163,15 @@ struct PackedSpanFunctor : PackedRows<Csr> {
   KOKKOS_INLINE_FUNCTION bool mask_of(std::int64_t row, std::int64_t unit, int steps, std::uint32_t& mask) const {
     const std::int64_t begin = map.begin(row), length = map.length(row);
     const std::int64_t pattern_begin = map.begin(unit), shift = row - unit;
+    if (length == steps) {  // all or none: no step waits for the one before
+      int others = 0;
+      for (int step = 0; step < steps; ++step) {
+        const auto wanted = static_cast<std::int64_t>(columns(pattern_begin + step)) + shift;
+        others += static_cast<std::int64_t>(columns(begin + step)) != wanted;
+      }
+      mask = steps < 32 ? (1u << steps) - 1 : ~0u;
+      return others == 0;
+    }
     std::int64_t k = 0;
     mask = 0;
     for (int step = 0; step < steps && k < length; ++step) {
@@ -172,20 +184,7 @@ struct PackedSpanFunctor : PackedRows<Csr> {
   }
 };
 
-/// What the packets of some slices add up to; the last members of PackedSummary.
-struct PackedSizes {
-  std::int64_t units, steps, stored, short_slices, index_slots[5], grouped_slots, id_rows;
-
-  template <class A, class B>
-  KOKKOS_INLINE_FUNCTION static void add(A& a, const B& b) {
-    a.units = a.units + b.units, a.steps = a.steps + b.steps, a.stored = a.stored + b.stored;
-    a.short_slices = a.short_slices + b.short_slices;
-    for (int i = 0; i < 5; ++i) a.index_slots[i] = a.index_slots[i] + b.index_slots[i];
-    a.grouped_slots = a.grouped_slots + b.grouped_slots, a.id_rows = a.id_rows + b.id_rows;
-  }
-};
-
-/// Packets one after another; the sums of all go to `total`.
+/// Packets one after another, of records that are complete; the sums of all go to `total`.
 template <class Csr>
 struct PackedPacketScan : PackedTypesOf<Csr> {
   using value_type = PackedSizes;
@@ -204,35 +203,41 @@ struct PackedPacketScan : PackedTypesOf<Csr> {
     const PackedPacket packet(lanes, value_bytes);
     const PackedSlice s = slices(i);
     if (final) slices(i).packet = static_cast<std::uint32_t>(sum.units);
-    const std::int64_t slots = std::int64_t{s.steps()} * lanes * s.group();
-    sum.units += static_cast<std::int64_t>(packet.bytes(s) / packed_unit);
-    sum.steps += s.steps();
-    sum.stored += slots;
-    sum.short_slices += s.steps() <= 5;
-    sum.index_slots[s.index()] += slots;
-    sum.grouped_slots += s.group() > 1 ? slots : 0;
-    sum.id_rows += s.has_ids() ? s.rows() : 0;
+    sum.count(packet, s);
     if (final && i + 1 == static_cast<std::int64_t>(slices.extent(0))) total(0) = sum;
   }
 };
 
-/// Writes row ids, indices, offsets and masks; one thread per lane of a slice.
+/// Where packets lie: chunks of consecutive slices one after another, and the slices of a chunk.
 template <class Csr>
-struct PackedIndexFunctor : PackedRows<Csr> {
+struct PackedPlaces {
   template <class T>
   using View = typename PackedTypesOf<Csr>::template View<T>;
-  PackedSpanFunctor<Csr> span;
+  View<std::uint32_t> chunks, slices;  // both in packed_unit bytes
+  int chunk = 1;                       // slices
+
+  KOKKOS_INLINE_FUNCTION std::uint32_t packet(std::int64_t slice) const {
+    return chunks(slice / chunk) + slices(slice);
+  }
+};
+
+/// Writes row ids, indices, offsets and masks, and the packets' places; one thread per lane of a slice.
+template <class Csr>
+struct PackedIndexFunctor : PackedSpans<Csr> {
+  template <class T>
+  using View = typename PackedTypesOf<Csr>::template View<T>;
+  PackedPlaces<Csr> places;
+  View<std::uint32_t> hub_place;
   unsigned char* packets;
   int value_bytes;
-
-  KOKKOS_INLINE_FUNCTION PackedIndexFunctor(const PackedSpanFunctor<Csr>& s, unsigned char* p, int bytes)
-      : PackedRows<Csr>(s), span(s), packets(p), value_bytes(bytes) {}
 
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
     const int lanes = this->shape.lanes;
     const std::int64_t index = i / lanes;
     const int lane = static_cast<int>(i % lanes);
-    const PackedSlice s = this->slices(index);
+    PackedSlice s = this->slices(index);
+    s.packet = places.packet(index);
+    if (lane == 0) this->slices(index).packet = s.packet;
     const PackedPacket packet(lanes, value_bytes);
     unsigned char* const base = packets + static_cast<std::size_t>(s.packet) * packed_unit;
     const int log = s.log_lanes(), q = lane >> log, t = lane & ((1 << log) - 1);
@@ -240,8 +245,8 @@ struct PackedIndexFunctor : PackedRows<Csr> {
     std::int64_t row = 0, begin = 0, length = 0;
     if (q < s.rows()) {
       row = this->row(index, s, q);
-      begin = span.map.begin(row);
-      length = span.map.length(row);
+      begin = this->map.begin(row);
+      length = this->map.length(row);
     }
     const PackedEntries e(s, this->parts.data(), this->shape.part_length(), begin, length);
     if (s.has_ids() && q < s.rows() && t == 0) {
@@ -249,43 +254,52 @@ struct PackedIndexFunctor : PackedRows<Csr> {
     }
     unsigned char* const low = base + packet.indices(s);
     unsigned char* const high = base + packet.high(s);
-    for (int step = 0; step < s.steps(); ++step) {
-      const std::int64_t k = (std::int64_t{step} << log) + t;
-      std::uint32_t column = ~0u;
-      if (k < e.length) {
-        column = static_cast<std::uint32_t>(span.columns(e.begin + k));
-        column = span.hubs > 0 ? span.hub_place(column) : column - s.column;
+    constexpr int batch = 8;  // loads before the first store
+    for (int first = 0; first < s.steps(); first += batch) {
+      std::uint32_t column[batch];
+      for (int n = 0; n < batch; ++n) {
+        const std::int64_t k = (std::int64_t{first + n} << log) + t;
+        column[n] = k < e.length ? static_cast<std::uint32_t>(this->columns(e.begin + k)) : ~0u;
       }
-      const std::size_t at = packet.element(s.steps(), step, lane, 0, 1);
-      switch (s.index()) {
-        case PackedIndex8:
-          low[at] = static_cast<std::uint8_t>(column);
-          break;
-        case PackedIndex16:
-          reinterpret_cast<std::uint16_t*>(low)[at] = static_cast<std::uint16_t>(column);
-          break;
-        case PackedIndex24:
-          reinterpret_cast<std::uint16_t*>(low)[at] = static_cast<std::uint16_t>(column);
-          high[at] = static_cast<std::uint8_t>(column >> 16);
-          break;
-        default:
-          reinterpret_cast<std::uint32_t*>(low)[at] = column;
+      for (int n = 0; n < batch; ++n) {
+        if (column[n] != ~0u) column[n] = this->hubs > 0 ? hub_place(column[n]) : column[n] - s.column;
       }
+      for (int n = 0; n < batch && first + n < s.steps(); ++n) {
+        store(s.index(), packet.element(s.steps(), first + n, lane, 0, 1), column[n], low, high);
+      }
+    }
+  }
+
+  KOKKOS_INLINE_FUNCTION static void store(int index, std::size_t at, std::uint32_t column, unsigned char* low,
+                                           unsigned char* high) {
+    switch (index) {
+      case PackedIndex8:
+        low[at] = static_cast<std::uint8_t>(column);
+        break;
+      case PackedIndex16:
+        reinterpret_cast<std::uint16_t*>(low)[at] = static_cast<std::uint16_t>(column);
+        break;
+      case PackedIndex24:
+        reinterpret_cast<std::uint16_t*>(low)[at] = static_cast<std::uint16_t>(column);
+        high[at] = static_cast<std::uint8_t>(column >> 16);
+        break;
+      default:
+        reinterpret_cast<std::uint32_t*>(low)[at] = column;
     }
   }
 
   KOKKOS_INLINE_FUNCTION void offsets(std::int64_t index, int lane, const PackedSlice& s, const PackedPacket& packet,
                                       unsigned char* base) const {
-    const std::int64_t unit = std::int64_t{s.row} + span.pattern(index), begin = span.map.begin(unit);
+    const std::int64_t unit = std::int64_t{s.row} + this->pattern(index), begin = this->map.begin(unit);
     const int stride = this->shape.lanes;
     for (int step = lane; step < s.steps(); step += stride) {
-      const auto offset = static_cast<std::int32_t>(static_cast<std::int64_t>(span.columns(begin + step)) - unit);
+      const auto offset = static_cast<std::int32_t>(static_cast<std::int64_t>(this->columns(begin + step)) - unit);
       reinterpret_cast<std::uint32_t*>(base + packet.indices(s))[step] =
           static_cast<std::uint32_t>(offset) ^ 0x80000000u;
     }
     if (!s.masked()) return;
     std::uint32_t mask = 0;
-    if (lane < s.rows()) span.mask_of(std::int64_t{s.row} + lane, unit, s.steps(), mask);
+    if (lane < s.rows()) this->mask_of(std::int64_t{s.row} + lane, unit, s.steps(), mask);
     reinterpret_cast<std::uint32_t*>(base + packet.high(s))[lane] = mask;
   }
 };
@@ -351,6 +365,36 @@ struct PackedValueFunctor {
   int lanes;
   std::int64_t part_length;
 
+  /// Steps by eights, whose loads all come before the first store. @return the first step that is left
+  KOKKOS_INLINE_FUNCTION int whole_batches(const PackedSlice& s, const PackedEntries& e, bool valid, int plane,
+                                           int lane, Stored* out) const {
+    using Input = typename Values::non_const_value_type;
+    constexpr int batch = 8, size = PackedPacket::chunk_of(Types::value_bytes);
+    struct alignas(size * sizeof(Stored)) Chunk {
+      Stored of[size];
+    };
+    const int log = s.log_lanes();
+    const std::int64_t begin = lane & ((1 << log) - 1), length = valid ? e.length : 0;
+    int first = 0;
+    for (; first + batch <= s.steps(); first += batch) {
+      Input number[batch];
+      for (int n = 0; n < batch; ++n) {
+        const std::int64_t k = begin + (std::int64_t{first + n} << log);
+        if (k < length) number[n] = values(e.begin + k);
+      }
+      for (int c = 0; c < batch; c += size) {
+        Chunk chunk;
+        for (int n = 0; n < size; ++n) {
+          const std::int64_t k = begin + (std::int64_t{first + c + n} << log);
+          chunk.of[n] = k < length ? encode(number[c + n]) : Stored{};
+        }
+        const std::int64_t at = (std::int64_t{first + c} * s.group() + plane * size) * lanes + lane * size;
+        *reinterpret_cast<Chunk*>(out + at) = chunk;
+      }
+    }
+    return first;
+  }
+
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
     const PackedSlice s = slices(i / lanes);
     const int lane = static_cast<int>(i % lanes), log = s.log_lanes(), q = lane >> log, t = lane & ((1 << log) - 1);
@@ -372,8 +416,9 @@ struct PackedValueFunctor {
         length = map.length(row + plane);
       }
       const PackedEntries e(s, parts.data(), part_length, begin, length);
+      int first = s.masked() ? 0 : whole_batches(s, e, valid, plane, lane, out);
       std::int64_t next = 0;  // masked slices: entries so far
-      for (int first = 0; first < s.steps();) {
+      while (first < s.steps()) {
         int chunk_first, size;
         packet.find_chunk(s.steps(), first, chunk_first, size);
         Stored chunk[4];

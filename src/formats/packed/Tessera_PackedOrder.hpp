@@ -6,7 +6,8 @@
 #include <cstdint>
 
 #include "Tessera_CsrView.hpp"
-#include "core/Tessera_TeamSort.hpp"
+#include "core/Tessera_Reply.hpp"
+#include "core/Tessera_TeamRadixSort.hpp"
 #include "formats/packed/Tessera_PackedSlices.hpp"
 
 /// \file
@@ -21,9 +22,10 @@ namespace Impl {
 
 /// What decides the shape of slices.
 struct PackedShape {
-  static constexpr int sort_window_keys = 4096;  // of the largest sort window
-  static constexpr int index_bits = 12;          // of a row in its sort window
-  static constexpr int classes = 7;              // lanes per row: 64 ... 1
+  static constexpr int sort_window_keys = 4096;     // of the largest sort window
+  static constexpr int index_bits = 12;             // of a row in its sort window
+  static constexpr int classes = 7;                 // lanes per row: 64 ... 1
+  static constexpr int key_bits = index_bits + 10;  // that tell keys apart: steps, lanes, grouped or split
   int lanes = 32, log_wave = 5, max_steps = 16, split_steps = 16, group = 1;
   int sort_window = 4092;  // rows; a multiple of 12, so that groups of 2 and 3 rows never straddle two
   double natural_padding = 0.02;
@@ -53,6 +55,9 @@ struct PackedShape {
     return (length + (std::int64_t{1} << log) - 1) >> log;
   }
   KOKKOS_INLINE_FUNCTION std::int64_t part_length() const { return std::int64_t{split_steps} * lanes; }
+  KOKKOS_INLINE_FUNCTION std::int64_t pieces_of(std::int64_t length) const {
+    return (length + part_length() - 1) / part_length();
+  }
   KOKKOS_INLINE_FUNCTION bool is_split(std::int64_t length) const { return length > part_length(); }
 
   /// Ascending keys: rows to be split, then groups, then single rows; the longest first.
@@ -78,10 +83,6 @@ struct SortWindow {
   std::int32_t split;  // rows to be split come first
   std::int32_t run[2 * PackedShape::classes];
   std::int64_t slices, parts;  // then: first slice (parts not counted), first part
-};
-
-struct PackedCounts {
-  std::int64_t slices, parts, split;
 };
 
 /// Where the entries of each row lie in the matrix: row r has [begin(r), begin(r + step)).
@@ -110,26 +111,35 @@ template <class Csr>
 struct PackedGroupFunctor : PackedTypesOf<Csr> {
   using member = typename PackedTypesOf<Csr>::member;
   typename PackedTypesOf<Csr>::Columns columns;
-  typename PackedTypesOf<Csr>::Map map;
+  typename Csr::row_map_type row_map;
   PackedShape shape;
+  int vector;  // lanes
   typename PackedTypesOf<Csr>::template View<std::uint8_t> same;
 
+  KOKKOS_INLINE_FUNCTION std::int64_t length_of(std::int64_t row) const {
+    return static_cast<std::int64_t>(row_map(row + 1) - row_map(row));
+  }
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
     const std::int64_t first = (std::int64_t{team.league_rank()} * team.team_size() + team.team_rank());
     const std::int64_t groups = static_cast<std::int64_t>(same.extent(0));
     if (first >= groups) return;
     const std::int64_t row = first * shape.group;
-    const std::int64_t begin = map.begin(row), length = map.length(row);
+    const std::int64_t begin = static_cast<std::int64_t>(row_map(row)), length = length_of(row);
     bool equal = row + shape.group <= shape.rows && length > 0 && !shape.is_split(length);
-    for (int r = 1; equal && r < shape.group; ++r) equal = map.length(row + r) == length;
+    for (int r = 1; equal && r < shape.group; ++r) equal = length_of(row + r) == length;
     if (equal) {
       int different = 0;
       // Rows of equal length follow each other: entry k of row r lies r * length behind that of the first.
       Kokkos::parallel_reduce(
-          Kokkos::ThreadVectorRange(team, static_cast<int>(length)),
-          [&](const int k, int& d) {
-            const auto column = columns(begin + k);
-            for (int r = 1; r < shape.group; ++r) d += columns(begin + r * length + k) != column;
+          Kokkos::ThreadVectorRange(team, vector),
+          [&](const int lane, int& d) {
+            constexpr int batch = 4;  // loads at once; beyond the row's end the first of them again
+            for (std::int64_t k = lane; k < length; k += batch * vector) {
+              for (int n = 0; n < batch; ++n) {
+                const std::int64_t at = begin + (k + n * vector < length ? k + n * vector : k);
+                for (int r = 1; r < shape.group; ++r) d += columns(at + r * length) != columns(at);
+              }
+            }
           },
           different);
       equal = different == 0;
@@ -138,32 +148,72 @@ struct PackedGroupFunctor : PackedTypesOf<Csr> {
   }
 };
 
-/// Orders a sort window and counts its slices.
+/// What the host must know of the conversion before it makes room for packets.
+struct PackedSizes {
+  std::int64_t units, steps, stored, short_slices, index_slots[5], grouped_slots, id_rows;
+
+  KOKKOS_INLINE_FUNCTION void count(const PackedPacket& packet, const PackedSlice& s) {
+    const std::int64_t slots = std::int64_t{s.steps()} * packet.lanes * s.group();
+    units += static_cast<std::int64_t>(packet.bytes(s) / packed_unit);
+    steps += s.steps();
+    stored += slots;
+    short_slices += s.steps() <= 5;
+    index_slots[s.index()] += slots;
+    grouped_slots += s.group() > 1 ? slots : 0;
+    id_rows += s.has_ids() ? s.rows() : 0;
+  }
+  template <class A, class B>
+  KOKKOS_INLINE_FUNCTION static void add(A& a, const B& b) {
+    a.units = a.units + b.units, a.steps = a.steps + b.steps, a.stored = a.stored + b.stored;
+    a.short_slices = a.short_slices + b.short_slices;
+    for (int i = 0; i < 5; ++i) a.index_slots[i] = a.index_slots[i] + b.index_slots[i];
+    a.grouped_slots = a.grouped_slots + b.grouped_slots, a.id_rows = a.id_rows + b.id_rows;
+  }
+};
+struct PackedTotals {
+  std::int64_t slices, parts, split;  // slices: parts among them
+  PackedSizes sizes;
+  PackedStorage storage;
+};
+
+/// Orders a sort window and counts its slices; the last team turns counts into places.
 template <class Csr>
 struct SortWindowFunctor : PackedTypesOf<Csr> {
   using member = typename PackedTypesOf<Csr>::member;
   template <class T>
   using View = typename PackedTypesOf<Csr>::template View<T>;
   using Keys = typename PackedTypesOf<Csr>::template Scratch<std::uint32_t>;
+  using Sort = TeamRadixSort<Keys>;
 
+  typename Csr::row_map_type row_map;  // where there are no column blocks: `map` is its copy, and made here
   typename PackedTypesOf<Csr>::Map map;
   PackedShape shape;
   View<std::uint8_t> same;    // empty without groups
   View<std::uint32_t> order;  // keys, where rows are sorted
+  /// Of rows to be split, in their order: parts in the sort window before. Empty where no row is that long.
+  View<std::uint32_t> pieces;
   View<SortWindow> sort_windows;
+  std::uint32_t* arrived;  // zero
+  PackedTotals* totals;
 
-  std::size_t scratch_bytes() const { return Keys::shmem_size(shape.keys()) + Keys::shmem_size(32); }
+  std::size_t scratch_bytes() const { return Keys::shmem_size(Sort::words(shape.keys())) + Keys::shmem_size(32); }
 
-  KOKKOS_INLINE_FUNCTION std::int64_t length_of(std::int64_t row) const { return map.length(row); }
+  KOKKOS_INLINE_FUNCTION std::int64_t length_of(std::int64_t row) const {
+    return shape.blocks > 1 ? map.length(row) : static_cast<std::int64_t>(row_map(row + 1) - row_map(row));
+  }
   KOKKOS_INLINE_FUNCTION bool grouped(std::int64_t row) const {
     return shape.group > 1 && same(row / shape.group) != 0;
   }
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
-    const int W = shape.sort_window;
-    Keys keys(team.team_scratch(0), shape.keys()), begin(team.team_scratch(0), 32);
+    Keys keys(team.team_scratch(0), Sort::words(shape.keys())), begin(team.team_scratch(0), 32);
     const std::int64_t w = team.league_rank(), base = shape.first_row(w);
     const int count = shape.rows_of(w);
+    if (shape.blocks == 1) {
+      const int ends = w + 1 == shape.sort_windows ? count + 1 : count;
+      Kokkos::parallel_for(Kokkos::TeamThreadRange(team, ends),
+                           [&](const int i) { map.begin(base + i) = static_cast<std::int64_t>(row_map(base + i)); });
+    }
 
     // Lengths are read once. One sum of three: entries above, rows to be split, rows in groups.
     constexpr int split_bit = 13, entries_bit = 26;
@@ -184,45 +234,78 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
     const auto entries = static_cast<std::int64_t>(sums >> entries_bit);
 
     SortWindow found{};
-    found.natural = 0;
     if (to_split == 0 && (in_groups == 0 || in_groups == count)) {
       found.grouped = in_groups > 0;
-      const int g = found.grouped ? shape.group : 1, units = count / g;
-      found.log_lanes = shape.log_lanes_of((entries + count - 1) / count);
-      const int a_slice = shape.lanes >> found.log_lanes;
-      found.slices = (units + a_slice - 1) / a_slice;
-      std::int64_t padded = 0, ideal = 0;
-      Kokkos::parallel_reduce(
-          Kokkos::TeamThreadRange(team, static_cast<int>(found.slices)),
-          [&](const int s, std::int64_t& sum) {
-            std::int64_t most = 0;
-            for (int i = s * a_slice; i < (s + 1) * a_slice && i < units; ++i) {
-              const std::int64_t steps = PackedShape::steps_of(keys(i * g), found.log_lanes);
-              most = steps > most ? steps : most;
-            }
-            sum += most > 511 ? std::int64_t{1} << 40 : most * shape.lanes;
-          },
-          padded);
-      Kokkos::parallel_reduce(
-          Kokkos::TeamThreadRange(team, units),
-          [&](const int i, std::int64_t& sum) {
-            sum += PackedShape::steps_of(keys(i * g), found.log_lanes) << found.log_lanes;
-          },
-          ideal);
-      // The last slice of the matrix may be partly empty whatever the order.
-      found.natural = static_cast<double>(padded) <=
-                      static_cast<double>(ideal) * (1 + shape.natural_padding) + (count < W ? shape.lanes * 16 : 0);
+      try_natural(team, keys, count, entries, found);
     }
     if (!found.natural) {
       found.slices = 0;
       sort_rows(team, keys, begin, base, count, found);
     }
     Kokkos::single(Kokkos::PerTeam(team), [&]() { sort_windows(w) = found; });
+    const auto all = static_cast<std::uint32_t>(shape.sort_windows * shape.blocks);
+    if (last_team(team, arrived, all)) give_places(team, static_cast<int>(all));
+  }
+
+  /// Whether the rows pad little in their order, all with the same lanes.
+  KOKKOS_INLINE_FUNCTION void try_natural(const member& team, const Keys& lengths, int count, std::int64_t entries,
+                                          SortWindow& found) const {
+    const int g = found.grouped ? shape.group : 1, units = count / g;
+    found.log_lanes = shape.log_lanes_of((entries + count - 1) / count);
+    const int a_slice = shape.lanes >> found.log_lanes;
+    found.slices = (units + a_slice - 1) / a_slice;
+    std::int64_t padded = 0, ideal = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, static_cast<int>(found.slices)),
+        [&](const int s, std::int64_t& sum) {
+          std::int64_t most = 0;
+          for (int n = 0; n < a_slice; ++n) {
+            const int i = s * a_slice + ((n + s) & (a_slice - 1));  // threads read different banks
+            if (i >= units) continue;
+            const std::int64_t steps = PackedShape::steps_of(lengths(i * g), found.log_lanes);
+            most = steps > most ? steps : most;
+          }
+          sum += most > 511 ? std::int64_t{1} << 40 : most * shape.lanes;
+        },
+        padded);
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, units),
+        [&](const int i, std::int64_t& sum) {
+          sum += PackedShape::steps_of(lengths(i * g), found.log_lanes) << found.log_lanes;
+        },
+        ideal);
+    // The last slice of the matrix may be partly empty whatever the order.
+    found.natural = static_cast<double>(padded) <= static_cast<double>(ideal) * (1 + shape.natural_padding) +
+                                                       (count < shape.sort_window ? shape.lanes * 16 : 0);
+  }
+
+  /// Counts of the sort windows to places.
+  KOKKOS_INLINE_FUNCTION void give_places(const member& team, int all) const {
+    // Slices and parts in one sum; both are bounded by the host to 31 bits.
+    Kokkos::parallel_scan(Kokkos::TeamThreadRange(team, all), [&](const int w, std::uint64_t& sum, const bool final) {
+      const auto here =
+          static_cast<std::uint64_t>(sort_windows(w).slices) << 32 | static_cast<std::uint64_t>(sort_windows(w).parts);
+      if (final) {
+        sort_windows(w).slices = static_cast<std::int64_t>(sum >> 32);
+        sort_windows(w).parts = static_cast<std::int64_t>(sum & 0xffffffffu);
+      }
+      sum += here;
+      if (final && w + 1 == all) {
+        totals->parts = static_cast<std::int64_t>(sum & 0xffffffffu);
+        totals->slices = static_cast<std::int64_t>(sum >> 32) + totals->parts;
+      }
+    });
+    std::int64_t split = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, all),
+        [&](const int w, std::int64_t& sum) { sum += sort_windows(w).natural ? 0 : sort_windows(w).split; }, split);
+    Kokkos::single(Kokkos::PerTeam(team), [&]() { totals->split = split; });
   }
 
   KOKKOS_INLINE_FUNCTION void sort_rows(const member& team, const Keys& keys, const Keys& begin, std::int64_t base,
                                         int count, SortWindow& found) const {
     const int places = shape.keys();
+    constexpr std::uint32_t place = PackedShape::sort_window_keys - 1;
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, places), [&](const int i) {
       std::uint32_t key = ~0u;
       if (i < count && !(grouped(base + i) && (base + i) % shape.group != 0)) {
@@ -232,19 +315,20 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
     });
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, 32), [&](const int i) { begin(i) = 0; });
     team.team_barrier();
-    team_sort(team, keys, places);
+    // Keys without a row have ones in all digits, and stay behind the others.
+    const int sorted = Sort(keys, places).run(team, PackedShape::index_bits, PackedShape::key_bits);
     constexpr int runs = 2 * PackedShape::classes;
-    // begin(1 + run): keys up to the end of the run; integer atomics, so their order does not matter.
+    // begin(1 + run): keys up to the end of the run.
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, places), [&](const int i) {
-      const std::uint32_t key = keys(i);
+      const std::uint32_t key = keys(sorted + i);
       if (key == ~0u) return;
       const int run = PackedShape::run_of(key);
-      if (i + 1 == places || keys(i + 1) == ~0u || PackedShape::run_of(keys(i + 1)) != run) {
-        begin(run + 1) = static_cast<std::uint32_t>(i + 1);
-      }
+      const std::uint32_t next = i + 1 < places ? keys(sorted + i + 1) : ~0u;
+      if (next == ~0u || PackedShape::run_of(next) != run) begin(run + 1) = static_cast<std::uint32_t>(i + 1);
     });
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, count),
+                         [&](const int i) { order(base + i) = keys(sorted + i); });
     team.team_barrier();
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, count), [&](const int i) { order(base + i) = keys(i); });
     std::uint32_t done = begin(0);
     found.split = static_cast<std::int32_t>(done);
     for (int run = 0; run < runs; ++run) {
@@ -254,138 +338,21 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
       const int a_slice = slice_rows(run);
       found.slices += (found.run[run] + a_slice - 1) / a_slice;
     }
+    if (found.split == 0) return;
+    const auto pieces_at = [&](int i) { return shape.pieces_of(length_of(base + (keys(sorted + i) & place))); };
+    Kokkos::parallel_scan(Kokkos::TeamThreadRange(team, found.split),
+                          [&](const int i, std::int64_t& sum, const bool final) {
+                            if (final) pieces(base + i) = static_cast<std::uint32_t>(sum);
+                            sum += pieces_at(i);
+                          });
     std::int64_t parts = 0;
     Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, found.split),
-        [&](const int i, std::int64_t& n) {
-          const std::int64_t length = length_of(base + (keys(i) & (PackedShape::sort_window_keys - 1)));
-          n += (length + shape.part_length() - 1) / shape.part_length();
-        },
-        parts);
+        Kokkos::TeamThreadRange(team, found.split), [&](const int i, std::int64_t& n) { n += pieces_at(i); }, parts);
     found.parts = parts;
   }
   KOKKOS_INLINE_FUNCTION int slice_rows(int run) const {
     const int log = 6 - run % PackedShape::classes;
     return log > shape.log_wave ? 1 : shape.lanes >> log;
-  }
-};
-
-/// Counts of the sort windows to places: exclusive scan; the totals go to `total`.
-template <class Csr>
-struct SortWindowScan : PackedTypesOf<Csr> {
-  using value_type = PackedCounts;
-  template <class T>
-  using View = typename PackedTypesOf<Csr>::template View<T>;
-  View<SortWindow> sort_windows;
-  View<Experimental::PackedSummary> total;
-
-  KOKKOS_INLINE_FUNCTION void init(PackedCounts& s) const { s.slices = s.parts = s.split = 0; }
-  KOKKOS_INLINE_FUNCTION void join(PackedCounts& a, const PackedCounts& b) const {
-    a.slices += b.slices, a.parts += b.parts, a.split += b.split;
-  }
-  KOKKOS_INLINE_FUNCTION void join(volatile PackedCounts& a, const volatile PackedCounts& b) const {
-    a.slices = a.slices + b.slices, a.parts = a.parts + b.parts, a.split = a.split + b.split;
-  }
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t w, PackedCounts& sum, const bool final) const {
-    const std::int64_t slices = sort_windows(w).slices, parts = sort_windows(w).parts;
-    const std::int64_t split = sort_windows(w).natural ? 0 : sort_windows(w).split;
-    if (final) {
-      sort_windows(w).slices = sum.slices;
-      sort_windows(w).parts = sum.parts;
-    }
-    sum.slices += slices, sum.parts += parts, sum.split += split;
-    if (final && w + 1 == static_cast<std::int64_t>(sort_windows.extent(0))) {
-      total(0).slices = sum.slices + sum.parts;
-      total(0).parts = sum.parts;
-      total(0).split_rows = sum.split;
-    }
-  }
-};
-
-/// Writes the records of a sort window's slices; packets and indices are still open.
-template <class Csr>
-struct PackedSliceFunctor : PackedTypesOf<Csr> {
-  using member = typename PackedTypesOf<Csr>::member;
-  template <class T>
-  using View = typename PackedTypesOf<Csr>::template View<T>;
-
-  typename PackedTypesOf<Csr>::Map map;
-  PackedShape shape;
-  std::int64_t all_parts;
-  View<std::uint32_t> order;
-  View<SortWindow> sort_windows;
-  View<PackedSlice> slices;
-  View<PackedPart> parts;
-  View<std::uint32_t> slot;  // of a slice with row ids: its place in `order`
-
-  KOKKOS_INLINE_FUNCTION std::int64_t length_of(std::int64_t row) const { return map.length(row); }
-  KOKKOS_INLINE_FUNCTION void write(std::int64_t at, std::int64_t row, int steps, int log, bool contiguous, bool part,
-                                    int group, int rows, std::int64_t place) const {
-    PackedSlice s;
-    s.packet = 0;
-    s.row = static_cast<std::int32_t>(row);
-    s.column = 0;
-    s.packed = PackedSlice::pack(steps, log, PackedIndex32, contiguous, part, false, group, rows);
-    slices(at) = s;
-    slot(at) = static_cast<std::uint32_t>(place);
-  }
-
-  KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
-    const std::int64_t w = team.league_rank(), base = shape.first_row(w);
-    const int count = shape.rows_of(w);
-    const SortWindow found = sort_windows(w);
-    const std::int64_t first = all_parts + found.slices;
-    if (found.natural) {
-      const int g = found.grouped ? shape.group : 1, units = count / g, a_slice = shape.lanes >> found.log_lanes;
-      Kokkos::parallel_for(Kokkos::TeamThreadRange(team, (units + a_slice - 1) / a_slice), [&](const int s) {
-        const int begin = s * a_slice, rows = units - begin < a_slice ? units - begin : a_slice;
-        std::int64_t most = 0;
-        for (int i = begin; i < begin + rows; ++i) {
-          const std::int64_t steps = PackedShape::steps_of(length_of(base + i * g), found.log_lanes);
-          most = steps > most ? steps : most;
-        }
-        write(first + s, base + std::int64_t{begin} * g, static_cast<int>(most), found.log_lanes, true, false, g, rows,
-              base);
-      });
-      return;
-    }
-    constexpr std::uint32_t place = PackedShape::sort_window_keys - 1;
-    Kokkos::parallel_scan(
-        Kokkos::TeamThreadRange(team, found.split), [&](const int i, std::int64_t& sum, const bool final) {
-          const std::int64_t row = base + (order(base + i) & place), length = length_of(row);
-          const std::int64_t pieces = (length + shape.part_length() - 1) / shape.part_length();
-          if (final) {
-            for (std::int64_t k = 0; k < pieces; ++k) {
-              const std::int64_t at = found.parts + sum + k, left = length - k * shape.part_length();
-              const std::int64_t here = left < shape.part_length() ? left : shape.part_length();
-              parts(at) = PackedPart{static_cast<std::int32_t>(row), static_cast<std::uint32_t>(found.parts + sum),
-                                     static_cast<std::uint32_t>(pieces), static_cast<std::uint32_t>(k)};
-              write(at, at, static_cast<int>(PackedShape::steps_of(here, shape.log_wave)), shape.log_wave, false, true,
-                    1, 1, 0);
-            }
-          }
-          sum += pieces;
-        });
-    std::int64_t item = found.split, at = first;
-    for (int run = 0; run < 2 * PackedShape::classes; ++run) {
-      const int items = found.run[run];
-      if (items == 0) continue;
-      const int log = 6 - run % PackedShape::classes, g = run < PackedShape::classes ? shape.group : 1;
-      const int a_slice = shape.lanes >> log, here = (items + a_slice - 1) / a_slice;
-      Kokkos::parallel_for(Kokkos::TeamThreadRange(team, here), [&](const int s) {
-        const std::int64_t begin = base + item + std::int64_t{s} * a_slice;
-        const int left = items - s * a_slice, rows = left < a_slice ? left : a_slice;
-        const std::uint32_t first_row = order(begin) & place;
-        bool consecutive = true;
-        for (int i = 1; i < rows; ++i) {
-          consecutive = consecutive && (order(begin + i) & place) == first_row + static_cast<std::uint32_t>(i * g);
-        }
-        write(at + s, consecutive ? base + first_row : base, PackedShape::key_steps(order(begin)), log, consecutive,
-              false, g, rows, begin);
-      });
-      item += items;
-      at += here;
-    }
   }
 };
 

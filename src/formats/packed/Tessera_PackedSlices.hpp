@@ -13,6 +13,17 @@
 /// The packed-slices format as plain Views; what lies where: backends/interface/Tessera_PackedLayout.hpp.
 
 namespace Tessera {
+namespace Impl {
+
+/// Of a value in a packet. @param full  of one that is stored in full
+KOKKOS_INLINE_FUNCTION int bytes_of_stored(PackedStorage storage, int full) {
+  if (storage == PackedStorage::Constant) return 0;
+  if (storage == PackedStorage::Integer || storage == PackedStorage::Dictionary) return 1;
+  return storage == PackedStorage::Float ? 4 : full;
+}
+
+}  // namespace Impl
+
 namespace Experimental {
 
 /// What the host must know of the conversion; filled on the device.
@@ -34,7 +45,7 @@ struct PackedSlices {
   using View = Kokkos::View<T*, Kokkos::LayoutLeft, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   using Storage = std::shared_ptr<void>;
 
-  Storage map_storage, structure_storage, packet_storage, hub_storage;
+  Storage structure_storage, packet_storage, hub_storage;
 
   int lanes = 32;
   Precision precision = Precision::FP64;
@@ -63,11 +74,7 @@ struct PackedSlices {
   /// memory, which is better for what the cache cannot hold (more than 64 kB) and shared memory can.
   bool copies_hubs = false;
 
-  int value_bytes() const {
-    if (storage == PackedStorage::Constant) return 0;
-    if (storage == PackedStorage::Integer || storage == PackedStorage::Dictionary) return 1;
-    return storage == PackedStorage::Float ? 4 : bytes_of(precision);
-  }
+  int value_bytes() const { return Impl::bytes_of_stored(storage, bytes_of(precision)); }
   std::size_t format_bytes() const {
     return sizeof(PackedSlice) * slices.extent(0) + 8 * packets.extent(0) + sizeof(PackedPart) * parts.extent(0) +
            8 * dictionary.extent(0) + 4 * hub_columns.extent(0) + sizeof(PackedShare) * shares.extent(0);

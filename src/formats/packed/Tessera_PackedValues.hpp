@@ -104,20 +104,14 @@ inline std::vector<std::uint64_t> dictionary_of(const PackedClassFound& found) {
   return dictionary;
 }
 
-/// The narrowest class that all numbers fit, and the dictionary (bits, ascending) where the class has one.
-template <class Value>
-PackedStorage packed_class(const PackedClassFound& found, std::vector<std::uint64_t>& dictionary) {
-  dictionary.clear();
-  const auto fits = [&](PackedStorage s) { return found.misfit[static_cast<int>(s)] == 0; };
+/// The narrowest class that all numbers fit. @param bytes  of a number
+KOKKOS_INLINE_FUNCTION PackedStorage packed_class_of(const std::uint32_t* misfit, int bytes) {
+  const auto fits = [=](PackedStorage s) { return misfit[static_cast<int>(s)] == 0; };
   if (!fits(PackedStorage::Full)) return PackedStorage::Full;
-  const bool table = fits(PackedStorage::Dictionary);
-  const bool constant = fits(PackedStorage::Constant), integer = fits(PackedStorage::Integer);
-  if (constant || (table && !integer)) {
-    dictionary = dictionary_of(found);
-    return constant ? PackedStorage::Constant : PackedStorage::Dictionary;
-  }
-  if (integer) return PackedStorage::Integer;
-  return sizeof(Value) == 8 && fits(PackedStorage::Float) ? PackedStorage::Float : PackedStorage::Full;
+  if (fits(PackedStorage::Constant)) return PackedStorage::Constant;
+  if (fits(PackedStorage::Integer)) return PackedStorage::Integer;
+  if (fits(PackedStorage::Dictionary)) return PackedStorage::Dictionary;
+  return bytes == 8 && fits(PackedStorage::Float) ? PackedStorage::Float : PackedStorage::Full;
 }
 
 template <class Value, class F>
@@ -204,7 +198,6 @@ class PackedNumbers {
   virtual Precision precision() const = 0;
   virtual std::size_t bytes() const = 0;
   virtual void classify(const View<PackedClassFound>& found) const = 0;
-  virtual PackedStorage storage(const PackedClassFound& found, std::vector<std::uint64_t>& dictionary) const = 0;
   virtual void fill(const Experimental::PackedSlices<Memory>& p, const PackedRowMap<Memory>& map) const = 0;
 };
 
@@ -220,9 +213,6 @@ class PackedNumbersOf final : public PackedNumbers<typename Values::memory_space
   Precision precision() const override { return ScalarTraits<Value>::precision; }
   std::size_t bytes() const override { return sizeof(Value); }
   void classify(const View<PackedClassFound>& found) const override { packed_classify(space_, values_, found); }
-  PackedStorage storage(const PackedClassFound& found, std::vector<std::uint64_t>& dictionary) const override {
-    return packed_class<Value>(found, dictionary);
-  }
   void fill(const Experimental::PackedSlices<Memory>& p, const PackedRowMap<Memory>& map) const override {
     packed_fill(space_, p, values_, map);
   }

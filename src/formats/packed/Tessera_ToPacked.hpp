@@ -15,6 +15,7 @@
 #include "formats/packed/Tessera_PackedFill.hpp"
 #include "formats/packed/Tessera_PackedHubs.hpp"
 #include "formats/packed/Tessera_PackedRules.hpp"
+#include "formats/packed/Tessera_PackedStructure.hpp"
 #include "formats/packed/Tessera_PackedValues.hpp"
 
 /// \file
@@ -56,21 +57,10 @@ void upload_dictionary(const Exec& space, Experimental::PackedSlices<Memory>& p,
   Compat::fence(space, "Tessera::convert[packed] dictionary");
 }
 
-/// Places all packets anew for the class p has now, and makes room for them. One wait.
-template <class Pattern, class Exec>
-void place_packets(const Exec& space, Experimental::PackedSlices<typename Pattern::memory_space>& p,
-                   const typename Arena<typename Pattern::memory_space>::template View<PackedSizes>& total,
-                   const KernelTable* backend) {
-  using Arena = Impl::Arena<typename Pattern::memory_space>;
-  PackedPacketScan<Pattern> scan;
-  scan.slices = p.slices;
-  scan.total = total;
-  scan.lanes = p.lanes;
-  scan.value_bytes = p.value_bytes();
-  Kokkos::parallel_scan("Tessera::convert[packed] packets", Kokkos::RangePolicy<Exec>(space, 0, p.slices.extent(0)),
-                        scan);
-  PackedSizes sizes{};
-  fetch(space, backend, "Tessera::convert[packed] size of packets", sizes, total);
+/// Room for packets of these sizes.
+template <class Memory, class Exec>
+void make_packets(const Exec& space, Experimental::PackedSlices<Memory>& p, const PackedSizes& sizes,
+                  const KernelTable* backend) {
   Experimental::PackedSummary& summary = p.summary;
   summary.units = sizes.units;
   summary.steps = sizes.steps;
@@ -81,9 +71,27 @@ void place_packets(const Exec& space, Experimental::PackedSlices<typename Patter
   summary.id_rows = sizes.id_rows;
   require<NotSupported>(summary.units < (std::int64_t{1} << 32),
                         [] { return std::string("packed slices: more than 2^37 bytes"); });
-  p.packet_storage = Arena::make(space, backend, "Tessera::packed::packets", Lifetime::Plan, [&](Arena& arena) {
-    p.packets = arena.template take<std::uint64_t>(static_cast<std::size_t>(summary.units) * (packed_unit / 8));
-  });
+  p.packet_storage =
+      Arena<Memory>::make(space, backend, "Tessera::packed::packets", Lifetime::Plan, [&](Arena<Memory>& arena) {
+        p.packets = arena.template take<std::uint64_t>(static_cast<std::size_t>(summary.units) * (packed_unit / 8));
+      });
+}
+
+/// Places all packets anew for the class p has now, and makes room for them. One wait.
+template <class Pattern, class Exec>
+void place_packets(const Exec& space, Experimental::PackedSlices<typename Pattern::memory_space>& p,
+                   const typename Arena<typename Pattern::memory_space>::template View<PackedSizes>& total,
+                   const KernelTable* backend) {
+  PackedPacketScan<Pattern> scan;
+  scan.slices = p.slices;
+  scan.total = total;
+  scan.lanes = p.lanes;
+  scan.value_bytes = p.value_bytes();
+  Kokkos::parallel_scan("Tessera::convert[packed] packets", Kokkos::RangePolicy<Exec>(space, 0, p.slices.extent(0)),
+                        scan);
+  PackedSizes sizes{};
+  fetch(space, backend, "Tessera::convert[packed] size of packets", sizes, total);
+  make_packets(space, p, sizes, backend);
 }
 
 /// The kernels of a conversion and what they share. The numbers come in through PackedNumbers.
@@ -101,9 +109,14 @@ class PackedConversion {
 
   void run(const DeviceFacts& device, bool updatable) {
     choose_shape(device);
-    View<PackedSizes> sizes;
-    const std::shared_ptr<void> scratch = order_and_classify(updatable, sizes);
-    write_structure(device, sizes);
+    make_room(device, updatable);
+    if (classes()) numbers_.classify(class_found_);
+    if (p_.blocks > 1) find_block_rows();
+    order_rows();
+    Reply<PackedTotals> reply(backend_);
+    make_structure(reply.ask(answer_));
+    take_totals(reply.receive(space_, "Tessera::convert[packed] totals", answer_));
+    write_indices();
     p_.variant = packed_variant(p_, f_);
     numbers_.fill(p_, map_);
     if (p_.blocks > 1) share_out();
@@ -129,78 +142,130 @@ class PackedConversion {
     p_.split_steps = shape_.split_steps;
   }
 
-  /// The order of the rows and the class of the numbers. One wait. Returns scratch that later kernels need.
-  std::shared_ptr<void> order_and_classify(bool updatable, View<PackedSizes>& sizes) {
-    const bool classes =
-        o_.value_classes && numbers_.precision() == p_.precision && p_.nnz > 0 && hubs_ == 0 && p_.blocks == 1;
-    const auto rows = static_cast<std::size_t>(shape_.rows * shape_.blocks);
-    const auto groups = shape_.group > 1 ? (rows + shape_.group - 1) / shape_.group : 0;
-    View<Experimental::PackedSummary> total;
-    View<PackedClassFound> class_found;
-    std::size_t zeroed = 0;
-    const auto scratch = Arena<Memory>::make(
-        space_, backend_, "Tessera::packed::scratch", Lifetime::Temporary, [&](Arena<Memory>& arena) {
-          total = arena.template take<Experimental::PackedSummary>(1);
-          sizes = arena.template take<PackedSizes>(1);
-          class_found = arena.template take<PackedClassFound>(classes ? 1 : 0);
-          zeroed = arena.bytes();
-          same_ = arena.template take<std::uint8_t>(groups);
-          order_ = arena.template take<std::uint32_t>(rows);
-          sort_windows_ =
-              arena.template take<SortWindow>(static_cast<std::size_t>(shape_.sort_windows * shape_.blocks));
-        });
-    Kokkos::deep_copy(space_, View<char>(static_cast<char*>(scratch.get()), zeroed), char(0));
-    make_map(updatable);
-    if (classes) numbers_.classify(class_found);
-    order_rows(total);
-    fetch(space_, backend_, "Tessera::convert[packed] number of slices", p_.summary, total);
-    if (classes) {
-      PackedClassFound found{};
-      fetch(space_, backend_, "Tessera::convert[packed] value class", found, class_found);
-      p_.storage = numbers_.storage(found, dictionary_);
-    }
-    require<NotSupported>(p_.summary.slices < (std::int64_t{1} << 31),
-                          [] { return std::string("packed slices: more than 2^31 slices"); });
-    return scratch;
+  /// Whether numbers may be stored in fewer bytes.
+  bool classes() const {
+    return o_.value_classes && numbers_.precision() == p_.precision && p_.nnz > 0 && hubs_ == 0 && p_.blocks == 1;
   }
 
-  /// Records, indices, and room for the packets. One wait.
-  void write_structure(const DeviceFacts& device, const View<PackedSizes>& sizes) {
-    const Experimental::PackedSummary& summary = p_.summary;
-    const auto slices = static_cast<std::size_t>(summary.slices);
+  /// All memory but that of packets: slices, parts and chunks by bounds, so that nobody has to ask how many there are.
+  void make_room(const DeviceFacts& device, bool updatable) {
+    const std::int64_t most_parts = packed_most_parts(shape_, p_.nnz, f_.longest);
+    const std::int64_t most_slices = packed_most_slices(shape_, p_.nnz, f_.longest) + most_parts;
+    require<NotSupported>(most_slices < (std::int64_t{1} << 31),
+                          [] { return std::string("packed slices: more than 2^31 slices"); });
+    const auto rows = static_cast<std::size_t>(shape_.rows * shape_.blocks);
+    const auto slices = static_cast<std::size_t>(most_slices), parts = static_cast<std::size_t>(most_parts);
+    map_.step = p_.blocks > 1 ? p_.rows : 1;
+    // About a thousand teams on a device, so that the last one has few chunks to place.
+    constexpr std::int64_t threads = team_threads;
+    places_.chunk = Compat::is_host_v<Exec>
+                        ? 64
+                        : static_cast<int>(threads * std::min<std::int64_t>(most_slices / (threads * 1024) + 1, 32));
+    const std::size_t chunks = slices / static_cast<std::size_t>(places_.chunk) + 1;
     const auto shares = static_cast<std::size_t>(p_.blocks > 1 ? std::max(p_.blocks, device.compute_units) : 0);
+    const auto take_map = [&](Arena<Memory>& arena) {
+      p_.row_map = arena.template take<std::int64_t>(rows + static_cast<std::size_t>(map_.step));
+    };
     p_.structure_storage =
         Arena<Memory>::make(space_, backend_, "Tessera::packed::structure", Lifetime::Plan, [&](Arena<Memory>& arena) {
           p_.slices = arena.template take<PackedSlice>(slices);
-          p_.parts = arena.template take<PackedPart>(static_cast<std::size_t>(summary.parts));
-          p_.dictionary = arena.template take<std::uint64_t>(dictionary_.empty() ? 0 : 256);
+          p_.parts = arena.template take<PackedPart>(parts);
+          p_.dictionary = arena.template take<std::uint64_t>(classes() ? 256 : 0);
           p_.shares = arena.template take<PackedShare>(shares);
+          if (updatable) take_map(arena);
         });
-    PackedSpanFunctor<Pattern> span;
-    const auto records = Arena<Memory>::make(space_, backend_, "Tessera::packed::records", Lifetime::Temporary,
-                                             [&](Arena<Memory>& arena) {
-                                               span.slot = arena.template take<std::uint32_t>(slices);
-                                               span.pattern = arena.template take<std::uint8_t>(slices);
-                                             });
-    if (!dictionary_.empty()) upload_dictionary(space_, p_, dictionary_, numbers_.bytes());
-    write_slices(summary, span.slot);
-    span.shape = shape_;
-    span.slices = p_.slices;
-    span.parts = p_.parts;
-    span.order = order_;
-    span.columns = A_.entries();
-    span.map = map_;
-    span.index_free = o_.index_free && p_.blocks == 1 && f_.shift >= 0.3;
-    span.narrow = o_.narrow_indices;
-    span.index_free_padding = 1.4;
-    span.hubs = hubs_;
-    span.cols = p_.cols;
-    span.hub_place = hub_place_;
-    choose_indices(span);
-    place_packets<Pattern>(space_, p_, sizes, backend_);
-    Kokkos::parallel_for(
-        "Tessera::convert[packed] indices", Kokkos::RangePolicy<Exec>(space_, 0, summary.slices * p_.lanes),
-        PackedIndexFunctor<Pattern>(span, reinterpret_cast<unsigned char*>(p_.packets.data()), p_.value_bytes()));
+    std::size_t zeroed = 0;
+    scratch_ = Arena<Memory>::make(
+        space_, backend_, "Tessera::packed::scratch", Lifetime::Temporary, [&](Arena<Memory>& arena) {
+          totals_ = arena.template take<PackedTotals>(1);
+          arrived_ = arena.template take<std::uint32_t>(2);
+          class_found_ = arena.template take<PackedClassFound>(classes() ? 1 : 0);
+          zeroed = arena.bytes();
+          answer_ = arena.template take<PackedTotals>(1);
+          same_ = arena.template take<std::uint8_t>(
+              shape_.group > 1 ? (rows + static_cast<std::size_t>(shape_.group) - 1) / shape_.group : 0);
+          order_ = arena.template take<std::uint32_t>(rows);
+          pieces_ = arena.template take<std::uint32_t>(most_parts > 0 ? rows : 0);
+          sort_windows_ =
+              arena.template take<SortWindow>(static_cast<std::size_t>(shape_.sort_windows * shape_.blocks));
+          slot_ = arena.template take<std::uint32_t>(slices);
+          unit_ = arena.template take<std::uint8_t>(slices);
+          places_.slices = arena.template take<std::uint32_t>(slices);
+          places_.chunks = arena.template take<std::uint32_t>(chunks);
+          if (!updatable) take_map(arena);
+        });
+    map_.begin = p_.row_map;
+    Kokkos::deep_copy(space_, View<char>(static_cast<char*>(scratch_.get()), zeroed), char(0));
+  }
+
+  /// Exact sizes in place of bounds, and room for the packets.
+  void take_totals(const PackedTotals& totals) {
+    Experimental::PackedSummary& summary = p_.summary;
+    require<NotSupported>(totals.slices <= static_cast<std::int64_t>(p_.slices.extent(0)) &&
+                              totals.parts <= static_cast<std::int64_t>(p_.parts.extent(0)),
+                          [] { return std::string("packed slices: more slices than the bound says"); });
+    summary.slices = totals.slices;
+    summary.parts = totals.parts;
+    summary.split_rows = totals.split;
+    p_.slices = View<PackedSlice>(p_.slices.data(), static_cast<std::size_t>(totals.slices));
+    p_.parts = View<PackedPart>(p_.parts.data(), static_cast<std::size_t>(totals.parts));
+    p_.storage = totals.storage;
+    if (p_.storage == PackedStorage::Constant || p_.storage == PackedStorage::Dictionary) {
+      PackedClassFound found{};
+      fetch(space_, backend_, "Tessera::convert[packed] value class", found, class_found_);
+      upload_dictionary(space_, p_, dictionary_of(found), numbers_.bytes());
+    } else {
+      p_.dictionary = {};
+    }
+    make_packets(space_, p_, totals.sizes, backend_);
+  }
+
+  void fill_in(PackedSpans<Pattern>& f) const {
+    f.shape = shape_;
+    f.slices = p_.slices;
+    f.parts = p_.parts;
+    f.order = order_;
+    f.slot = slot_;
+    f.columns = A_.entries();
+    f.map = map_;
+    f.index_free = o_.index_free && p_.blocks == 1 && f_.shift >= 0.3;
+    f.narrow = o_.narrow_indices;
+    f.index_free_padding = 1.4;
+    f.hubs = hubs_;
+    f.cols = p_.cols;
+    f.pattern = unit_;
+  }
+
+  /// Records and the sizes of packets.
+  void make_structure(const ReplyPlace<PackedTotals>& reply) {
+    PackedStructureFunctor<Pattern> f;
+    fill_in(f);
+    f.sort_windows = sort_windows_;
+    f.pieces = pieces_;
+    f.places = places_;
+    f.found = classes() ? class_found_.data() : nullptr;
+    f.natural_bytes = static_cast<int>(numbers_.bytes());
+    f.stored_bytes = bytes_of(p_.precision);
+    f.arrived = arrived_.data() + 1;
+    f.totals = totals_.data();
+    f.reply = reply;
+    constexpr int threads = Compat::is_host_v<Exec> ? 1 : team_threads, vector = Compat::is_host_v<Exec> ? 1 : 32;
+    const auto chunks = static_cast<int>((p_.slices.extent(0) + places_.chunk - 1) / places_.chunk);
+    Kokkos::parallel_for("Tessera::convert[packed] slices",
+                         Kokkos::TeamPolicy<Exec, Compat::LightWeight>(space_, chunks, threads, vector)
+                             .set_scratch_size(0, Kokkos::PerTeam(f.scratch_bytes())),
+                         f);
+  }
+
+  void write_indices() {
+    PackedIndexFunctor<Pattern> f;
+    fill_in(f);
+    f.places = places_;
+    f.hub_place = hub_place_;
+    f.packets = reinterpret_cast<unsigned char*>(p_.packets.data());
+    f.value_bytes = p_.value_bytes();
+    Kokkos::parallel_for("Tessera::convert[packed] indices",
+                         Kokkos::RangePolicy<Exec, Compat::LightWeight>(space_, 0, p_.summary.slices * p_.lanes), f);
   }
 
   bool columns_ascend() {
@@ -276,21 +341,13 @@ class PackedConversion {
     return false;
   }
 
-  /// Where rows begin, in 64 bits and by column block: for the kernels below, and kept for update_values.
-  void make_map(bool updatable) {
-    const std::int64_t rows = p_.rows, blocks = p_.blocks;
-    map_.step = blocks > 1 ? rows : 1;
-    p_.map_storage = Arena<Memory>::make(
-        space_, backend_, "Tessera::packed::map", updatable ? Lifetime::Plan : Lifetime::Temporary,
-        [&](Arena<Memory>& arena) {
-          p_.row_map = arena.template take<std::int64_t>(static_cast<std::size_t>(rows * blocks + map_.step));
-        });
-    map_.begin = p_.row_map;
+  /// Where each row begins in each column block.
+  void find_block_rows() {
     RowMapFunctor<Pattern> f;
     f.row_map = A_.row_map();
     f.columns = A_.entries();
     f.begin = p_.row_map;
-    f.rows = blocks > 1 ? rows : 0;
+    f.rows = p_.rows;
     f.block_columns = p_.block_columns;
     Kokkos::parallel_for("Tessera::convert[packed] row map", Kokkos::RangePolicy<Exec>(space_, 0, map_.begin.extent(0)),
                          f);
@@ -309,60 +366,38 @@ class PackedConversion {
     Kokkos::parallel_for("Tessera::convert[packed] shares", Kokkos::RangePolicy<Exec>(space_, 0, 1), f);
   }
 
-  void order_rows(const View<Experimental::PackedSummary>& total) {
+  void order_rows() {
     if (shape_.group > 1) {
       PackedGroupFunctor<Pattern> group;
       group.columns = A_.entries();
-      group.map = map_;
+      group.row_map = A_.row_map();
       group.shape = shape_;
       group.same = same_;
       constexpr int threads = Compat::is_host_v<Exec> ? 1 : 16, vector = Compat::is_host_v<Exec> ? 1 : 16;
+      group.vector = vector;
       const auto teams = static_cast<int>((same_.extent(0) + threads - 1) / threads);
       Kokkos::parallel_for("Tessera::convert[packed] equal rows",
-                           Kokkos::TeamPolicy<Exec>(space_, teams, threads, vector), group);
+                           Kokkos::TeamPolicy<Exec, Compat::LightWeight>(space_, teams, threads, vector), group);
     }
     SortWindowFunctor<Pattern> sort;
+    sort.row_map = A_.row_map();
     sort.map = map_;
     sort.shape = shape_;
     sort.same = same_;
     sort.order = order_;
+    sort.pieces = pieces_;
     sort.sort_windows = sort_windows_;
+    sort.arrived = arrived_.data();
+    sort.totals = totals_.data();
     const auto sort_windows = static_cast<int>(shape_.sort_windows * shape_.blocks);
-    Kokkos::parallel_for(
-        "Tessera::convert[packed] order",
-        Kokkos::TeamPolicy<Exec>(space_, sort_windows, Compat::team_size<Exec>(shape_.sort_window < 512 ? 128 : 512))
-            .set_scratch_size(0, Kokkos::PerTeam(sort.scratch_bytes())),
-        sort);
-    SortWindowScan<Pattern> scan;
-    scan.sort_windows = sort_windows_;
-    scan.total = total;
-    Kokkos::parallel_scan("Tessera::convert[packed] sort windows", Kokkos::RangePolicy<Exec>(space_, 0, sort_windows),
-                          scan);
+    Kokkos::parallel_for("Tessera::convert[packed] order",
+                         Kokkos::TeamPolicy<Exec, Compat::LightWeight>(
+                             space_, sort_windows, Compat::team_size<Exec>(shape_.sort_window < 512 ? 128 : 512))
+                             .set_scratch_size(0, Kokkos::PerTeam(sort.scratch_bytes())),
+                         sort);
   }
 
-  void write_slices(const Experimental::PackedSummary& summary, const View<std::uint32_t>& slot) {
-    PackedSliceFunctor<Pattern> slice;
-    slice.map = map_;
-    slice.shape = shape_;
-    slice.all_parts = summary.parts;
-    slice.order = order_;
-    slice.sort_windows = sort_windows_;
-    slice.slices = p_.slices;
-    slice.parts = p_.parts;
-    slice.slot = slot;
-    Kokkos::parallel_for("Tessera::convert[packed] slices",
-                         Kokkos::TeamPolicy<Exec>(space_, static_cast<int>(shape_.sort_windows * shape_.blocks),
-                                                  Compat::team_size<Exec>(shape_.sort_window < 512 ? 32 : 128)),
-                         slice);
-  }
-
-  void choose_indices(const PackedSpanFunctor<Pattern>& span) {
-    constexpr int threads = Compat::is_host_v<Exec> ? 1 : 4, vector = Compat::is_host_v<Exec> ? 1 : 32;
-    const auto teams = static_cast<int>((p_.slices.extent(0) + threads - 1) / threads);
-    if (teams == 0) return;
-    Kokkos::parallel_for("Tessera::convert[packed] spans", Kokkos::TeamPolicy<Exec>(space_, teams, threads, vector),
-                         span);
-  }
+  static constexpr int team_threads = 8;
 
   const Exec& space_;
   const Pattern& A_;
@@ -372,13 +407,16 @@ class PackedConversion {
   const KernelTable* backend_;
   Format& p_;
   std::int64_t hubs_ = 0;
-  std::vector<std::uint64_t> dictionary_;
   PackedShape shape_;
   PackedRowMap<Memory> map_;
-  typename Format::Storage hub_scratch_;
-  View<std::uint8_t> same_;
-  View<std::uint32_t> order_, hub_place_;
+  typename Format::Storage hub_scratch_, scratch_;
+  View<PackedTotals> totals_, answer_;
+  View<std::uint32_t> arrived_;
+  View<PackedClassFound> class_found_;
+  View<std::uint8_t> same_, unit_;
+  View<std::uint32_t> order_, pieces_, slot_, hub_place_;
   View<SortWindow> sort_windows_;
+  PackedPlaces<Pattern> places_;
 };
 
 /// Compiled once per type of offsets.
@@ -393,9 +431,11 @@ void packed_pattern(const Exec& space, const Pattern& A, const PackedNumbers<typ
 
 namespace Experimental {
 
-/// Converts A for waves of `lanes` lanes. Deterministic; columns keep their order inside a row. Two waits for sizes,
-/// and one more where hub columns or column blocks are considered. Peak extra memory besides the format: 4 bytes per
-/// row, 5 per slice, 8 per row if not updatable (rows times column blocks), with hub columns 8 per column.
+/// Converts A for waves of `lanes` lanes. Deterministic; columns keep their order inside a row. One wait, for sizes, and
+/// one more where hub columns or column blocks are considered, or numbers go to a dictionary. Room for slices and parts
+/// is by bounds: 1 to 5 % of the format are not used (perf_test/notes/conversion.md). Peak extra memory besides the
+/// format: 4 bytes per row, 9 per slice, 8 per row if not updatable (rows times column blocks), with hub columns 8 per
+/// column.
 /// @param updatable  keep what packed_update needs: 8 bytes per row (times column blocks)
 /// @param backend  whose memory pool to use, if it has one; null: Kokkos allocations
 /// @throw InvalidArgument  options out of range
@@ -417,7 +457,6 @@ PackedSlices<typename Csr::memory_space> to_packed(const Exec& space, const Csr&
   if (p.rows == 0) return p;
   const Impl::PackedNumbersOf<Exec, Impl::ValuesOf<Csr>> numbers(space, A.values());
   Impl::packed_pattern(space, Impl::pattern_of(A), numbers, features, o, updatable, backend, device, p);
-  if (!updatable) p.map_storage.reset();
   p.copies_hubs = p.hub_bytes() <= 65536 || p.hub_bytes() > device.shared_bytes;
   return p;
 }

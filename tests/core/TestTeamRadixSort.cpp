@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+// The sort of a Kokkos team against std::stable_sort: by some bits of a key, keys with equal bits in their order.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "Tessera_Compat.hpp"
+#include "core/Tessera_TeamRadixSort.hpp"
+#include "support/Tessera_TestCheck.hpp"
+
+namespace Tessera {
+namespace Testing {
+
+using Exec = Kokkos::DefaultExecutionSpace;
+using Keys = Kokkos::View<std::uint32_t*, Exec>;
+
+struct SortOnce {
+  using Words = Kokkos::View<std::uint32_t*, Exec::scratch_memory_space, Kokkos::MemoryUnmanaged>;
+  using Sort = Impl::TeamRadixSort<Words>;
+  Keys keys;
+  int low, high;
+
+  KOKKOS_INLINE_FUNCTION void operator()(const Kokkos::TeamPolicy<Exec>::member_type& team) const {
+    const int count = static_cast<int>(keys.extent(0));
+    Words words(team.team_scratch(0), Sort::words(count));
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, count), [&](const int i) { words(i) = keys(i); });
+    team.team_barrier();
+    const int begin = Sort(words, count).run(team, low, high);
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, count), [&](const int i) { keys(i) = words(begin + i); });
+  }
+};
+
+void expect_sorted(std::vector<std::uint32_t> keys, int low, int high) {
+  const Keys device("keys", keys.size());
+  Kokkos::deep_copy(device,
+                    Kokkos::View<std::uint32_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(keys.data(), keys.size()));
+  const auto bytes = SortOnce::Words::shmem_size(SortOnce::Sort::words(static_cast<int>(keys.size())));
+  Kokkos::parallel_for(
+      "sort",
+      Kokkos::TeamPolicy<Exec>(Exec(), 1, Compat::team_size<Exec>(128)).set_scratch_size(0, Kokkos::PerTeam(bytes)),
+      SortOnce{device, low, high});
+  const auto bits = [=](std::uint32_t key) { return key >> low & ((1u << (high - low)) - 1); };
+  std::stable_sort(keys.begin(), keys.end(), [=](std::uint32_t a, std::uint32_t b) { return bits(a) < bits(b); });
+  EXPECT_EQ(to_host(device), keys) << keys.size() << " keys, bits " << low << " to " << high;
+}
+
+TEST(TeamRadixSort, AsStdStableSort) {
+  std::mt19937 random(1);
+  for (const std::size_t count : {32u, 256u, 1024u, 4096u}) {
+    std::vector<std::uint32_t> keys(count);
+    for (std::size_t i = 0; i < count; ++i) keys[i] = static_cast<std::uint32_t>(random() << 12 | i);
+    expect_sorted(keys, 12, 24);  // three passes
+    expect_sorted(keys, 12, 20);  // two
+    for (auto& key : keys) key &= 0x70fffu;
+    expect_sorted(keys, 12, 24);  // few different keys; most digits are the same in all
+    std::reverse(keys.begin(), keys.end());
+    expect_sorted(keys, 12, 24);
+    expect_sorted(std::vector<std::uint32_t>(count, 7), 0, 12);
+  }
+}
+
+}  // namespace Testing
+}  // namespace Tessera
