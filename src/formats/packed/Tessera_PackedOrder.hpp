@@ -29,6 +29,7 @@ struct PackedShape {
   double natural_padding = 0.02;
   std::int64_t rows = 0, sort_windows = 0;  // of a column block
   int blocks = 1;
+  int even_steps = 0, even_log = 0;  // even slices: steps and log2 of the lanes per row of all; 0: not
 
   KOKKOS_INLINE_FUNCTION std::int64_t first_row(std::int64_t w) const {
     return w / sort_windows * rows + w % sort_windows * sort_window;
@@ -48,6 +49,10 @@ struct PackedShape {
     int log = 0;
     while (log < log_wave && ((length + (std::int64_t{1} << log) - 1) >> log) > max_steps) ++log;
     return log;
+  }
+  /// Even slices count columns from the first of the matrix.
+  KOKKOS_INLINE_FUNCTION static int even_index(std::int64_t cols) {
+    return cols <= 0xffff ? PackedIndex16 : PackedIndex24;
   }
   KOKKOS_INLINE_FUNCTION static std::int64_t steps_of(std::int64_t length, int log) {
     return (length + (std::int64_t{1} << log) - 1) >> log;
@@ -184,8 +189,11 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
     const auto entries = static_cast<std::int64_t>(sums >> entries_bit);
 
     SortWindow found{};
-    found.natural = 0;
-    if (to_split == 0 && (in_groups == 0 || in_groups == count)) {
+    found.natural = shape.even_steps > 0;
+    if (found.natural) {
+      found.log_lanes = shape.even_log;
+      found.slices = (count + (shape.lanes >> shape.even_log) - 1) / (shape.lanes >> shape.even_log);
+    } else if (to_split == 0 && (in_groups == 0 || in_groups == count)) {
       found.grouped = in_groups > 0;
       const int g = found.grouped ? shape.group : 1, units = count / g;
       found.log_lanes = shape.log_lanes_of((entries + count - 1) / count);
@@ -339,7 +347,7 @@ struct PackedSliceFunctor : PackedTypesOf<Csr> {
       const int g = found.grouped ? shape.group : 1, units = count / g, a_slice = shape.lanes >> found.log_lanes;
       Kokkos::parallel_for(Kokkos::TeamThreadRange(team, (units + a_slice - 1) / a_slice), [&](const int s) {
         const int begin = s * a_slice, rows = units - begin < a_slice ? units - begin : a_slice;
-        std::int64_t most = 0;
+        std::int64_t most = shape.even_steps;
         for (int i = begin; i < begin + rows; ++i) {
           const std::int64_t steps = PackedShape::steps_of(length_of(base + i * g), found.log_lanes);
           most = steps > most ? steps : most;
