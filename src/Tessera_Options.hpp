@@ -51,6 +51,8 @@ struct PackedOptions {
   bool index_free = true;            ///< one offset per step where rows repeat, shifted (stencils)
   bool shared_patterns = true;       ///< one index list for two or three rows with equal columns
   long long least_shared = 1000000;  ///< ... in matrices of at least so many entries
+  bool even_slices = true;           ///< slices of one size, which need no records, where rows are few and even
+  long long most_even = 300000;      ///< ... in matrices of at most so many entries
   bool value_classes = true;         ///< store values in fewer bytes where that loses nothing
   int hubs = -1;                     ///< columns whose x stays in shared memory; -1: by size and skew, 0: none
   int column_blocks = -1;            ///< blocks of columns whose x fits there (at most 64); -1: by size, 0 or 1: none

@@ -163,8 +163,9 @@ struct PackedTypes {
 
 /// How a launch divides the device; measured, and a matter of speed alone. ShortSlices: most slices have at most five
 /// steps. IndexFree: most are index-free with more. WideBlocks: large matrices whose x has no locality, where many
-/// neighbouring slices should share a first-level cache.
-enum class PackedVariant : int { General, ShortSlices, IndexFree, WideBlocks };
+/// neighbouring slices should share a first-level cache. Even: all slices are alike but for their rows and contents, so
+/// that nothing waits for a record (SpmvPackedArgs::even_slice).
+enum class PackedVariant : int { General, ShortSlices, IndexFree, WideBlocks, Even };
 
 /// y := alpha A x + beta y in packed slices; `columns` vectors at once (Tessera_PackedCheck.hpp says when several).
 struct SpmvPackedArgs {
@@ -179,6 +180,7 @@ struct SpmvPackedArgs {
   std::uint32_t hubs = 0;
   bool streaming = true;                           ///< load the matrix past the first-level cache
   PackedVariant variant = PackedVariant::General;  ///< General where slices are grouped
+  PackedSlice even_slice{};  ///< Even: what slice 0 is, and by how much packets and rows of the next lie behind
   // Scratch for rows of several parts: `columns` sums per part, one counter per part (zero between applies).
   void* partials = nullptr;
   std::uint32_t* arrivals = nullptr;
@@ -199,6 +201,16 @@ struct SpmvPackedArgs {
   double alpha = 1, beta = 0;
 };
 
+/// Slice `index` of a matrix whose slices are even.
+TESSERA_FUNCTION PackedSlice packed_even_slice(const SpmvPackedArgs& args, std::uint32_t index) {
+  PackedSlice s = args.even_slice;
+  const std::int64_t row = std::int64_t{index} * s.row, left = args.rows - row;
+  s.packet *= index;
+  s.row = static_cast<std::int32_t>(row);
+  if (left < s.rows()) s.packed -= static_cast<std::uint32_t>(s.rows() - left) << 21;
+  return s;
+}
+
 /// The arguments of the first launch of a product in column blocks: the sum of row i to block_sums[i].
 inline SpmvPackedArgs packed_block_args(SpmvPackedArgs args) {
   args.y = args.block_sums;
@@ -215,7 +227,16 @@ TESSERA_FUNCTION void packed_add_blocks(const SpmvPackedArgs& args, std::int64_t
   using Sum = std::conditional_t<std::is_same_v<Value, double>, double, float>;
   const Sum* const sums = static_cast<const Sum*>(args.block_sums);
   Sum sum = 0;
-  for (int block = 0; block < args.blocks; ++block) sum += sums[block * args.rows + row];
+  constexpr int at_once = 16;  // loads in flight: rows are few where column blocks are many
+  for (int first = 0; first < args.blocks; first += at_once) {
+    Sum of[at_once];
+    TESSERA_UNROLL
+    for (int i = 0; i < at_once; ++i) {
+      of[i] = first + i < args.blocks ? sums[(first + i) * args.rows + row] : Sum(0);
+    }
+    TESSERA_UNROLL
+    for (int i = 0; i < at_once; ++i) sum += of[i];
+  }
   store_result<Value>(args, row * args.y_stride, sum);
 }
 

@@ -14,6 +14,18 @@
 namespace Tessera {
 namespace Launch {
 
+/// Slices at(i) for i = first, first + stride ... below count, the first of which is there; the next one's record is on
+/// its way while one is multiplied.
+template <class Kernel, class Wave, class Gather, class At>
+TESSERA_FUNCTION void multiply_slices(const Wave& wave, const SpmvPackedArgs& args, const Gather& gather,
+                                      PackedSlice next, unsigned first, unsigned stride, unsigned count, const At& at) {
+  for (unsigned i = first; i < count; i += stride) {
+    const PackedSlice slice = next;
+    if (i + stride < count) next = Kernel::load_slice(args, at(i + stride));
+    Kernel::run(wave, args, gather, slice);
+  }
+}
+
 /// The pattern never changes, so that the slice's record can be read before the wait; x, y and the values can not.
 template <class Device, class Types, class Gather, class Tuning>
 struct PackedBody {
@@ -37,24 +49,14 @@ struct PackedBody {
     const Gather gather = Gather::make(args);
     const PackedSlice slice = Kernel::load_slice(args, index);
     thread_block.template wait_for_previous_launch<true>();
-    Kernel::run(wave, args, gather, slice);
+    if constexpr (Tuning::loop) {
+      multiply_slices<Kernel>(wave, args, gather, slice, index, thread_block.thread_blocks() * waves, args.slice_count,
+                              [](unsigned i) { return i; });
+    } else {
+      Kernel::run(wave, args, gather, slice);
+    }
   }
 };
-
-/// Slices at(i) for i = first, first + stride ... below count; the next one's record is on its way while one is
-/// multiplied.
-template <class Kernel, class Wave, class Gather, class At>
-TESSERA_FUNCTION void multiply_slices(const SpmvPackedArgs& args, const Gather& gather, unsigned first, unsigned stride,
-                                      unsigned count, const At& at) {
-  if (first >= count) return;
-  const Wave wave;
-  PackedSlice next = Kernel::load_slice(args, at(first));
-  for (unsigned i = first; i < count; i += stride) {
-    const PackedSlice slice = next;
-    if (i + stride < count) next = Kernel::load_slice(args, at(i + stride));
-    Kernel::run(wave, args, gather, slice);
-  }
-}
 
 /// What bodies with a table of x share: one thread block per multiprocessor.
 template <class Device, class Types, class Gather_>
@@ -89,10 +91,12 @@ struct PackedHubBody
     });
     thread_block.synchronize();
     thread_block.each_wave([&](unsigned in_thread_block) {
+      const unsigned first = thread_block.index() * Base::waves + in_thread_block;
+      if (first >= args.slice_count) return;
       const auto gather = Base::Gather::make(args, table);
-      multiply_slices<typename Base::Kernel, typename Base::Wave>(
-          args, gather, thread_block.index() * Base::waves + in_thread_block,
-          thread_block.thread_blocks() * Base::waves, args.slice_count, [](unsigned i) { return i; });
+      multiply_slices<typename Base::Kernel>(typename Base::Wave(), args, gather, Base::Kernel::load_slice(args, first),
+                                             first, thread_block.thread_blocks() * Base::waves, args.slice_count,
+                                             [](unsigned i) { return i; });
     });
   }
 };
@@ -108,17 +112,34 @@ struct PackedBlockBody : PackedTableBody<Device, Types, GatherBlock<typename Typ
     Value* const table = reinterpret_cast<Value*>(thread_block.memory());
     const PackedShare share = args.shares[thread_block.index()];
     const Value* const x = static_cast<const Value*>(args.x) + share.column;
+    // The first record of each wave is on its way while the table is filled.
+    PackedSlice record[ThreadBlock::template held<Base::waves>];
+    const auto first = [&](unsigned in_thread_block) { return share.rank * Base::waves + in_thread_block; };
+    thread_block.each_wave([&](unsigned in_thread_block) {
+      if (first(in_thread_block) >= share.count()) return;
+      record[ThreadBlock::held_at(in_thread_block)] =
+          Base::Kernel::load_slice(args, share.slice(first(in_thread_block)));
+    });
     thread_block.template wait_for_previous_launch<true>();
+    // By words where x lies at one, as the first column of a column block does in x.
+    constexpr unsigned per_word = sizeof(Word) / sizeof(Value);
+    const bool aligned = reinterpret_cast<std::uintptr_t>(x) % sizeof(Word) == 0;
+    const unsigned words = aligned ? share.columns / per_word : 0;
     thread_block.each_thread([&](unsigned thread) {
       TESSERA_UNROLL_4
-      for (unsigned i = thread; i < share.columns; i += Base::threads) table[i] = x[i];
+      for (unsigned i = thread; i < words; i += Base::threads) {
+        reinterpret_cast<Word*>(table)[i] = reinterpret_cast<const Word*>(x)[i];
+      }
+      TESSERA_UNROLL_4
+      for (unsigned i = words * per_word + thread; i < share.columns; i += Base::threads) table[i] = x[i];
     });
     thread_block.synchronize();
     thread_block.each_wave([&](unsigned in_thread_block) {
+      if (first(in_thread_block) >= share.count()) return;
       const typename Base::Gather gather{table, share.column};
-      multiply_slices<typename Base::Kernel, typename Base::Wave>(
-          args, gather, share.rank * Base::waves + in_thread_block, share.ranks * Base::waves, share.count(),
-          [&](unsigned i) { return share.slice(i); });
+      multiply_slices<typename Base::Kernel>(
+          typename Base::Wave(), args, gather, record[ThreadBlock::held_at(in_thread_block)], first(in_thread_block),
+          share.ranks * Base::waves, share.count(), [&](unsigned i) { return share.slice(i); });
     });
   }
 };
@@ -162,7 +183,11 @@ Status launch_packed(const SpmvPackedArgs& args, std::int64_t thread_blocks, Str
 template <class Device, class Types, class Gather, class Tuning>
 Status launch_slices(const SpmvPackedArgs& args, Stream stream) {
   using Body = PackedBody<Device, Types, PackedGather<Device, Gather, typename Types::Value>, Tuning>;
-  return launch_packed<Device, Body>(args, ceil_div(args.slice_count, Body::waves), stream);
+  std::int64_t thread_blocks = ceil_div(args.slice_count, Body::waves);
+  if (Tuning::loop) {  // as many as are there at once
+    thread_blocks = std::min<std::int64_t>(thread_blocks, std::int64_t{Tuning::bound} * Device::multiprocessors());
+  }
+  return launch_packed<Device, Body>(args, thread_blocks, stream);
 }
 
 template <class Device, class Types>
@@ -221,6 +246,9 @@ template <class Device, class Types, bool Streaming>
 Status launch_variant(const SpmvPackedArgs& args, Stream stream) {
   using Tunings = PackedTunings<Device, Types>;
   using Gather = PlainOf<Device, Types>;
+  if (args.variant == PackedVariant::Even) {
+    return launch_slices<Device, Types, Gather, typename Tunings::Even>(args, stream);
+  }
   if constexpr (Tunings::variants) {
     using Short = typename Tunings::ShortSlices;
     using Free = typename Tunings::IndexFree;

@@ -18,6 +18,7 @@ namespace Launch {
 /// What PackedKernel takes, and beside it what a launch needs.
 struct PackedTuning : PackedKernelTuning {
   static constexpr int bound = 4, waves = 4;
+  static constexpr bool loop = false;  ///< whether a wave takes several slices, the record of the next in flight
 };
 /// The same with the matrix in the first-level cache.
 template <class Tuning>
@@ -47,6 +48,10 @@ struct PackedNvidia {
   struct WideBlocks : PackedTuning {
     static constexpr int batch = General::batch, bound = 2, waves = 16;
     static constexpr bool groups = false;
+  };
+  struct Even : PackedTuning {  // steps that a slice has at most are in flight at once
+    static constexpr int batch = pairs ? 6 : 3, bound = 6;
+    static constexpr bool groups = false, even = true, streaming = false;
   };
   struct CopiedHubs : General {
     static constexpr bool groups = false;
@@ -81,6 +86,9 @@ struct PackedAmd {
   struct General : PackedTuning {
     static constexpr int batch = Types::value_bytes == 8 ? 4 : 2;
   };
+  struct Even : General {
+    static constexpr bool groups = false, even = true;
+  };
   struct Strided : PackedTuning {
     static constexpr int batch = 1;
   };
@@ -98,7 +106,12 @@ template <class Types>
 struct PackedEmulation {
   static constexpr bool variants = false;
 
-  using General = PackedTuning;
+  struct General : PackedTuning {
+    static constexpr bool loop = true;
+  };
+  struct Even : PackedTuning {
+    static constexpr bool groups = false, even = true;
+  };
   struct ManyVectors : PackedTuning {
     static constexpr int columns = packed_max_columns;
   };

@@ -74,7 +74,9 @@ TEST(PackedDecoder, SeesDamagedSlices) {
 }
 
 TEST(PackedDecoder, SeesDamagedMasks) {
-  const auto g = convert(stencil_with_gaps(), {});
+  PackedOptions uneven;
+  uneven.even_slices = false;
+  const auto g = convert(stencil_with_gaps(), uneven);
   int masked = 0;
   while (!g.slices(masked).masked()) ++masked;
   PackedSlice& m = g.slices(masked);

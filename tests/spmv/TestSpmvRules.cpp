@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/packed/Tessera_PackedRules.hpp"
 #include "spmv/Tessera_SpmvRules.hpp"
 
 namespace Tessera {
@@ -118,6 +119,81 @@ TEST(SpmvRules, LargerMatricesStayPackedOnHosts) {
   EXPECT_EQ(choice_of(rows_of(10), Precision::BF16, true).algorithm, SpmvAlgorithm::PackedSlices);
   EXPECT_EQ(choice_of(rows_of(10), Precision::FP16, true, false).algorithm, SpmvAlgorithm::PackedSlices)
       << "a rounded matrix needs a format of its own";
+}
+
+/// A device with room for tables of x.
+DeviceFacts large_device() {
+  DeviceFacts d;
+  d.wave = 32;
+  d.compute_units = 132;
+  d.shared_bytes = 227 << 10;
+  d.cache_bytes = 50 << 20;
+  return d;
+}
+
+// Column blocks: x of one fits into shared memory; none where x is local, where rows are short and many, or where an
+// option says so. A device without such memory has none.
+TEST(PackedRules, ColumnBlocks) {
+  const DeviceFacts device = large_device();
+  for (const int bytes : {2, 4, 8}) {
+    int with_blocks = 0;
+    for (const double mean : {2.0, 30.0, 1000.0}) {
+      for (std::int64_t rows = 100; rows <= 10000000; rows *= 10) {
+        for (const std::int64_t cols : {100, 100000, 400000, 2000000, 100000000}) {
+          SpmvFeatures f = rows_of(mean, rows);
+          if (f.nnz > 100000000) continue;
+          f.cols = cols;
+          f.sectors = 0.95;
+          const int blocks = Impl::packed_blocks({}, f, device, bytes);
+          ASSERT_GE(blocks, 1);
+          ASSERT_LE(blocks, packed_max_blocks);
+          if (blocks > 1) {
+            ++with_blocks;
+            EXPECT_LE((cols + blocks - 1) / blocks * bytes, Impl::packed_table_bytes(device));
+            EXPECT_GE(mean, 30) << "sums of pieces cost more than their entries";
+          }
+          EXPECT_EQ(Impl::packed_blocks({}, f, DeviceFacts{}, bytes), 1);
+          PackedOptions none;
+          none.column_blocks = 0;
+          EXPECT_EQ(Impl::packed_blocks(none, f, device, bytes), 1);
+          f.sectors = 0.1;
+          EXPECT_EQ(Impl::packed_blocks({}, f, device, bytes), 1) << "x is local";
+        }
+      }
+    }
+    EXPECT_GT(with_blocks, 0) << bytes << " bytes";
+  }
+}
+
+// Even slices: rows fit, padding is bounded, and who asks for a shape gets it.
+TEST(PackedRules, EvenSlices) {
+  int even = 0;
+  for (const double mean : {0.1, 1.0, 3.0, 9.0, 40.0, 700.0}) {
+    for (const std::int64_t longest : {1, 5, 12, 13, 100, 3000}) {
+      for (const std::int64_t rows : {1, 100, 10000, 1000000}) {
+        SpmvFeatures f = rows_of(mean, rows);
+        f.longest = longest;
+        if (f.nnz == 0 || static_cast<double>(longest) < mean) continue;
+        const auto shape = [&](const PackedOptions& o) { return Impl::packed_shape(o, f, 32, 8, 1, false); };
+        const Impl::PackedShape s = shape({});
+        if (s.even_steps > 0) {
+          ++even;
+          const std::int64_t room = std::int64_t{s.even_steps} << s.even_log;
+          EXPECT_GE(room, longest);
+          EXPECT_LE(static_cast<double>(room * rows), 3.0 * static_cast<double>(f.nnz));
+          EXPECT_LE(f.nnz, PackedOptions{}.most_even);
+          EXPECT_EQ(s.sort_window % (32 >> s.even_log), 0) << "whole slices";
+        }
+        PackedOptions asked;
+        asked.max_steps = 7;
+        EXPECT_EQ(shape(asked).even_steps, 0);
+        asked = {};
+        asked.even_slices = false;
+        EXPECT_EQ(shape(asked).even_steps, 0);
+      }
+    }
+  }
+  EXPECT_GT(even, 0);
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ class PackedSuite : public SpmvSuite<Exec, Scalar> {
   static PackedOptions sharing() {
     PackedOptions o;
     o.least_shared = 0;
+    o.even_slices = false;
     return o;
   }
   static PackedOptions hubs(int count, PackedOptions o = {}) {

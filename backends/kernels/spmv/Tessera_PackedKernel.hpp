@@ -108,6 +108,7 @@ struct PackedKernelTuning {
   static constexpr int columns = 1;        ///< vectors, the last of which may be absent
   static constexpr bool streaming = true;  ///< matrix loads pass the first-level cache by
   static constexpr bool groups = true;     ///< whether there are slices of grouped rows (their sums need registers)
+  static constexpr bool even = false;      ///< whether slices are even, with indices of 16 or 24 bits
 };
 
 /// Tuning: a PackedKernelTuning.
@@ -119,6 +120,7 @@ class PackedKernel {
   using Sum = typename Types::Sum;
 
   TESSERA_FUNCTION static PackedSlice load_slice(const SpmvPackedArgs& args, std::uint32_t index) {
+    if constexpr (Tuning::even) return packed_even_slice(args, index);
     const Word word = Wave::template load<streaming>(reinterpret_cast<const Word*>(args.slices) + index);
     PackedSlice slice;
     __builtin_memcpy(&slice, &word, sizeof(slice));
@@ -128,6 +130,10 @@ class PackedKernel {
   TESSERA_FUNCTION static void run(const Wave& w, const SpmvPackedArgs& args, const Gather& gather,
                                    const PackedSlice& s) {
     const PackedKernel kernel(w, args, gather, s);
+    if constexpr (Tuning::even) {
+      return s.index() == PackedIndex16 ? kernel.template slice<1, PackedIndex16>()
+                                        : kernel.template slice<1, PackedIndex24>();
+    }
     // Few slices differ in this from their neighbours; the branches are uniform over the wave.
     if constexpr (Tuning::groups) {
       if (s.group() == 2) return kernel.template grouped<2>();
@@ -240,16 +246,18 @@ class PackedKernel {
   /// The last part of a row to arrive adds the sums of all, in their order.
   template <int Group>
   TESSERA_FUNCTION void finish_part(Varying<Sums<Group>>& sums) const {
-    PackedPart part;
+    // The record is asked for first and needed after the sum is published, at the place of the part itself.
     const Word word = Wave::template load<streaming>(reinterpret_cast<const Word*>(p_.parts) + s_.row);
-    __builtin_memcpy(&part, &word, sizeof(part));
-    Sum* const partials = static_cast<Sum*>(p_.partials) + static_cast<std::size_t>(part.first) * columns;
+    Sum* const own_partials = static_cast<Sum*>(p_.partials) + static_cast<std::size_t>(s_.row) * columns;
     TESSERA_UNROLL
     for (int j = 0; j < columns; ++j) {
       Varying<Sum> own;  // after the reduction every lane holds the part's sum
       w_.each([&](int lane) { own(lane) = sums(lane).sum[0][j]; });
-      w_.publish(partials + part.which * columns + j, w_.first(own));
+      w_.publish(own_partials + j, w_.first(own));
     }
+    PackedPart part;
+    __builtin_memcpy(&part, &word, sizeof(part));
+    const Sum* const partials = static_cast<Sum*>(p_.partials) + static_cast<std::size_t>(part.first) * columns;
     if (!w_.last_to_arrive(p_.arrivals + part.first, part.count)) return;
     Sum whole[columns];
     TESSERA_UNROLL

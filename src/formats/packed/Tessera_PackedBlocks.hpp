@@ -15,22 +15,22 @@
 namespace Tessera {
 namespace Impl {
 
-/// descending(0) = 1 if the columns of some row do not ascend.
+/// Pairs of neighbouring columns that descend inside rows: all such pairs less those from one row to the next. By
+/// entries and not by rows, of which one may hold most of the matrix.
 template <class Csr>
-struct AscendingFunctor : PackedTypesOf<Csr> {
-  using member = typename PackedTypesOf<Csr>::member;
+struct DescentFunctor : PackedTypesOf<Csr> {
   typename Csr::row_map_type row_map;
   typename PackedTypesOf<Csr>::Columns columns;
-  typename PackedTypesOf<Csr>::template View<std::uint32_t> descending;
+  std::int64_t nnz;
 
-  KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
-    const std::int64_t row = std::int64_t{team.league_rank()} * team.team_size() + team.team_rank();
-    if (row + 1 >= static_cast<std::int64_t>(row_map.extent(0))) return;
-    const auto begin = row_map(row);
-    const auto pairs = static_cast<std::int64_t>(row_map(row + 1) - begin) - 1;
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, pairs > 0 ? pairs : 0), [&](const std::int64_t k) {
-      if (columns(begin + k) > columns(begin + k + 1)) descending(0) = 1;
-    });
+  KOKKOS_INLINE_FUNCTION bool descends(std::int64_t k) const { return k > 0 && columns(k - 1) > columns(k); }
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i, std::int64_t& sum) const {
+    if (i < nnz) {
+      sum += descends(i);
+      return;
+    }
+    const auto row = i - nnz, begin = static_cast<std::int64_t>(row_map(row));
+    if (begin < static_cast<std::int64_t>(row_map(row + 1))) sum -= descends(begin);
   }
 };
 

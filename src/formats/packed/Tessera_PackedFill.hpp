@@ -66,7 +66,9 @@ struct PackedSpans : PackedRows<Csr> {
     int index = hubs > 0 && hubs + cols < 0xffffff ? PackedIndex24 : PackedIndex32;
     bool masked = false;
     std::uint32_t column = 0;
-    if (hubs == 0) {
+    if (this->shape.even_steps > 0) {
+      index = PackedShape::even_index(cols);
+    } else if (hubs == 0) {
       if (index_free && s.contiguous() && s.group() == 1 && log == 0 && steps > 0 && steps <= 32) {
         free_of_indices(team, i, s, index, masked);
       }

@@ -31,6 +31,7 @@ struct PackedShape {
   double natural_padding = 0.02;
   std::int64_t rows = 0, sort_windows = 0;  // of a column block
   int blocks = 1;
+  int even_steps = 0, even_log = 0;  // even slices: steps and log2 of the lanes per row of all; 0: not
 
   KOKKOS_INLINE_FUNCTION std::int64_t first_row(std::int64_t w) const {
     return w / sort_windows * rows + w % sort_windows * sort_window;
@@ -50,6 +51,10 @@ struct PackedShape {
     int log = 0;
     while (log < log_wave && ((length + (std::int64_t{1} << log) - 1) >> log) > max_steps) ++log;
     return log;
+  }
+  /// Even slices count columns from the first of the matrix.
+  KOKKOS_INLINE_FUNCTION static int even_index(std::int64_t cols) {
+    return cols <= 0xffff ? PackedIndex16 : PackedIndex24;
   }
   KOKKOS_INLINE_FUNCTION static std::int64_t steps_of(std::int64_t length, int log) {
     return (length + (std::int64_t{1} << log) - 1) >> log;
@@ -234,7 +239,11 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
     const auto entries = static_cast<std::int64_t>(sums >> entries_bit);
 
     SortWindow found{};
-    if (to_split == 0 && (in_groups == 0 || in_groups == count)) {
+    found.natural = shape.even_steps > 0;
+    if (found.natural) {
+      found.log_lanes = shape.even_log;
+      found.slices = (count + (shape.lanes >> shape.even_log) - 1) / (shape.lanes >> shape.even_log);
+    } else if (to_split == 0 && (in_groups == 0 || in_groups == count)) {
       found.grouped = in_groups > 0;
       try_natural(team, keys, count, entries, found);
     }

@@ -21,11 +21,48 @@ namespace Impl {
 inline bool packed_is_local(const SpmvFeatures& f) { return f.sectors < 0.15; }
 
 /// Neighbouring rows share next to nothing of x, in a matrix far larger than the caches.
-inline bool packed_is_scattered(const SpmvFeatures& f) { return f.nnz >= 20000000 && f.sectors >= 0.4; }
+inline bool packed_is_scattered(const SpmvFeatures& f) { return f.nnz >= 20000000 && f.mean >= 16 && f.sectors >= 0.4; }
 
 /// Bytes of shared memory that a table of x may take.
 inline std::int64_t packed_table_bytes(const DeviceFacts& device) {
   return static_cast<std::int64_t>(device.shared_bytes) - 32768;
+}
+
+/// What an apply takes, in microseconds, of a matrix whose x has next to no locality; measured on an H200 (notes). It
+/// decides on column blocks alone, so that only the ratio of the two costs matters.
+struct PackedCost {
+  static constexpr double stream = 4.5e6, blocked_stream = 3.8e6;     ///< bytes
+  static constexpr double far_gathers = 1.7e5, near_gathers = 7.2e5;  ///< of a sector: second and first level
+  static constexpr double near_bytes = 180000;                        ///< of x that the first level holds
+  static constexpr double launch = 3, blocked_launches = 6;
+  static constexpr double pieces = 1.7e5;  ///< of rows in a column block: short slices wait more than they read
+  static constexpr double gain = 0.75;     ///< column blocks must be predicted to take less than this of the time
+
+  /// Of x that is read from memory, the matrix past it.
+  static double plain(const SpmvFeatures& f, int value_bytes) {
+    const double nnz = static_cast<double>(f.nnz), gathers = f.sectors * nnz;
+    const double near = std::min(1.0, near_bytes / (static_cast<double>(f.cols) * value_bytes));
+    return launch + nnz * (value_bytes + 3) / stream + gathers * ((1 - near) / far_gathers + near / near_gathers);
+  }
+  /// Of `blocks` column blocks: the matrix with 16-bit indices, sums of pieces twice, a table per multiprocessor.
+  static double blocked(const SpmvFeatures& f, const DeviceFacts& device, int value_bytes, std::int64_t blocks) {
+    const double rows = static_cast<double>(f.rows * blocks), columns = static_cast<double>(f.cols / blocks);
+    const double bytes = static_cast<double>(f.nnz) * (value_bytes + 2) + rows * (value_bytes == 8 ? 18 : 10) +
+                         device.compute_units * columns * value_bytes;
+    return blocked_launches + bytes / blocked_stream + rows / pieces;
+  }
+};
+
+/// The number of column blocks that is predicted to be fastest, of `least` or more; 1 if none pays.
+inline std::int64_t packed_best_blocks(const SpmvFeatures& f, const DeviceFacts& device, int value_bytes,
+                                       std::int64_t least, std::int64_t most) {
+  std::int64_t best = 1;
+  double cost = PackedCost::gain * PackedCost::plain(f, value_bytes);
+  for (std::int64_t blocks = std::max<std::int64_t>(least, 2); blocks <= most; ++blocks) {
+    const double here = PackedCost::blocked(f, device, value_bytes, blocks);
+    if (here < cost) best = blocks, cost = here;
+  }
+  return best;
 }
 
 /// Column blocks worth having: x far from the first level, and enough entries of a row in each for their sums to cost
@@ -33,10 +70,13 @@ inline std::int64_t packed_table_bytes(const DeviceFacts& device) {
 inline int packed_blocks(const PackedOptions& o, const SpmvFeatures& f, const DeviceFacts& device, int value_bytes) {
   const std::int64_t most = std::min<std::int64_t>(packed_max_blocks, std::max<std::int64_t>(f.cols, 1));
   if (o.column_blocks >= 0) return static_cast<int>(std::min<std::int64_t>(std::max(o.column_blocks, 1), most));
-  if (!packed_is_scattered(f) || device.shared_bytes < 131072) return 1;
+  if (device.shared_bytes < 131072) return 1;
   // The columns of a column block are told apart by 16 bits.
   const std::int64_t columns = std::min<std::int64_t>(packed_table_bytes(device) / value_bytes, 65535);
   const std::int64_t blocks = (f.cols + columns - 1) / columns;
+  if (!packed_is_scattered(f)) {
+    return f.sectors < 0.8 ? 1 : static_cast<int>(packed_best_blocks(f, device, value_bytes, blocks, most));
+  }
   return blocks >= 2 && blocks <= most && f.mean >= 16.0 * static_cast<double>(blocks) ? static_cast<int>(blocks) : 1;
 }
 
@@ -54,24 +94,41 @@ inline std::int64_t packed_hubs(const PackedOptions& o, const SpmvFeatures& f, c
 inline void packed_steps(PackedShape& s, const SpmvFeatures& f, int value_bytes, bool stencil, bool hubs) {
   s.max_steps = s.split_steps = 16;
   if (s.blocks > 1) {
-    s.max_steps = value_bytes == 2 ? 63 : 32;
+    s.max_steps = f.nnz < 20000000 ? 16 : value_bytes == 2 ? 63 : 32;
     s.split_steps = 63;
   } else if (stencil) {
     s.max_steps = s.split_steps = 32;  // one lane per row, whatever its length
   } else if (hubs) {
     s.max_steps = s.split_steps = f.nnz < 16000000 ? 16 : value_bytes == 2 ? 48 : 24;
   } else if (f.mean >= 300) {
-    s.max_steps = s.split_steps = f.nnz < 1000000 ? 24 : f.nnz < 10000000 ? 32 : 63;
+    // Parts of rows: short ones, where there are few, as all of them end with three waits for each other.
+    s.max_steps = s.split_steps = f.nnz < 1000000 ? 8 : f.nnz < 2500000 ? 16 : f.nnz < 10000000 ? 32 : 63;
   } else if (s.group > 1 && (s.group == 3 ? f.same3 : f.same2) > 0.9) {  // a step of a group has two or three values
     s.max_steps = f.nnz < 2500000 ? 8 : f.nnz < 4000000 ? 12 : f.nnz < 10000000 ? 16 : value_bytes == 2 ? 32 : 12;
     s.split_steps = std::max(16, s.max_steps);
   } else if (f.nnz >= 10000000 && f.mean >= 80) {
     s.max_steps = s.split_steps = f.mean >= 150 ? 63 : 48;
-  } else if (f.nnz < 1000000 || (f.nnz < 4000000 && f.mean < 40 && !packed_is_local(f))) {
+  } else if (f.nnz < 1000000 || (!packed_is_local(f) && (f.nnz < 4000000 ? f.mean < 40 : f.mean < 10))) {
     s.max_steps = 8;
   } else if (f.nnz < 10000000 && packed_is_local(f)) {
     s.max_steps = s.split_steps = 24;
   }
+}
+
+/// Slices of one size: a wave then waits for its packet and for x, not for a record before. Rows are padded to the
+/// longest, so that it must not be much longer than the others.
+inline void packed_even(PackedShape& s, const PackedOptions& o, const SpmvFeatures& f) {
+  constexpr std::int64_t most_steps = 12;
+  const bool open = o.max_steps == 0 && o.split_steps == 0 && o.window == 0 && o.narrow_indices;
+  if (!o.even_slices || !open || f.nnz == 0 || f.nnz > o.most_even || f.cols >= 0xffffff) return;
+  int log = 0;
+  while (log < s.log_wave && PackedShape::steps_of(f.longest, log) > most_steps) ++log;
+  const std::int64_t steps = PackedShape::steps_of(f.longest, log);
+  const double slots = static_cast<double>(f.rows) * static_cast<double>(steps << log);
+  if (steps > most_steps || slots > 2.5 * static_cast<double>(f.nnz)) return;
+  s.even_steps = s.max_steps = s.split_steps = static_cast<int>(steps);
+  s.even_log = log;
+  s.sort_window = 4032;  // of whole slices, whatever the lanes per row
 }
 
 /// The shape of slices.
@@ -94,11 +151,12 @@ inline PackedShape packed_shape(const PackedOptions& o, const SpmvFeatures& f, i
   } else if (blocks > 1) {
     s.sort_window = 4092;  // x is close whatever the order
   } else if (f.nnz < 4000000 && f.mean < 40 && !packed_is_local(f)) {
-    s.sort_window = f.mean < 4 ? 1020 : 252;
+    s.sort_window = f.mean < 4 ? 4092 : 252;
   } else if (packed_is_scattered(f)) {
     s.sort_window = 516;
   }
   if (o.window > 0) s.sort_window = o.window / 12 * 12;
+  if (!hubs && blocks == 1 && s.group == 1) packed_even(s, o, f);
   s.natural_padding = o.natural_padding;
   s.rows = f.rows;
   s.sort_windows = (f.rows + s.sort_window - 1) / s.sort_window;
@@ -109,6 +167,7 @@ inline PackedShape packed_shape(const PackedOptions& o, const SpmvFeatures& f, i
 template <class MemorySpace>
 PackedVariant packed_variant(const Experimental::PackedSlices<MemorySpace>& p, const SpmvFeatures& f) {
   const Experimental::PackedSummary& s = p.summary;
+  if (p.even != 0) return PackedVariant::Even;
   if (s.grouped_slots > 0 || p.hub_columns.extent(0) > 0) return PackedVariant::General;
   const bool free = s.index_slots[PackedIndexFree] * 2 > s.stored, brief = s.short_slices * 4 > s.slices * 3;
   if (brief && (free || (s.steps <= 3 * s.slices && f.nnz >= 1000000))) return PackedVariant::ShortSlices;

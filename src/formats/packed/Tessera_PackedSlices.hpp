@@ -69,6 +69,7 @@ struct PackedSlices {
   double hub_share = 0;  ///< entries in hub columns
   int dictionary_words = 0;
   PackedVariant variant = PackedVariant::General;
+  std::uint32_t even = 0;  ///< PackedSlice::packed of even slices; 0: slices are not
   bool updatable = false;
   /// x at the hub columns is copied before each product, for the first-level cache to hold; else it is kept in shared
   /// memory, which is better for what the cache cannot hold (more than 64 kB) and shared memory can.
@@ -107,6 +108,11 @@ struct PackedSlices {
     a.hub_columns = hub_columns.data();
     a.hubs = static_cast<std::uint32_t>(hub_columns.extent(0));
     a.variant = variant;
+    if (variant == PackedVariant::Even) {
+      a.even_slice.packed = even;
+      a.even_slice.packet = static_cast<std::uint32_t>(summary.units / summary.slices);
+      a.even_slice.row = a.even_slice.rows();
+    }
     a.blocks = blocks;
     a.rows = rows;
     a.block_columns = static_cast<std::uint32_t>(block_columns);

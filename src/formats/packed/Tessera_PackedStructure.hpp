@@ -41,6 +41,7 @@ class PackedSizesReducer {
 /// above max_steps fewer than 2 n / max_steps + 1; in its own order a window goes by its mean, rounded up.
 inline std::int64_t packed_most_slices(const PackedShape& s, std::int64_t nnz, std::int64_t longest) {
   const std::int64_t rows = s.rows * s.blocks, windows = s.sort_windows * s.blocks;
+  if (s.even_steps > 0) return windows * ((s.sort_window << s.even_log) / s.lanes + 1);
   const std::int64_t whole = longest < s.part_length() ? longest : s.part_length();
   const std::int64_t classes = (s.log_lanes_of(whole) + 1) * (s.group > 1 ? 2 : 1);
   const std::int64_t more = longest > s.max_steps ? 2 * (nnz + rows) / (std::int64_t{s.max_steps} * s.lanes) : 0;
@@ -140,6 +141,7 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
           m = steps > m ? steps : m;
         },
         Kokkos::Max<std::int64_t>(most));
+    if (most < this->shape.even_steps) most = this->shape.even_steps;
     return slice_of(first, most, w.log_lanes, true, false, g, rows);
   }
 

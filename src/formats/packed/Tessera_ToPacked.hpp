@@ -117,6 +117,10 @@ class PackedConversion {
     make_structure(reply.ask(answer_));
     take_totals(reply.receive(space_, "Tessera::convert[packed] totals", answer_));
     write_indices();
+    if (shape_.even_steps > 0) {
+      p_.even = PackedSlice::pack(shape_.even_steps, shape_.even_log, PackedShape::even_index(p_.cols), true, false,
+                                  false, 1, p_.lanes >> shape_.even_log);
+    }
     p_.variant = packed_variant(p_, f_);
     numbers_.fill(p_, map_);
     if (p_.blocks > 1) share_out();
@@ -129,7 +133,9 @@ class PackedConversion {
     const int value_bytes = p_.value_bytes();
     p_.blocks = packed_blocks(o_, f_, device, value_bytes);
     if (p_.blocks > 1 && !columns_ascend()) p_.blocks = 1;
+    // Column blocks begin at words of x.
     p_.block_columns = (p_.cols + p_.blocks - 1) / p_.blocks;
+    if (p_.blocks > 1 && p_.block_columns >= 64) p_.block_columns = (p_.block_columns + 7) / 8 * 8;
     if (p_.blocks > 1) p_.blocks = static_cast<int>((p_.cols + p_.block_columns - 1) / p_.block_columns);
     const std::int64_t hubs =
         p_.blocks > 1 || p_.nnz == 0 ? 0 : std::min(packed_hubs(o_, f_, device, value_bytes), p_.cols);
@@ -269,21 +275,19 @@ class PackedConversion {
   }
 
   bool columns_ascend() {
-    View<std::uint32_t> descending;
+    View<std::int64_t> descents;
     const auto scratch =
         Arena<Memory>::make(space_, backend_, "Tessera::packed::scratch", Lifetime::Temporary,
-                            [&](Arena<Memory>& arena) { descending = arena.template take<std::uint32_t>(1); });
-    Kokkos::deep_copy(space_, descending, 0u);
-    AscendingFunctor<Pattern> f;
+                            [&](Arena<Memory>& arena) { descents = arena.template take<std::int64_t>(1); });
+    DescentFunctor<Pattern> f;
     f.row_map = A_.row_map();
     f.columns = A_.entries();
-    f.descending = descending;
-    constexpr int threads = Compat::is_host_v<Exec> ? 1 : 8, vector = Compat::is_host_v<Exec> ? 1 : 32;
-    Kokkos::parallel_for(
-        "Tessera::convert[packed] ascending columns",
-        Kokkos::TeamPolicy<Exec>(space_, static_cast<int>((p_.rows + threads - 1) / threads), threads, vector), f);
-    std::uint32_t found = 0;
-    fetch(space_, backend_, "Tessera::convert[packed] ascending columns", found, descending);
+    f.nnz = p_.nnz;
+    using Result = Kokkos::View<std::int64_t, Kokkos::LayoutLeft, Memory, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+    Kokkos::parallel_reduce("Tessera::convert[packed] ascending columns",
+                            Kokkos::RangePolicy<Exec>(space_, 0, p_.nnz + p_.rows), f, Result(descents.data()));
+    std::int64_t found = 0;
+    fetch(space_, backend_, "Tessera::convert[packed] ascending columns", found, descents);
     return found == 0;
   }
 
