@@ -31,15 +31,6 @@ def _dense(x, w, bias, relu):
     return out.relu_() if relu else out
 
 
-_can_widen = hasattr(torch.ops.aten.mm, "dtype")
-
-
-def _mm_as(a, b, kind):
-    """a b, of 16 bits in float32 where that is wanted and PyTorch can, so that nobody converts it afterwards."""
-    widen = kind is torch.float32 and a.element_size() == 2 and a.is_cuda and _can_widen
-    return torch.mm(a, b, out_dtype=kind) if widen else torch.mm(a, b)
-
-
 def _sparse_first(weight):
     """Whether (A x) W^T is computed, and not A (x W^T): bias and relu are the dense product's then."""
     return weight.shape[0] >= weight.shape[1]
@@ -73,7 +64,7 @@ class _Convolution(torch.autograd.Function):
                               w if to_x and w is not weight else None, inner if to_weight else None,
                               out if relu else None)
         ctx.product, ctx.constant, ctx.bias_type = product, constant, bias.dtype if to_bias else None
-        ctx.first, ctx.weight_type = inner is not None, weight.dtype
+        ctx.first = inner is not None
         return out
 
     @staticmethod
@@ -102,8 +93,7 @@ class _Convolution(torch.autograd.Function):
         elif tracked and to_x and to_weight:
             inner = multiply(_as(x, values.dtype), False)
         if to_weight:
-            inner = _as(inner, values.dtype)
-            d_weight = torch.mm(grad.t(), inner) if tracked else _mm_as(grad.t(), inner, ctx.weight_type)
+            d_weight = torch.mm(grad.t(), _as(inner, values.dtype))
         if to_x:
             d_x = torch.mm(grad, _as(weight, values.dtype) if tracked or w is None else w)
             d_x = multiply(d_x, True) if ctx.first else d_x
