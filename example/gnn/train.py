@@ -150,7 +150,7 @@ class Run:
         scale = models.loss_scale(self.dtype)
         self.optimiser.zero_grad(set_to_none=True)
         loss = torch.nn.functional.cross_entropy(self.forward().index_select(0, self.learn).float(), self.learned)
-        (loss * scale).backward()
+        (loss * scale if scale != 1 else loss).backward()
         if scale != 1:
             torch._foreach_div_([p.grad for p in self.model.parameters()], scale)
         self.optimiser.step()

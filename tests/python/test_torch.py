@@ -81,6 +81,8 @@ def test_plans_refuse_gradients():
     plan = tessera.SpmmPlan(indptr, indices, values, (37, 50))
     with pytest.raises(tessera.InvalidArgument, match="tessera.torch"):
         plan.apply(dense(50, 8).requires_grad_())
+    with torch.no_grad():  # where nobody asks for one
+        assert not plan.apply(dense(50, 8).requires_grad_()).requires_grad
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

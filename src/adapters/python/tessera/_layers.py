@@ -36,13 +36,13 @@ def _sparse_first(weight):
     return weight.shape[0] >= weight.shape[1]
 
 
-def _convolve(product, values, x, weight, bias, relu, constant):
-    """(result, A x if that came first) of plain tensors, while nothing is recorded."""
+def _convolve(product, values, x, w, bias, relu, constant):
+    """(result, A x if that came first) of plain tensors, while nothing is recorded; w has the type of values."""
     kind = values.dtype
-    x, w = _as(x, kind), _as(weight, kind)
+    x = _as(x, kind)
     with cache.lock:
         # Within autocast, dense products have another type.
-        if _sparse_first(weight):
+        if _sparse_first(w):
             x = product.apply(values, x, False, constant)
             return _as(_dense(x, w, bias, relu), kind), x
         out = product.apply(values, _as(linear(x, w), kind), False, constant)
@@ -57,17 +57,19 @@ class _Convolution(torch.autograd.Function):
     @staticmethod
     def forward(ctx, values, x, weight, bias, product, relu, constant):
         _, to_x, to_weight, to_bias, *_ = ctx.needs_input_grad
-        out, inner = _convolve(product, values, x, weight, bias, relu, constant)
-        # x and weight as they are, not as they were converted: derivatives of gradients look for them.
+        w = _as(weight, values.dtype)
+        out, inner = _convolve(product, values, x, w, bias, relu, constant)
+        # x and weight as they are: derivatives of gradients look for them, and not for what they were converted to.
         ctx.save_for_backward(values, x if to_x or inner is None else None, weight if to_x else None,
-                              inner if to_weight else None, out if relu else None)
+                              w if to_x and w is not weight else None, inner if to_weight else None,
+                              out if relu else None)
         ctx.product, ctx.constant, ctx.bias_type = product, constant, bias.dtype if to_bias else None
         ctx.first = inner is not None
         return out
 
     @staticmethod
     def backward(ctx, grad):
-        values, x, weight, inner, out = ctx.saved_tensors
+        values, x, weight, w, inner, out = ctx.saved_tensors
         _, to_x, to_weight, to_bias, *_ = ctx.needs_input_grad
         product, tracked = ctx.product, torch.is_grad_enabled() or not _plain(grad)
         product.require_unchanged()
@@ -93,7 +95,7 @@ class _Convolution(torch.autograd.Function):
         if to_weight:
             d_weight = torch.mm(grad.t(), _as(inner, values.dtype))
         if to_x:
-            d_x = torch.mm(grad, _as(weight, values.dtype))
+            d_x = torch.mm(grad, _as(weight, values.dtype) if tracked or w is None else w)
             d_x = multiply(d_x, True) if ctx.first else d_x
         return None, d_x, d_weight, d_bias, None, None, None
 
@@ -108,7 +110,7 @@ def graph_convolution(indptr, indices, values, x, weight, bias, relu, compute, c
             product = product_of(indptr, indices, values, min(weight.shape), x.shape[0], compute)
         if torch.is_grad_enabled():
             return _apply_convolution(values, x, weight, bias, product, relu, constant)
-        return _convolve(product, values, x, weight, bias, relu, constant)[0]
+        return _convolve(product, values, x, _as(weight, values.dtype), bias, relu, constant)[0]
     kind = values.dtype
     x, w, first = x.to(kind), weight.to(kind), _sparse_first(weight)
     x = x if first else linear(x, w).to(kind)
