@@ -162,11 +162,12 @@ class PackedConversion {
     const auto rows = static_cast<std::size_t>(shape_.rows * shape_.blocks);
     const auto slices = static_cast<std::size_t>(most_slices), parts = static_cast<std::size_t>(most_parts);
     map_.step = p_.blocks > 1 ? p_.rows : 1;
-    // About a thousand teams on a device, so that the last one has few chunks to place.
+    // Up to four thousand teams on a device: enough of them though the bound is above what there is, few enough for the
+    // last one to place their chunks.
     constexpr std::int64_t threads = team_threads;
     places_.chunk = Compat::is_host_v<Exec>
                         ? 64
-                        : static_cast<int>(threads * std::min<std::int64_t>(most_slices / (threads * 1024) + 1, 32));
+                        : static_cast<int>(threads * std::min<std::int64_t>(most_slices / (threads * 4096) + 1, 32));
     const std::size_t chunks = slices / static_cast<std::size_t>(places_.chunk) + 1;
     const auto shares = static_cast<std::size_t>(p_.blocks > 1 ? std::max(p_.blocks, device.compute_units) : 0);
     const auto take_map = [&](Arena<Memory>& arena) {
@@ -395,7 +396,7 @@ class PackedConversion {
     sort.totals = totals_.data();
     const auto sort_windows = static_cast<int>(shape_.sort_windows * shape_.blocks);
     Kokkos::parallel_for("Tessera::convert[packed] order",
-                         Kokkos::TeamPolicy<Exec, Compat::LightWeight>(
+                         Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<512, 2>>(
                              space_, sort_windows, Compat::team_size<Exec>(shape_.sort_window < 512 ? 128 : 512))
                              .set_scratch_size(0, Kokkos::PerTeam(sort.scratch_bytes())),
                          sort);
@@ -435,11 +436,11 @@ void packed_pattern(const Exec& space, const Pattern& A, const PackedNumbers<typ
 
 namespace Experimental {
 
-/// Converts A for waves of `lanes` lanes. Deterministic; columns keep their order inside a row. One wait, for sizes, and
-/// one more where hub columns or column blocks are considered, or numbers go to a dictionary. Room for slices and parts
-/// is by bounds: 1 to 5 % of the format are not used (perf_test/notes/conversion.md). Peak extra memory besides the
-/// format: 4 bytes per row, 9 per slice, 8 per row if not updatable (rows times column blocks), with hub columns 8 per
-/// column.
+/// Converts A for waves of `lanes` lanes. Deterministic; columns keep their order inside a row. One wait, for sizes,
+/// and one more where hub columns or column blocks are considered, or numbers go to a dictionary. Room for slices and
+/// parts is by bounds: 1 to 5 % of the format are not used (perf_test/notes/conversion.md). Peak extra memory besides
+/// the format: 4 bytes per row, 9 per slice, 8 per row if not updatable (rows times column blocks), with hub columns 8
+/// per column.
 /// @param updatable  keep what packed_update needs: 8 bytes per row (times column blocks)
 /// @param backend  whose memory pool to use, if it has one; null: Kokkos allocations
 /// @throw InvalidArgument  options out of range
