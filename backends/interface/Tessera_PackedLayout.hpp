@@ -227,16 +227,7 @@ TESSERA_FUNCTION void packed_add_blocks(const SpmvPackedArgs& args, std::int64_t
   using Sum = std::conditional_t<std::is_same_v<Value, double>, double, float>;
   const Sum* const sums = static_cast<const Sum*>(args.block_sums);
   Sum sum = 0;
-  constexpr int at_once = 16;  // loads in flight: rows are few where column blocks are many
-  for (int first = 0; first < args.blocks; first += at_once) {
-    Sum of[at_once];
-    TESSERA_UNROLL
-    for (int i = 0; i < at_once; ++i) {
-      of[i] = first + i < args.blocks ? sums[(first + i) * args.rows + row] : Sum(0);
-    }
-    TESSERA_UNROLL
-    for (int i = 0; i < at_once; ++i) sum += of[i];
-  }
+  for (int block = 0; block < args.blocks; ++block) sum += sums[block * args.rows + row];
   store_result<Value>(args, row * args.y_stride, sum);
 }
 

@@ -49,12 +49,7 @@ struct PackedBody {
     const Gather gather = Gather::make(args);
     const PackedSlice slice = Kernel::load_slice(args, index);
     thread_block.template wait_for_previous_launch<true>();
-    if constexpr (Tuning::loop) {
-      multiply_slices<Kernel>(wave, args, gather, slice, index, thread_block.thread_blocks() * waves, args.slice_count,
-                              [](unsigned i) { return i; });
-    } else {
-      Kernel::run(wave, args, gather, slice);
-    }
+    Kernel::run(wave, args, gather, slice);
   }
 };
 
@@ -183,11 +178,7 @@ Status launch_packed(const SpmvPackedArgs& args, std::int64_t thread_blocks, Str
 template <class Device, class Types, class Gather, class Tuning>
 Status launch_slices(const SpmvPackedArgs& args, Stream stream) {
   using Body = PackedBody<Device, Types, PackedGather<Device, Gather, typename Types::Value>, Tuning>;
-  std::int64_t thread_blocks = ceil_div(args.slice_count, Body::waves);
-  if (Tuning::loop) {  // as many as are there at once
-    thread_blocks = std::min<std::int64_t>(thread_blocks, std::int64_t{Tuning::bound} * Device::multiprocessors());
-  }
-  return launch_packed<Device, Body>(args, thread_blocks, stream);
+  return launch_packed<Device, Body>(args, ceil_div(args.slice_count, Body::waves), stream);
 }
 
 template <class Device, class Types>

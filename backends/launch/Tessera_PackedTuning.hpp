@@ -18,7 +18,6 @@ namespace Launch {
 /// What PackedKernel takes, and beside it what a launch needs.
 struct PackedTuning : PackedKernelTuning {
   static constexpr int bound = 4, waves = 4;
-  static constexpr bool loop = false;  ///< whether a wave takes several slices, the record of the next in flight
 };
 /// The same with the matrix in the first-level cache.
 template <class Tuning>
@@ -106,9 +105,7 @@ template <class Types>
 struct PackedEmulation {
   static constexpr bool variants = false;
 
-  struct General : PackedTuning {
-    static constexpr bool loop = true;
-  };
+  using General = PackedTuning;
   struct Even : PackedTuning {
     static constexpr bool groups = false, even = true;
   };

@@ -246,18 +246,16 @@ class PackedKernel {
   /// The last part of a row to arrive adds the sums of all, in their order.
   template <int Group>
   TESSERA_FUNCTION void finish_part(Varying<Sums<Group>>& sums) const {
-    // The record is asked for first and needed after the sum is published, at the place of the part itself.
+    PackedPart part;
     const Word word = Wave::template load<streaming>(reinterpret_cast<const Word*>(p_.parts) + s_.row);
-    Sum* const own_partials = static_cast<Sum*>(p_.partials) + static_cast<std::size_t>(s_.row) * columns;
+    __builtin_memcpy(&part, &word, sizeof(part));
+    Sum* const partials = static_cast<Sum*>(p_.partials) + static_cast<std::size_t>(part.first) * columns;
     TESSERA_UNROLL
     for (int j = 0; j < columns; ++j) {
       Varying<Sum> own;  // after the reduction every lane holds the part's sum
       w_.each([&](int lane) { own(lane) = sums(lane).sum[0][j]; });
-      w_.publish(own_partials + j, w_.first(own));
+      w_.publish(partials + part.which * columns + j, w_.first(own));
     }
-    PackedPart part;
-    __builtin_memcpy(&part, &word, sizeof(part));
-    const Sum* const partials = static_cast<Sum*>(p_.partials) + static_cast<std::size_t>(part.first) * columns;
     if (!w_.last_to_arrive(p_.arrivals + part.first, part.count)) return;
     Sum whole[columns];
     TESSERA_UNROLL

@@ -353,7 +353,7 @@ class PackedDecoder {
       }
     }
     if (d.entries == 0) d.lowest = 0;
-    sound(s.steps() == 0 || in_last_step > 0, "a last step of nothing but padding");
+    sound(s.steps() == 0 || in_last_step > 0 || p_.even != 0, "a last step of nothing but padding");
     sound(!s.masked() || d.entries < std::int64_t{s.steps()} * s.rows(), "a mask where no row lacks an entry");
     if (s.part()) check_part(i, d.entries);
     return d;

@@ -20,8 +20,8 @@ namespace Impl {
 /// Neighbouring rows share x, so that keeping them together matters less than even lengths.
 inline bool packed_is_local(const SpmvFeatures& f) { return f.sectors < 0.15; }
 
-/// Neighbouring rows share next to nothing of x, in a matrix far larger than the caches.
-inline bool packed_is_scattered(const SpmvFeatures& f) { return f.nnz >= 20000000 && f.mean >= 16 && f.sectors >= 0.4; }
+/// Neighbouring rows share next to nothing of x, in a matrix larger than the caches.
+inline bool packed_is_scattered(const SpmvFeatures& f) { return f.nnz >= 10000000 && f.mean >= 16 && f.sectors >= 0.4; }
 
 /// Bytes of shared memory that a table of x may take.
 inline std::int64_t packed_table_bytes(const DeviceFacts& device) {
@@ -34,9 +34,9 @@ struct PackedCost {
   static constexpr double stream = 4.5e6, blocked_stream = 3.8e6;     ///< bytes
   static constexpr double far_gathers = 1.7e5, near_gathers = 7.2e5;  ///< of a sector: second and first level
   static constexpr double near_bytes = 180000;                        ///< of x that the first level holds
-  static constexpr double launch = 3, blocked_launches = 6;
+  static constexpr double launch = 3, blocked_launches = 5;
   static constexpr double pieces = 1.7e5;  ///< of rows in a column block: short slices wait more than they read
-  static constexpr double gain = 0.75;     ///< column blocks must be predicted to take less than this of the time
+  static constexpr double gain = 0.9;      ///< column blocks must be predicted to take less than this of the time
 
   /// Of x that is read from memory, the matrix past it.
   static double plain(const SpmvFeatures& f, int value_bytes) {
@@ -74,8 +74,9 @@ inline int packed_blocks(const PackedOptions& o, const SpmvFeatures& f, const De
   // The columns of a column block are told apart by 16 bits.
   const std::int64_t columns = std::min<std::int64_t>(packed_table_bytes(device) / value_bytes, 65535);
   const std::int64_t blocks = (f.cols + columns - 1) / columns;
-  if (!packed_is_scattered(f)) {
-    return f.sectors < 0.8 ? 1 : static_cast<int>(packed_best_blocks(f, device, value_bytes, blocks, most));
+  if (f.nnz < 20000000 || !packed_is_scattered(f)) {
+    return f.sectors < 0.5 || f.mean < 40 ? 1
+                                          : static_cast<int>(packed_best_blocks(f, device, value_bytes, blocks, most));
   }
   return blocks >= 2 && blocks <= most && f.mean >= 16.0 * static_cast<double>(blocks) ? static_cast<int>(blocks) : 1;
 }
@@ -151,7 +152,7 @@ inline PackedShape packed_shape(const PackedOptions& o, const SpmvFeatures& f, i
   } else if (blocks > 1) {
     s.sort_window = 4092;  // x is close whatever the order
   } else if (f.nnz < 4000000 && f.mean < 40 && !packed_is_local(f)) {
-    s.sort_window = f.mean < 4 ? 4092 : 252;
+    s.sort_window = f.mean < 2 ? 4092 : f.mean < 4 ? 1020 : 252;
   } else if (packed_is_scattered(f)) {
     s.sort_window = 516;
   }
