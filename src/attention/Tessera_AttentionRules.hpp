@@ -69,11 +69,12 @@ struct AttentionCost {
   }
 };
 /// 16 bits: gathers at 6.7 TB/s and operands once at 4 TB/s fit Fused on an H200 and H100, the chain moves scores
-/// besides. 32 bits: fitted on an H200 (20 matrices; 32, 64, 128 columns; one, 4 and 8 heads).
+/// besides. 32 bits: fitted on an H200 (17 to 20 matrices; 32, 64, 128 columns; one, 4 and 8 heads); 64 bits: 10, one
+/// head.
 constexpr AttentionCost attention_fused_16{8, 0, 0.6, 0, 1.0, 0}, attention_chain_16{16, 0, 0.6, 5.6, 1.2, 0},
-    attention_fused_fp32{5.9, 0.13, 1.15, 24, 1.8, 0}, attention_fused_tf32{5, 0.105, 1.0, 19, 2.2, 0},
-    attention_chain_32{17.5, 0, 0.68, 30, 2.3, 327}, attention_rows_32{9, 0.05, 0.62, 12, 2, 0},
-    attention_rows_64{10, 0.1, 1.25, 20, 4, 0}, attention_chain_64{20, 0, 1.4, 50, 4.6, 327};
+    attention_fused_fp32{5.9, 0.13, 1.15, 24, 2.6, 0}, attention_fused_tf32{3.92, 0.116, 1.0, 19, 1.85, 0},
+    attention_chain_32{17.5, 0, 0.68, 30, 2.3, 327}, attention_rows_32{9.7, 0.0757, 0.505, 23.7, 1.68, 0},
+    attention_rows_64{1.46, 0.3, 2.51, 0, 3.09, 0}, attention_chain_64{17.9, 0, 2.26, 0, 0.12, 546};
 
 /// How many times faster than the others Fused must be predicted for Auto to take it. 16 bits: it was the faster one on
 /// all that was measured. 32 bits: least regret.

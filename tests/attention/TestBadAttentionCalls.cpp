@@ -195,6 +195,28 @@ TEST(AttentionRules, UnitsOf32BitsWantAGain) {
   }
   EXPECT_EQ(chosen(100000000, 128, Precision::FP16), AttentionAlgorithm::Fused);
 }
+// Windows that share nothing go by rows; those that share much are fused; long rows of FP64 go by Chain.
+TEST(AttentionRules, RowsWhereNothingIsShared) {
+  SpmmFeatures f;
+  f.rows = f.cols = 100000;
+  f.nnz = 1600000;
+  const auto chosen = [&f](double shared, int columns, Precision precision, std::size_t bytes) {
+    f.g8 = f.g16 = shared;
+    Impl::AttentionChoice choice;
+    choice.precision = precision;
+    choice.candidates = {{AttentionAlgorithm::Chain, 1}, {AttentionAlgorithm::Rows, 2}};
+    if (bytes == 4) choice.candidates.push_back({AttentionAlgorithm::Fused, 3});
+    AttentionOptions options;
+    options.dimension_hint = columns;
+    Impl::predict_attention_on_units(choice, f, options, bytes);
+    EXPECT_EQ(choice.candidates[0].algorithm, choice.algorithm);
+    return choice.algorithm;
+  };
+  EXPECT_EQ(chosen(1, 64, Precision::FP32, 4), AttentionAlgorithm::Rows);
+  EXPECT_EQ(chosen(8, 64, Precision::FP32, 4), AttentionAlgorithm::Fused);
+  EXPECT_EQ(chosen(1, 32, Precision::FP64, 8), AttentionAlgorithm::Rows);
+  EXPECT_EQ(chosen(1, 128, Precision::FP64, 8), AttentionAlgorithm::Chain);
+}
 TEST_F(AttentionChoices, BackwardKeepsTheTransposedPattern) {
   const Statistics s = of(with(AttentionValues::None, true));
   EXPECT_TRUE(s.transpose_prepared);
