@@ -51,7 +51,23 @@ class EmulatedSpmm : public ::testing::Test {
                    std::to_string(static_cast<int>(u.compute)));
       Suite suite{u.backend, u.algorithm, u.compute};
       suite.options.gespmm.tf32_copy = Tf32Copy::Always;
+      suite.options.gespmm.spread = RowSpread::Never;
       f(suite);
+    }
+  }
+  /// Rows that are spread over teams, on both vendors' waves.
+  static void each_spread(void (*f)(Suite&)) {
+    if (std::is_same_v<typename Suite::AType, bhalf_t>) return;  // differs from FP16 in the product alone
+    for (const Backend backend : {nvidia, amd}) {
+      for (const Tf32Copy copy : {Tf32Copy::Never, Tf32Copy::Always}) {
+        const bool tf32 = copy == Tf32Copy::Always;
+        if (tf32 && !std::is_same_v<typename Suite::AType, float>) continue;
+        SCOPED_TRACE(std::string(to_string(backend)) + (tf32 ? ", a copy of B in TF32" : ""));
+        Suite suite{backend, rows, tf32 ? ComputeType::TF32 : ComputeType::Auto};
+        suite.options.gespmm.tf32_copy = copy;
+        suite.options.gespmm.spread = RowSpread::Always;
+        f(suite);
+      }
     }
   }
 };
@@ -98,6 +114,21 @@ TYPED_TEST(EmulatedSpmm, RowsOfEveryKind) {
     for (const char* spec : {"stencil2d:nx=31:ny=20", "random:rows=40:cols=300:mean=100", "rmat:scale=8"}) {
       suite.expect_pattern(generate(spec), spec, widths({8, 40, 130, 300}, {8, 130}));
     }
+  });
+}
+// One team per row up to a thread block's, items that end inside a wave and a thread block, rows of several pieces.
+TYPED_TEST(EmulatedSpmm, SpreadRows) {
+  this->each_spread([](auto& suite) {
+    suite.every_width(mixed(), widths({1, 3, 8, 17, 33, 130}, {1, 33}));
+    suite.every_shape({5});
+    suite.expect_pattern(generate("every_length:longest=260:cols=300"), "every length", {20});
+    suite.options.gespmm.max_piece = 3;
+    suite.every_width(mixed(), widths({1, 70, 300}, {70}));
+    suite.expect_pattern(heavy(), "a long row", widths({20, 300}, {70}));
+    suite.bad_rows_of_b(mixed(), 70);
+    suite.deterministic(heavy(), 12);
+    suite.no_allocation(mixed(), 12);
+    suite.transposed_product_and_new_values(mixed(), 21);
   });
 }
 TYPED_TEST(EmulatedSpmm, TransposedProductAndNewValues) {
