@@ -214,6 +214,46 @@ TEST(PiecesOfRows, LongOnesComeFirst) {
   expect_pieces("dense_row:rows=5000:cols=2000:others=1", 64, false, false);
 }
 
+// Items that are spread: each entry lies in one, those of a class follow each other, the longest first, rows in order,
+// and pieces of a row are about as long as each other.
+TEST(PiecesOfRows, SpreadOnesAreSorted) {
+  const Impl::PieceBounds bounds{24, 48};
+  for (const char* spec :
+       {"rmat:scale=11", "dense_row:rows=5000:cols=2000:others=1", "stencil2d:nx=60:ny=60:points=9"}) {
+    SCOPED_TRACE(spec);
+    const auto A = make_matrix<double>(generate(spec), Data::Integers, 1);
+    const DeviceMatrix<Exec, double> device(A);
+    std::int64_t longest = 0, place = 0, covered = 0;
+    for (int row = 0; row < A.rows; ++row) longest = std::max(longest, A.length(row));
+    const auto table = Impl::spread_rows(Exec(), device.view(), bounds, longest, &kernel_table(nvidia));
+    for (int c = SpmmSpread::classes - 1; c >= 0; --c) {
+      std::int32_t last = -1;
+      for (std::int32_t i = 0; i < table.items.counts[c]; ++i, ++place) {
+        const SpmmRowPiece p = table.pieces(static_cast<std::size_t>(place));
+        const bool cut = c == SpmmSpread::classes - 1;
+        const auto length = static_cast<std::int64_t>(p.packed & SpmmRowPiece::most_entries);
+        const auto first = static_cast<std::int64_t>(p.packed >> SpmmRowPiece::length_bits);
+        ASSERT_EQ(p.partial >= 0, cut);
+        const SpmmSplit split = cut ? table.splits(static_cast<std::size_t>(p.row)) : SpmmSplit{p.row, 0, 1};
+        const std::int64_t begin = A.row_map[static_cast<std::size_t>(split.window)], entries = A.length(split.window);
+        const std::int64_t which = cut ? p.partial - split.first : 0;
+        EXPECT_EQ(first, begin + entries * which / split.count);
+        EXPECT_EQ(first + length, begin + entries * (which + 1) / split.count);
+        EXPECT_EQ(cut, entries > bounds.tolerated);
+        if (!cut) {
+          EXPECT_TRUE(length <= std::int64_t{1} << c && (c == 0 || 2 * length > std::int64_t{1} << c)) << length;
+          EXPECT_GT(p.row, last);
+        }
+        last = p.row;
+        covered += length;
+      }
+    }
+    EXPECT_EQ(place, static_cast<std::int64_t>(table.pieces.extent(0)));
+    EXPECT_EQ(covered, static_cast<std::int64_t>(A.values.size()));
+    for (std::size_t i = 0; i < table.arrivals.extent(0); ++i) EXPECT_EQ(table.arrivals(i), 0u);
+  }
+}
+
 // A row of ones by a B that TF32 does not hold: rounded with the copy, as it is without.
 TEST(CopiesOfB, AreRounded) {
   using Suite = SpmmSuite<Exec, float>;
