@@ -115,10 +115,20 @@ enum class Tf32Copy {
           ///< without room
 };
 
+/// Whether SpMM by rows spreads each row over as many teams of lanes as its length asks for, up to a thread block, and
+/// finishes rows that are longer still within the one launch: for matrices that leave most of a device idle. Backends
+/// with kernels of their own.
+enum class RowSpread {
+  Auto,  ///< where the matrix and num_columns_hint say that it saves time; not where max_piece is given
+  Never,
+  Always  ///< but for matrices of 2^22 rows or entries and more
+};
+
 /// Parameters of products straight from compressed rows.
 struct GeSpmmOptions {
   int max_piece = 0;                    ///< entries of a piece of a row; longer rows are split; 0: by size
   Tf32Copy tf32_copy = Tf32Copy::Auto;  ///< of B, for ComputeType::TF32
+  RowSpread spread = RowSpread::Auto;
 };
 
 /// Whether Panels and FlashSparse reorder rows before they form windows (GeSpmm and Csr have none and ignore it). The

@@ -249,6 +249,10 @@ class CudaWave {
     __threadfence_system();
     *reinterpret_cast<volatile T*>(p) = value;
   }
+  __device__ __forceinline__ static void release() {
+    __threadfence();
+    __syncwarp();
+  }
   __device__ __forceinline__ bool last_to_arrive(std::uint32_t* counter, std::uint32_t total) const {
     unsigned before = 0;
     if (lane_ == 0) before = atomicAdd(counter, 1u);

@@ -171,6 +171,10 @@ class HipWave {
     __threadfence_system();
     __hip_atomic_store(p, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
   }
+  __device__ __forceinline__ static void release() {
+    __threadfence();
+    converge();
+  }
   __device__ __forceinline__ bool last_to_arrive(std::uint32_t* counter, std::uint32_t total) const {
     unsigned before = 0;
     if (lane_ == 0) before = __hip_atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);

@@ -124,6 +124,14 @@ struct alignas(16) SpmmRowPiece {
   std::int32_t partial;  ///< which partial sums it writes, or -1: it is the whole row
 };
 
+/// Items of rows that are spread over teams (SpreadRowsKernel): the table's are sorted by class, those of the last one
+/// first. Class c: at most 2^c entries; the last class: pieces of rows that were cut, whose `row` is the place of the
+/// row in `splits`.
+struct SpmmSpread {
+  static constexpr int classes = 13;
+  std::int32_t counts[classes] = {};
+};
+
 /// Compressed rows. TF32: floats, and B may be rounded.
 struct GeSpmmArgs {
   Precision precision = Precision::FP32;
@@ -143,6 +151,9 @@ struct GeSpmmArgs {
   bool local = false;       ///< whether neighbouring rows of A share columns
   void* compact = nullptr;  ///< TF32: room for B at 20 bits per element (CompactB), aligned to 16; null: B as it is
   int shift = 0;            ///< log2 of the lanes of a team: set by the backend
+  const SpmmSpread* spread = nullptr;  ///< on the host, until the launch: how the table is sorted; null: it is not
+  std::uint32_t* arrivals = nullptr;   ///< [split row][tile of columns], zero between applies; null: there are none
+  std::int64_t arrival_tiles = 0;      ///< for so many tiles of columns there are counters
   SpmmDense dense;
 };
 

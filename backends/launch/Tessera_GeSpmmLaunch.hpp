@@ -4,6 +4,7 @@
 #define TESSERA_LAUNCH_GESPMM_LAUNCH_HPP
 
 #include "backends/kernels/spmm/Tessera_GeSpmmKernel.hpp"
+#include "backends/kernels/spmm/Tessera_SpreadRowsKernel.hpp"
 #include "backends/launch/Tessera_CompactLaunch.hpp"
 #include "backends/launch/Tessera_Launch.hpp"
 #include "backends/launch/Tessera_PartialsLaunch.hpp"
@@ -56,8 +57,64 @@ GeSpmmAhead gespmm_ahead(const GeSpmmArgs& args, std::int64_t per_thread_block) 
   return ahead;
 }
 
+template <class Device, class Kernel>
+struct SpreadRowsBody {
+  using Wave = typename Device::Wave;
+  static constexpr int threads = 256, waves = threads / Wave::lanes, bound = for_family<Device>(4, 0);
+  static constexpr int shared = Kernel::shared_bytes(threads);
+  static constexpr bool overlapping = true;
+
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const GeSpmmArgs& args, const SpreadLevels& levels,
+                                   int tile_columns) {
+    thread_block.template wait_for_previous_launch<false>();
+    auto* const met = reinterpret_cast<typename Kernel::Sums*>(thread_block.memory());
+    const int teams = Wave::lanes >> args.shift;
+    const auto first = static_cast<std::int32_t>(thread_block.index()) * waves * teams;
+    const auto column = static_cast<std::int32_t>(thread_block.tile()) * tile_columns;
+    thread_block.each_wave([&](unsigned in_thread_block) {
+      const auto w = static_cast<int>(in_thread_block);
+      Kernel::add(Wave{}, args, levels, first + w * teams, column, met + w * Wave::lanes);
+    });
+    if (!Kernel::meets(args, levels, first)) return;
+    thread_block.synchronize();
+    thread_block.each_wave([&](unsigned in_thread_block) {
+      const auto w = static_cast<int>(in_thread_block);
+      Kernel::finish(Wave{}, args, levels, first + w * teams, column, met + w * Wave::lanes, thread_block.tile(),
+                     thread_block.tiles());
+    });
+  }
+};
+
+/// Teams have tiles of 128 bytes. They take eight entries at least where that fills less than a third of the device,
+/// and more where they would fill it twice.
+template <class Device, class Types>
+typename Device::Error launch_spread(GeSpmmArgs args, Stream stream) {
+  using Kernel = SpreadRowsKernel<Types, typename Device::Wave>;
+  using Body = SpreadRowsBody<Device, Kernel>;
+  const std::int64_t lanes = Device::emulated ? 1024 : Device::multiprocessors() * std::int64_t{2048};
+  args.shift = 0;
+  while (args.shift < 3 && (Kernel::width << args.shift) < args.dense.columns) ++args.shift;
+  const int tile = Kernel::width << args.shift, teams = Body::threads >> args.shift;
+  const std::int64_t tiles = ceil_div(args.dense.columns, tile);
+  int most = 0;
+  while (most + 1 < SpreadLevels::count && (2 << most) <= teams) ++most;
+  SpreadLevels levels;
+  for (int log2_entries = 3; log2_entries <= 6; ++log2_entries) {
+    levels = spread_levels(*args.spread, log2_entries, most);
+    const std::int64_t wanted = (levels.teams * tiles) << args.shift;
+    if (log2_entries == 3 ? 3 * wanted <= lanes : wanted <= 2 * lanes) break;
+  }
+  args.spread = nullptr;  // of the host
+  if (tiles > args.arrival_tiles) args.arrivals = nullptr;
+  const auto error = launch<Device, Body>({ceil_div(levels.teams, teams), tiles}, stream, args, levels, tile);
+  if (error != Device::success || args.arrivals != nullptr) return error;
+  return add_partials<Device, typename Types::Value, typename Types::Sum>(spmm_partial_rows(args), stream);
+}
+
 template <class Device, class Types>
 typename Device::Error launch_gespmm(const GeSpmmArgs& args, Stream stream) {
+  if (args.spread != nullptr) return launch_spread<Device, Types>(args, stream);
   // An emulation has few lanes, so that small matrices fill it, and 64-bit entry numbers for some numbers of columns.
   const std::int64_t lanes = Device::emulated ? 256 : Device::multiprocessors() * std::int64_t{2048};
   const bool narrow = Device::emulated ? args.dense.columns % 4 != 3 : gespmm_narrow(args);

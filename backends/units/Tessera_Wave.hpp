@@ -42,6 +42,9 @@
 ///   converge()                         no lane goes on before all came here
 ///   publish(p, v)                      one lane stores v where other waves will read it
 ///   publish_to_host(p, v)              one thread stores v for the host to see, after all that it stored before
+///   release()                          what any lane stored before is published by the arrival that follows; the last
+///   to
+///                                      arrive may then read it by any load but those for memory that no launch writes
 ///   last_to_arrive(counter, total)     true in the last of `total` waves to come here; everything published before by
 ///                                      the others is then visible to read_published; the counter is left at zero
 ///
@@ -195,6 +198,7 @@ class HostWave {
     *counter = 0;
     return true;
   }
+  static void release() {}
   template <class T>
   static T read_published(const T* p) {
     return *p;

@@ -12,14 +12,11 @@
 #include "core/Tessera_Profile.hpp"
 #include "spmm/Tessera_GeSpmm.hpp"
 #include "spmm/Tessera_SpmmChecks.hpp"
+#include "spmm/Tessera_SpmmSpread.hpp"
 
 namespace Tessera {
 namespace Impl {
 
-/// How rows are cut: into pieces of `most` entries, if some row has more than `tolerated`.
-struct PieceBounds {
-  std::int64_t most, tolerated;
-};
 /// Devices: a row is the work of a few lanes, which wait for memory once every four entries; a wave waits for its
 /// longest row (perf_test/notes/spmm-rows.md). Hosts: only rows that would keep a thread busy when all others are
 /// done.
@@ -48,6 +45,8 @@ struct GeSpmmPattern {
   std::int64_t compact_from = 0;  ///< columns from which on B is copied in TF32 (CompactB); 0: never
   double reach = 0;               ///< rows of B from the first to the last that a row of A uses, mean; 0: unknown
   bool local = false;             ///< whether neighbouring rows share columns
+  bool spread = false;            ///< whether rows are spread over teams
+  std::int64_t longest = 0;       ///< entries of a row, where rows are spread
 };
 
 /// A as it is, long rows cut. A matrix that is to be multiplied in a narrower precision than its own is rounded once,
@@ -103,7 +102,10 @@ class GeSpmmEngine {
                                        static_cast<std::int64_t>(space.concurrency()));
     bounds.most = std::min(bounds.most, RowPiece::most_entries);
     bounds.tolerated = std::min(bounds.tolerated, RowPiece::most_entries);
-    if (bounds.tolerated < nnz) {
+    if (spreads(A)) {
+      if (options.gespmm.max_piece == 0) bounds = {512, 1024};  // a thread block takes eight entries per team twice
+      table_ = spread_rows(space, pattern_of(A), bounds, pattern_.longest, backend);
+    } else if (bounds.tolerated < nnz) {
       table_ = cut_rows(space, pattern_of(A), bounds.most, bounds.tolerated, backend, caches_b(options));
     }
   }
@@ -131,7 +133,7 @@ class GeSpmmEngine {
     using Sum = AccumulatorOf<Value, BT, CT>;
     RowPieces<Sum> pieces;
     pieces.count = static_cast<std::int64_t>(csr_.rows());
-    if (table_.partial_count > 0) {
+    if (table_.pieces.extent(0) > 0) {
       pieces.table = table_.pieces.data();
       pieces.count = static_cast<std::int64_t>(table_.pieces.extent(0));
       pieces.splits = table_.splits.data();
@@ -176,7 +178,7 @@ class GeSpmmEngine {
     s.format_bytes = s.csr_bytes + table_.bytes();
     s.map_bytes = 0;
     s.row_max = table_.longest;
-    s.launches = (table_.partial_count > 0 ? 2 : 1) + (pattern_.compact_from > 0 ? 1 : 0);
+    s.launches = (table_.partial_count > 0 && !table_.spread ? 2 : 1) + (pattern_.compact_from > 0 ? 1 : 0);
     if (pattern_.compact_from > 0) s.why += "; B is copied in TF32 first";
     if (table_.partial_count > 0) {
       s.classes = {{"split rows", static_cast<long long>(table_.splits.extent(0)), 0}};
@@ -184,6 +186,11 @@ class GeSpmmEngine {
   }
 
  private:
+  /// Whether 32 bits count the teams of items, too.
+  bool spreads(const Csr& A) const {
+    constexpr std::int64_t most = std::int64_t{1} << 22;
+    return pattern_.spread && static_cast<std::int64_t>(A.rows()) < most && static_cast<std::int64_t>(A.nnz()) < most;
+  }
   static std::int64_t last_cache(const KernelTable* backend) {
     DeviceFacts facts;
     const bool known =
@@ -232,6 +239,9 @@ class GeSpmmEngine {
     args.splits = pieces.splits;
     args.split_count = pieces.split_count;
     args.most_pieces = table_.most_pieces;
+    args.spread = table_.spread ? &table_.items : nullptr;
+    args.arrivals = table_.arrivals.data();
+    args.arrival_tiles = table_.arrival_tiles;
     args.partials = pieces.partials;
     args.partial_ld = pieces.partial_ld;
     args.dense.b = b.data;

@@ -18,6 +18,8 @@
       const RowComparison&);                                                                                         \
   Extern template PieceTable<Compiled::Memory> cut_rows(const Compiled::Exec&, const Compiled::Pattern<Offset>&,     \
                                                         std::int64_t, std::int64_t, const KernelTable*, bool, bool); \
+  Extern template PieceTable<Compiled::Memory> spread_rows(const Compiled::Exec&, const Compiled::Pattern<Offset>&,  \
+                                                           const PieceBounds&, std::int64_t, const KernelTable*);    \
   Extern template PanelPattern<Compiled::Pattern<Offset>> panel_pattern(                                             \
       const Compiled::Exec&, const Compiled::Pattern<Offset>&, const PanelGeometry&, Precision, int, bool,           \
       const KernelTable*, const WindowFunctors<Compiled::Pattern<Offset>>::Order&);                                  \

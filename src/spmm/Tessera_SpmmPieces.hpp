@@ -21,6 +21,11 @@ namespace Impl {
 
 using RowPiece = SpmmRowPiece;
 
+/// How rows are cut: into pieces of `most` entries, if some row has more than `tolerated`.
+struct PieceBounds {
+  std::int64_t most, tolerated;
+};
+
 /// What kernels see: table == nullptr means that piece p is row p.
 template <class Sum>
 struct RowPieces {
@@ -57,8 +62,16 @@ struct PieceTable {
   View<SpmmSplit> splits;
   std::int64_t partial_count = 0, longest = 0;
   std::int64_t most_pieces = 1;  ///< that a row has
+  bool spread = false;           ///< whether pieces are sorted for SpreadRowsKernel
+  SpmmSpread items;              ///< how
+  View<std::uint32_t> arrivals;  ///< of split rows, arrival_tiles of each
 
-  std::size_t bytes() const { return sizeof(RowPiece) * pieces.extent(0) + sizeof(SpmmSplit) * splits.extent(0); }
+  /// Tiles of columns for which a row that is split has counters.
+  static constexpr std::int64_t arrival_tiles = 32;
+
+  std::size_t bytes() const {
+    return sizeof(RowPiece) * pieces.extent(0) + sizeof(SpmmSplit) * splits.extent(0) + 4 * arrivals.extent(0);
+  }
 };
 
 template <class Csr>

@@ -39,9 +39,34 @@ inline std::int64_t compact_b_from(const SpmmFeatures& f, Precision precision, c
   return options.num_columns_hint >= 64 && often && apart ? 48 : 0;
 }
 
+/// Whether rows are spread over teams (SpreadRowsKernel): small matrices of uneven rows, whose long rows let lanes wait
+/// for memory many times in a row while most of a device idles. The larger the product, the less: by entries, which
+/// take instructions, and by bytes of B and C; of rows of B in up to 32 bytes, other walks are slow for longer. Where
+/// teams of a wave share rows as it is (RowsWalk::Shared), less again (perf_test/notes/spmm-rows.md).
+inline bool spreads_rows(const SpmmFeatures& f, Precision precision, const SpmmOptions& options) {
+  const GeSpmmOptions& o = options.gespmm;
+  if (o.spread != RowSpread::Auto) return o.spread == RowSpread::Always;
+  const bool uneven = f.longest > 16 && static_cast<double>(f.longest) >= 2 * f.mean;
+  if (o.max_piece > 0 || !uneven) return false;
+  const std::int64_t row_bytes = std::int64_t{options.num_columns_hint} * bytes_of(precision);
+  const std::int64_t lanes = (row_bytes + 15) / 16, size = f.nnz + 4 * f.rows;
+  if (lanes <= 1) return f.longest >= 48 && size <= std::int64_t{1} << 22;
+  const bool together = lanes == 2 ? f.mean >= 200 : lanes < 32 && f.mean * static_cast<double>(lanes) >= 128;
+  const int log2_most = together ? 17 : lanes == 2 ? 20 : 19;
+  const std::int64_t most_bytes = std::int64_t{f.longest >= 48 ? 40 : 14} << 20;
+  return size <= std::int64_t{1} << log2_most && size * row_bytes <= most_bytes;
+}
+
 /// What GeSpmm chooses its walk by. Windows of eight rows share columns from 2.5 entries a fetched row of B on.
 inline GeSpmmPattern ge_spmm_pattern(const SpmmFeatures& f, Precision precision, const SpmmOptions& options) {
-  return {compact_b_from(f, precision, options), f.reach, f.g8 >= 2.5};
+  return {compact_b_from(f, precision, options), f.reach, f.g8 >= 2.5, spreads_rows(f, precision, options), f.longest};
+}
+
+/// Whether there are so few windows of 8 rows that waves of panels leave a device idle: in FP64 and TF32, whose blocks
+/// are narrow, a window is then a long way for one wave.
+inline bool few_windows(const SpmmFeatures& f, std::int64_t columns, Precision precision) {
+  if (precision == Precision::FP64) return f.rows < (columns <= 16 ? 12000 : columns <= 32 ? 6400 : 0);
+  return precision == Precision::TF32 && columns > 16 && columns <= 32 && f.rows < 6400;
 }
 
 /// Predicted time of an apply to N columns in units of one gathered row of B of the precision's elements: rows that are
@@ -49,11 +74,12 @@ inline GeSpmmPattern ge_spmm_pattern(const SpmmFeatures& f, Precision precision,
 inline double predicted_cost(SpmmAlgorithm algorithm, const SpmmFeatures& f, std::int64_t columns, Precision precision,
                              bool compact) {
   const double nnz = static_cast<double>(f.nnz);
-  // A few windows of very long rows leave a device idle even when they are split.
-  const double density = (f.g8 > 0 ? f.g8 : 1) / (f.rows < 512 && f.mean > 4096 ? 8 : 1);
+  double density = f.g8 > 0 ? f.g8 : 1;
+  // A few windows of very long rows leave a device idle even when they are split, unless B is wide.
+  if (f.rows < 512 && f.mean > 4096) density *= columns >= 128 ? 2 : 0.125;
   switch (algorithm) {
     case SpmmAlgorithm::Panels:
-      return least_panel_density(columns, precision) * nnz / density;
+      return least_panel_density(columns, precision) * nnz / density * (few_windows(f, columns, precision) ? 2.2 : 1);
     case SpmmAlgorithm::FlashSparse:
       return 1.5 * least_panel_density(columns, precision) * nnz / density;
     default:

@@ -77,6 +77,31 @@ TYPED_TEST(DeviceSpmm, ManyUnevenRows) {
   const std::string spec = "rmat:scale=12";
   this->suite.expect_pattern(generate(spec), spec, {40});
 }
+/// Rows by the backend: f with each row spread over teams, then not.
+template <class Suite, class F>
+void with_and_without_spread(Suite& suite, const F& f) {
+  if (suite.options.algorithm != ge_spmm) return;
+  for (const RowSpread spread : {RowSpread::Always, RowSpread::Never}) {
+    SCOPED_TRACE(spread == RowSpread::Always ? "spread" : "not spread");
+    suite.options.gespmm.spread = spread;
+    f();
+  }
+}
+// Rows of a team, of a wave, of a thread block, and of several of these: the last one to arrive finishes them.
+TYPED_TEST(DeviceSpmm, SpreadRows) {
+  with_and_without_spread(this->suite, [&] {
+    this->suite.every_width(this->mixed, {1, 8, 33, 130});
+    for (const char* spec : {"every_length:longest=260:cols=300", "rmat:scale=12", "lp:rows=40:cols=9000:per_col=9"}) {
+      this->suite.expect_pattern(generate(spec), spec, {8, 32, 130});
+    }
+    this->suite.bad_rows_of_b(this->mixed, 70);
+    this->suite.options.gespmm.max_piece = 3;
+    this->suite.every_width(this->mixed, {1, 33, 70, 300});
+    this->suite.deterministic(generate("dense_row:rows=300:cols=50000:others=1"), 32);
+    this->suite.no_allocation(this->heavy, 12);
+    this->suite.options.gespmm.max_piece = 0;
+  });
+}
 TYPED_TEST(DeviceSpmm, TransposedProductAndNewValues) {
   this->suite.transposed_product_and_new_values(this->mixed, 21);
 }

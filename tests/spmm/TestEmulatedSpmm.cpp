@@ -51,7 +51,23 @@ class EmulatedSpmm : public ::testing::Test {
                    std::to_string(static_cast<int>(u.compute)));
       Suite suite{u.backend, u.algorithm, u.compute};
       suite.options.gespmm.tf32_copy = Tf32Copy::Always;
+      suite.options.gespmm.spread = RowSpread::Never;
       f(suite);
+    }
+  }
+  /// Rows that are spread over teams, on both vendors' waves.
+  static void each_spread(void (*f)(Suite&)) {
+    if (std::is_same_v<typename Suite::AType, bhalf_t>) return;  // differs from FP16 in the product alone
+    for (const Backend backend : {nvidia, amd}) {
+      for (const Tf32Copy copy : {Tf32Copy::Never, Tf32Copy::Always}) {
+        const bool tf32 = copy == Tf32Copy::Always;
+        if (tf32 && !std::is_same_v<typename Suite::AType, float>) continue;
+        SCOPED_TRACE(std::string(to_string(backend)) + (tf32 ? ", a copy of B in TF32" : ""));
+        Suite suite{backend, rows, tf32 ? ComputeType::TF32 : ComputeType::Auto};
+        suite.options.gespmm.tf32_copy = copy;
+        suite.options.gespmm.spread = RowSpread::Always;
+        f(suite);
+      }
     }
   }
 };
@@ -98,6 +114,21 @@ TYPED_TEST(EmulatedSpmm, RowsOfEveryKind) {
     for (const char* spec : {"stencil2d:nx=31:ny=20", "random:rows=40:cols=300:mean=100", "rmat:scale=8"}) {
       suite.expect_pattern(generate(spec), spec, widths({8, 40, 130, 300}, {8, 130}));
     }
+  });
+}
+// One team per row up to a thread block's, items that end inside a wave and a thread block, rows of several pieces.
+TYPED_TEST(EmulatedSpmm, SpreadRows) {
+  this->each_spread([](auto& suite) {
+    suite.every_width(mixed(), widths({1, 3, 8, 17, 33, 130}, {1, 33}));
+    suite.every_shape({5});
+    suite.expect_pattern(generate("every_length:longest=260:cols=300"), "every length", {20});
+    suite.options.gespmm.max_piece = 3;
+    suite.every_width(mixed(), widths({1, 70, 300}, {70}));
+    suite.expect_pattern(heavy(), "a long row", widths({20, 300}, {70}));
+    suite.bad_rows_of_b(mixed(), 70);
+    suite.deterministic(heavy(), 12);
+    suite.no_allocation(mixed(), 12);
+    suite.transposed_product_and_new_values(mixed(), 21);
   });
 }
 TYPED_TEST(EmulatedSpmm, TransposedProductAndNewValues) {
@@ -181,6 +212,46 @@ TEST(PiecesOfRows, LongOnesComeFirst) {
   // Long rows thousands of rows apart, so that sorting inside windows alone does not move them to the front.
   expect_pieces("circuit:n=20000:long_every=4000:long_min=200:long_max=400:medium=0:dense_cols=0", 64, false, true);
   expect_pieces("dense_row:rows=5000:cols=2000:others=1", 64, false, false);
+}
+
+// Items that are spread: each entry lies in one, those of a class follow each other, the longest first, rows in order,
+// and pieces of a row are about as long as each other.
+TEST(PiecesOfRows, SpreadOnesAreSorted) {
+  const Impl::PieceBounds bounds{24, 48};
+  for (const char* spec :
+       {"rmat:scale=11", "dense_row:rows=5000:cols=2000:others=1", "stencil2d:nx=60:ny=60:points=9"}) {
+    SCOPED_TRACE(spec);
+    const auto A = make_matrix<double>(generate(spec), Data::Integers, 1);
+    const DeviceMatrix<Exec, double> device(A);
+    std::int64_t longest = 0, place = 0, covered = 0;
+    for (int row = 0; row < A.rows; ++row) longest = std::max(longest, A.length(row));
+    const auto table = Impl::spread_rows(Exec(), device.view(), bounds, longest, &kernel_table(nvidia));
+    for (int c = SpmmSpread::classes - 1; c >= 0; --c) {
+      std::int32_t last = -1;
+      for (std::int32_t i = 0; i < table.items.counts[c]; ++i, ++place) {
+        const SpmmRowPiece p = table.pieces(static_cast<std::size_t>(place));
+        const bool cut = c == SpmmSpread::classes - 1;
+        const auto length = static_cast<std::int64_t>(p.packed & SpmmRowPiece::most_entries);
+        const auto first = static_cast<std::int64_t>(p.packed >> SpmmRowPiece::length_bits);
+        ASSERT_EQ(p.partial >= 0, cut);
+        const SpmmSplit split = cut ? table.splits(static_cast<std::size_t>(p.row)) : SpmmSplit{p.row, 0, 1};
+        const std::int64_t begin = A.row_map[static_cast<std::size_t>(split.window)], entries = A.length(split.window);
+        const std::int64_t which = cut ? p.partial - split.first : 0;
+        EXPECT_EQ(first, begin + entries * which / split.count);
+        EXPECT_EQ(first + length, begin + entries * (which + 1) / split.count);
+        EXPECT_EQ(cut, entries > bounds.tolerated);
+        if (!cut) {
+          EXPECT_TRUE(length <= std::int64_t{1} << c && (c == 0 || 2 * length > std::int64_t{1} << c)) << length;
+          EXPECT_GT(p.row, last);
+        }
+        last = p.row;
+        covered += length;
+      }
+    }
+    EXPECT_EQ(place, static_cast<std::int64_t>(table.pieces.extent(0)));
+    EXPECT_EQ(covered, static_cast<std::int64_t>(A.values.size()));
+    for (std::size_t i = 0; i < table.arrivals.extent(0); ++i) EXPECT_EQ(table.arrivals(i), 0u);
+  }
 }
 
 // A row of ones by a B that TF32 does not hold: rounded with the copy, as it is without.

@@ -166,6 +166,37 @@ TEST(SpmmRules, CopiesOfB) {
   EXPECT_EQ(from(2, 1, 128), 0);
 }
 
+// Rows are spread where the matrix is small and rows are long, and as the option says.
+TEST(SpmmRules, SpreadRows) {
+  for (const Precision precision : precisions()) {
+    for (const std::int64_t columns : widths()) {
+      SCOPED_TRACE(std::string(to_string(precision)) + ", " + std::to_string(columns) + " columns");
+      const auto spread = [&](std::int64_t rows, double mean, RowSpread wish = RowSpread::Auto, int max_piece = 0) {
+        SpmmFeatures f = sharing(mean, 1.2);
+        f.rows = rows;
+        f.longest = static_cast<std::int64_t>(4 * mean);
+        f.nnz = static_cast<std::int64_t>(mean * static_cast<double>(rows));
+        SpmmOptions o = of_width(columns);
+        o.gespmm.spread = wish;
+        o.gespmm.max_piece = max_piece;
+        return Impl::ge_spmm_pattern(f, precision, o).spread;
+      };
+      bool small = true;
+      for (const std::int64_t rows : {100, 1000, 10000, 100000, 1000000, 10000000}) {
+        const bool now = spread(rows, 20);
+        EXPECT_TRUE(small || !now) << rows << " rows, but not fewer";
+        small = now;
+        EXPECT_FALSE(spread(rows, 20, RowSpread::Never));
+        EXPECT_TRUE(spread(rows, 20, RowSpread::Always));
+        EXPECT_FALSE(spread(rows, 20, RowSpread::Auto, 64)) << "pieces were asked for";
+        EXPECT_FALSE(spread(rows, 1)) << "there is nothing to spread";
+      }
+      EXPECT_TRUE(spread(100, 20));
+      EXPECT_FALSE(small);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace Testing
 }  // namespace Tessera

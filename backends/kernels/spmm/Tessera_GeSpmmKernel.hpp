@@ -63,6 +63,13 @@ struct RowsOfB {
     for (int j = 0; j < 4; ++j) x.w[j] = w.w[j];
     return x;
   }
+  /// The first word of a row, or zeros.
+  template <class Wave>
+  TESSERA_FUNCTION static RowWord load_if(const Place& p, std::int32_t row, bool on) {
+    RowWord x;
+    Wave::template load_if<false, 16>(p.at + std::int64_t{row} * p.row_bytes, on, 0, x.w);
+    return x;
+  }
   template <class Sum>
   TESSERA_FUNCTION static Sum get(const RowWord& x, int i) {
     return static_cast<Sum>(x.get(i));
@@ -94,6 +101,13 @@ struct RowsOfCompactB {
     TESSERA_UNROLL
     for (int j = 0; j < 4; ++j) x.upper[j] = w.w[j];
     x.lower = Wave::template load<false>(p.lower + group);
+    return x;
+  }
+  template <class Wave>
+  TESSERA_FUNCTION static RowWord load_if(const Place& p, std::int32_t row, bool on) {
+    RowWord x;
+    Wave::template load_if<false, 16>(p.upper + row * p.ldb, on, 0, x.upper);
+    Wave::template load_if<false, 4>(p.lower + row * p.ldb, on, 0, &x.lower);
     return x;
   }
   template <class Sum>

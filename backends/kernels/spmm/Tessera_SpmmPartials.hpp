@@ -41,7 +41,7 @@ SpmmPartialRows spmm_partial_rows(const Args& args, int window_rows) {
 }
 /// Those of GeSpmm. A row of many pieces is what the launch waits for, unless there are many rows: then many teams of
 /// two lanes share it.
-inline SpmmPartialRows spmm_partial_rows(const GeSpmmArgs& args) {
+TESSERA_FUNCTION SpmmPartialRows spmm_partial_rows(const GeSpmmArgs& args) {
   const bool lengthy = args.most_pieces >= 64 && args.split_count <= 8192;
   return {args.splits, args.partials,   args.partial_ld, args.split_count, args.rows, nullptr,
           0,           lengthy ? 1 : 3, args.dense};
@@ -73,7 +73,20 @@ struct SpmmPartials {
     // Few partial sums: the whole wave is one team, for the tiles of as many waves.
     const int shift = split.count <= 8 ? log2_lanes : p.shift, others = (1 << (shift - p.shift)) - 1;
     for (std::int64_t tile = first_tile; tile * tile_columns(p) < p.dense.columns; tile += tile_step) {
-      if ((tile & others) == 0) add(wave, p.dense, first, stride, split.count, row, shift, tile * tile_columns(p));
+      if ((tile & others) != 0) continue;
+      add(wave, p.dense, first, stride, split.count, row, shift, tile * tile_columns(p), p.dense.columns);
+    }
+  }
+
+  /// The same for columns [first_column, end_column) of a row that is a window of one.
+  TESSERA_FUNCTION static void run_columns(const Wave& wave, const SpmmPartialRows& p, std::int64_t index,
+                                           std::int64_t first_column, std::int64_t end_column) {
+    const SpmmSplit split = p.splits[index];
+    const Sum* first = static_cast<const Sum*>(p.partials) + split.first * p.partial_ld;
+    const int shift = split.count <= 8 ? log2_lanes : p.shift;
+    const std::int64_t end = end_column < p.dense.columns ? end_column : p.dense.columns;
+    for (std::int64_t column = first_column; column < end; column += std::int64_t{width} << shift) {
+      add(wave, p.dense, first, p.partial_ld, split.count, split.window, shift, column, end);
     }
   }
 
@@ -107,8 +120,10 @@ struct SpmmPartials {
   };
 
   /// first: partial sums of the row, count of them, `stride` elements apart, all at multiples of sixteen bytes.
+  /// end_column: a multiple of a lane's columns, or all of them.
   TESSERA_FUNCTION static void add(const Wave& wave, const SpmmDense& dense, const Sum* first, std::int64_t stride,
-                                   std::int32_t count, std::int64_t row, int shift, std::int64_t first_column) {
+                                   std::int32_t count, std::int64_t row, int shift, std::int64_t first_column,
+                                   std::int64_t end_column) {
     typename Wave::template Varying<Sums> sums;
     const int teams = Wave::lanes >> shift;
     const auto column_of = [=](int lane) { return first_column + (lane & ((1 << shift) - 1)) * width; };
@@ -116,7 +131,7 @@ struct SpmmPartials {
       Sums& own = sums(lane);
       own = Sums{};
       const std::int64_t column = column_of(lane), step = teams * stride;
-      if (column >= dense.columns) return;
+      if (column >= end_column) return;
       std::int32_t i = lane >> shift;
       const Sum* from = first + column + i * stride;
       for (; i < count; i += 8 * teams, from += 8 * step)
@@ -133,7 +148,7 @@ struct SpmmPartials {
     }
     wave.each([&](int lane) {
       const std::int64_t column = column_of(lane);
-      if (lane >> shift != 0 || column >= dense.columns) return;
+      if (lane >> shift != 0 || column >= end_column) return;
       spmm_to_c<Value, Sum>(dense, [&](const auto& target) { target.store(row, column, sums(lane).s); });
     });
   }

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_KERNELS_SPMM_SPREAD_ROWS_KERNEL_HPP
+#define TESSERA_KERNELS_SPMM_SPREAD_ROWS_KERNEL_HPP
+
+#include <cstdint>
+
+#include "backends/kernels/spmm/Tessera_GeSpmmKernel.hpp"
+#include "backends/kernels/spmm/Tessera_SpmmPartials.hpp"
+
+/// \file
+/// C := alpha A B + beta C from compressed rows of small matrices, which leave most of a device idle: what counts is
+/// how often a lane waits for memory in a row. Items (rows, or pieces of very long ones) are sorted by length; an item
+/// gets a power of two of teams, so many that each has about eight entries, all under way at once. Teams of an item
+/// lie side by side: their sums meet by shuffles inside a wave, and in shared memory inside a thread block. The pieces
+/// of a row are added by the last thread block of the row to arrive, in the order of the pieces, within the launch.
+
+namespace Tessera {
+
+/// Which teams have which items. Level l: items of 2^l teams each; those of the highest level come first, so that the
+/// teams of an item begin at a multiple of their number.
+struct SpreadLevels {
+  static constexpr int count = 8;
+  std::int32_t first_team[count] = {}, first_item[count] = {};
+  std::int32_t teams = 0;  ///< of all items
+
+  struct Place {
+    std::int32_t item;
+    int rank, level;  ///< of the team in the item
+  };
+  TESSERA_FUNCTION Place at(std::int32_t team) const {
+    std::int32_t first = first_team[count - 1], item = first_item[count - 1];
+    int level = count - 1;
+    TESSERA_UNROLL
+    for (int l = count - 2; l >= 0; --l) {
+      if (team < first_team[l]) continue;
+      level = l;
+      first = first_team[l];
+      item = first_item[l];
+    }
+    return {item + ((team - first) >> level), (team - first) & ((1 << level) - 1), level};
+  }
+};
+
+/// log2_entries: of what a team takes at least; most: the highest level.
+inline SpreadLevels spread_levels(const SpmmSpread& items, int log2_entries, int most) {
+  SpreadLevels levels;
+  std::int32_t counts[SpreadLevels::count] = {};
+  for (int c = 0; c < SpmmSpread::classes; ++c) {
+    const int level = c == SpmmSpread::classes - 1 ? most : c - log2_entries;
+    counts[level < 0 ? 0 : level < most ? level : most] += items.counts[c];
+  }
+  std::int32_t item = 0;
+  for (int l = SpreadLevels::count - 1; l >= 0; --l) {
+    levels.first_team[l] = levels.teams;
+    levels.first_item[l] = item;
+    levels.teams += counts[l] << l;
+    item += counts[l];
+  }
+  return levels;
+}
+
+template <class Types_, class Wave_>
+struct SpreadRowsKernel {
+  using Types = Types_;
+  using Wave = Wave_;
+  using Value = typename Types::Value;
+  using Sum = typename Types::Sum;
+  using B = typename Types::B;
+  static constexpr int width = B::columns;  ///< of a word
+  static constexpr int batch = 8;           ///< entries at once
+  static constexpr int log2_lanes = Wave::lanes == 64 ? 6 : 5;
+
+  struct alignas(16) Sums {
+    Sum s[width];
+  };
+  template <class T>
+  using Varying = typename Wave::template Varying<T>;
+
+  static constexpr int shared_bytes(int threads) { return threads * static_cast<int>(sizeof(Sums)); }
+
+  /// Adds up the items of a wave's teams, the first of which is `first_team`, in columns from first_column on. Sums of
+  /// items that the wave has whole go to C, others to met, which belongs to the wave.
+  TESSERA_FUNCTION static void add(const Wave& wave, const GeSpmmArgs& args, const SpreadLevels& levels,
+                                   std::int32_t first_team, std::int32_t first_column, Sums* met) {
+    const int shift = args.shift, log2_teams = log2_lanes - shift;
+    if (first_team >= levels.teams) return;
+    Varying<Sums> sums;
+    Varying<typename SpreadLevels::Place> place;
+    wave.each([&](int lane) {
+      sums(lane) = Sums{};
+      const std::int32_t team = first_team + (lane >> shift);
+      place(lane) = levels.at(team);
+      const std::int32_t column = column_of(args, lane, first_column);
+      if (team >= levels.teams) place(lane).item = -1;
+      if (place(lane).item < 0 || column >= args.dense.columns) return;
+      const SpmmRowPiece item = args.table[place(lane).item];
+      const auto begin = static_cast<std::int32_t>(item.packed >> SpmmRowPiece::length_bits);
+      const std::int32_t end = begin + static_cast<std::int32_t>(item.packed & SpmmRowPiece::most_entries);
+      const typename B::Place b = B::place(args.dense, column);
+      for (std::int32_t i = begin + batch * place(lane).rank; i < end; i += batch << place(lane).level) {
+        add_entries(args, b, i, end - i, sums(lane));
+      }
+    });
+    const int level = levels.at(first_team).level;  // the highest of the wave
+    for (int l = 0; l < log2_teams && l < level; ++l) {
+      TESSERA_UNROLL
+      for (int v = 0; v < width; ++v) {
+        Varying<Sum> own, other;
+        wave.each([&](int lane) { own(lane) = sums(lane).s[v]; });
+        wave.shuffle(other, own, [=](int lane) { return lane ^ (1 << (shift + l)); });
+        wave.each([&](int lane) { sums(lane).s[v] += l < place(lane).level ? other(lane) : Sum(0); });
+      }
+    }
+    wave.each([&](int lane) {
+      const std::int32_t column = column_of(args, lane, first_column);
+      if (place(lane).item < 0 || column >= args.dense.columns) return;
+      if (place(lane).level > log2_teams) {
+        if (lane >> shift == 0) met[lane] = sums(lane);
+      } else if (place(lane).rank == 0) {
+        store(args, args.table[place(lane).item].row, column, sums(lane));
+      }
+    });
+  }
+
+  /// Whether items of the thread block whose first team this is are those of several waves.
+  TESSERA_FUNCTION static bool meets(const GeSpmmArgs& args, const SpreadLevels& levels, std::int32_t first_team) {
+    return first_team < levels.teams && levels.at(first_team).level > log2_lanes - args.shift;
+  }
+
+  /// The sums of an item of several waves, if this is its first wave. met: this wave's; that of the next wave is behind
+  /// a wave's lanes. tile, tiles: of columns.
+  TESSERA_FUNCTION static void finish(const Wave& wave, const GeSpmmArgs& args, const SpreadLevels& levels,
+                                      std::int32_t first_team, std::int32_t first_column, const Sums* met,
+                                      unsigned tile, unsigned tiles) {
+    const int shift = args.shift, log2_teams = log2_lanes - shift;
+    if (first_team >= levels.teams) return;
+    const typename SpreadLevels::Place place = levels.at(first_team);
+    if (place.level <= log2_teams || place.rank != 0) return;
+    const SpmmRowPiece item = args.table[place.item];
+    wave.each([&](int lane) {
+      const std::int32_t column = column_of(args, lane, first_column);
+      if (lane >> shift != 0 || column >= args.dense.columns) return;
+      Sums sums = met[lane];
+      for (int w = 1; w < 1 << (place.level - log2_teams); ++w) {
+        const Sums& other = met[w * Wave::lanes + lane];
+        TESSERA_UNROLL
+        for (int v = 0; v < width; ++v) sums.s[v] += other.s[v];
+      }
+      if (item.partial < 0) return store(args, item.row, column, sums);
+      const SpmmTarget<Sum, Sum> target{static_cast<Sum*>(args.partials), args.partial_ld, args.dense.columns, Sum(1),
+                                        Sum(0)};
+      spmm_store_run(target, item.partial, column, sums.s);
+    });
+    if (item.partial < 0 || args.arrivals == nullptr) return;
+    wave.release();
+    const auto pieces = static_cast<std::uint32_t>(args.splits[item.row].count);
+    if (!wave.last_to_arrive(args.arrivals + static_cast<std::uint32_t>(item.row) * tiles + tile, pieces)) return;
+    const std::int64_t end = first_column + (std::int64_t{width} << shift);
+    SpmmPartials<Value, Sum, Wave>::run_columns(wave, spmm_partial_rows(args), item.row, first_column, end);
+  }
+
+ private:
+  TESSERA_FUNCTION static std::int32_t column_of(const GeSpmmArgs& args, int lane, std::int32_t first_column) {
+    return first_column + (lane & ((1 << args.shift) - 1)) * width;
+  }
+
+  /// Up to eight entries from i on, of which `left` are there. No branch, so that all are under way at once.
+  TESSERA_FUNCTION static void add_entries(const GeSpmmArgs& args, const typename B::Place& b, std::int32_t i,
+                                           std::int32_t left, Sums& sums) {
+    std::int32_t row[batch];
+    Value a[batch];
+    typename B::RowWord x[batch];
+    const std::int32_t* columns = args.columns + i;
+    const Value* values = static_cast<const Value*>(args.values) + i;
+    TESSERA_UNROLL
+    for (int u = 0; u < batch; ++u) row[u] = Wave::gather_if(columns + u, u < left);
+    TESSERA_UNROLL
+    for (int u = 0; u < batch; ++u) a[u] = Wave::gather_if(values + u, u < left);
+    TESSERA_UNROLL
+    for (int u = 0; u < batch; ++u) x[u] = B::template load_if<Wave>(b, row[u], u < left);
+    TESSERA_UNROLL
+    for (int u = 0; u < batch; ++u) {
+      TESSERA_UNROLL
+      for (int v = 0; v < width; ++v) sums.s[v] += static_cast<Sum>(a[u]) * B::template get<Sum>(x[u], v);
+    }
+  }
+
+  TESSERA_FUNCTION static void store(const GeSpmmArgs& args, std::int32_t row, std::int32_t column, const Sums& sums) {
+    spmm_to_c<Value, Sum>(args.dense, [&](const auto& target) { spmm_store_run(target, row, column, sums.s); });
+  }
+};
+
+}  // namespace Tessera
+
+#endif
