@@ -128,7 +128,7 @@ enum class RowSpread {
 struct GeSpmmOptions {
   int max_piece = 0;                    ///< entries of a piece of a row; longer rows are split; 0: by size
   Tf32Copy tf32_copy = Tf32Copy::Auto;  ///< of B, for ComputeType::TF32
-  RowSpread spread = RowSpread::Auto;
+  RowSpread spread = RowSpread::Auto;   ///< of rows over teams of lanes
 };
 
 /// Whether Panels and FlashSparse reorder rows before they form windows (GeSpmm and Csr have none and ignore it). The
