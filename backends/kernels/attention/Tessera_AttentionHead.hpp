@@ -22,9 +22,9 @@ namespace Tessera {
 /// from it are never undefined.
 constexpr float attention_no_reference = -3e38f;
 template <class Sum>
-constexpr Sum attention_no_reference_of = attention_no_reference;
-template <>
-constexpr double attention_no_reference_of<double> = -1e308;
+constexpr Sum attention_no_reference_of = static_cast<Sum>(std::is_same_v<Sum, double>
+                                                               ? -1e308
+                                                               : double{attention_no_reference});
 constexpr float attention_no_score = -std::numeric_limits<float>::infinity();
 constexpr double attention_log2_e = 1.44269504088896340736, attention_ln_2 = 0.69314718055994530942;
 
