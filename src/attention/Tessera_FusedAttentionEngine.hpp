@@ -8,6 +8,7 @@
 #include <string>
 
 #include "Tessera_Statistics.hpp"
+#include "attention/Tessera_AttentionForwardOperands.hpp"
 #include "attention/Tessera_AttentionHost.hpp"
 #include "attention/Tessera_AttentionTeams.hpp"
 #include "attention/Tessera_SoftmaxOfRows.hpp"
@@ -40,22 +41,9 @@ class FusedAttentionEngine {
 
   /// There are rows and heads.
   void apply(const Exec& space, Sum scale, const AttentionInput<T>& in, const AttentionOutput<T>& out) const {
-    using In = ContiguousRows<const T>;
-    using Out = ContiguousRows<T>;
-    DenseBatch<T> q, k, v, o;
-    const auto lay_out = [&](ScratchLayout layout) {
-      q = In::place(layout, in.q, in.heads);
-      k = In::place(layout, in.k, in.heads);
-      v = In::place(layout, in.v, in.heads);
-      o = Out::place(layout, out.o, in.heads);
-      return layout.bytes();
-    };
-    const std::size_t bytes = lay_out(ScratchLayout());
-    lay_out(ScratchLayout(scratch_.reserve(space, bytes)));
-    const AttentionInput<T> from{In::read(space, "Tessera::attention[pack Q]", in.q, q, in.heads),
-                                 In::read(space, "Tessera::attention[pack K]", in.k, k, in.heads),
-                                 In::read(space, "Tessera::attention[pack V]", in.v, v, in.heads), in.heads};
-    const AttentionOutput<T> to{Out::write(out.o, o), out.lse};
+    const AttentionForwardOperands<Csr, false> operands(space, in, out, scratch_);
+    const AttentionInput<T>& from = operands.from;
+    const AttentionOutput<T>& to = operands.to;
     const AttentionScores<T> scores{csr_.values().data(), values_, scale};
     if constexpr (Compat::is_host_v<Exec>) {
       using Forward = AttentionHostForward<Csr>;
@@ -67,7 +55,7 @@ class FusedAttentionEngine {
     } else {
       AttentionTeamForward<Csr>{CsrArrays<Csr>(csr_), scores, from, to}.run(space);
     }
-    Out::finish(space, "Tessera::attention[unpack O]", out.o, o, in.heads);
+    operands.finish(space, out);
   }
 
   void update(const Exec&, const Csr& A) { csr_ = A; }

@@ -56,28 +56,14 @@ class RowsAttentionEngine {
   /// There are rows and heads.
   void apply(const Exec& space, Sum scale, const AttentionInput<T>& in, const AttentionOutput<T>& out) const {
     if (!fits(in.q.matrix.columns, in.v.matrix.columns)) return portable_.apply(space, scale, in, out);
-    using In = ContiguousRows<const T, true>;
-    using Out = ContiguousRows<T, true>;
-    DenseBatch<T> q, k, v, o;
+    const AttentionForwardOperands<Csr, true> operands(space, in, out, scratch_,
+                                                       static_cast<std::int64_t>(partial_numbers(in.v.matrix.columns)));
     AttentionRowsArgs args = shares_.arguments(csr_, precision_);
-    const auto lay_out = [&](ScratchLayout layout) {
-      q = In::place(layout, in.q, in.heads);
-      k = In::place(layout, in.k, in.heads);
-      v = In::place(layout, in.v, in.heads);
-      o = Out::place(layout, out.o, in.heads);
-      args.partials =
-          layout.template take<Sum>(in.heads * static_cast<std::int64_t>(partial_numbers(in.v.matrix.columns)));
-      return layout.bytes();
-    };
-    const std::size_t bytes = lay_out(ScratchLayout());
-    lay_out(ScratchLayout(scratch_.reserve(space, bytes)));
-    const AttentionInput<T> from{In::read(space, "Tessera::attention[pack Q]", in.q, q, in.heads),
-                                 In::read(space, "Tessera::attention[pack K]", in.k, k, in.heads),
-                                 In::read(space, "Tessera::attention[pack V]", in.v, v, in.heads), in.heads};
-    args.dense = attention_dense<T>(csr_, values_, scale, from, Out::write(out.o, o), out.lse);
+    args.partials = operands.partials;
+    args.dense = attention_dense<T>(csr_, values_, scale, operands.from, operands.to.o, out.lse);
     run_on_backend(space, {"attention", "rows", precision_},
                    [&](Stream stream) { return backend_->attention.rows_forward(args, stream); });
-    Out::finish(space, "Tessera::attention[unpack O]", out.o, o, in.heads);
+    operands.finish(space, out);
   }
 
   void update(const Exec& space, const Csr& A) {
