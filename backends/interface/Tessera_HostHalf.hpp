@@ -8,12 +8,13 @@
 #include "backends/interface/Tessera_Half.hpp"
 
 /// \file
-/// half_t by the instructions of x86 CPUs (F16C: all since 2013), where those are there at run time.
+/// half_t by the instructions of x86 CPUs (F16C: all since 2013), where those are there at run time, and bhalf_t by
+/// those of AVX (16 bytes) and AVX2.
 ///
 /// The instructions are named in assembly, not as intrinsics: a compiler takes intrinsics only in functions compiled
 /// for F16C, and so neither in templates that are inlined into functions for several CPUs nor in files compiled for
-/// all. Results are those of Tessera_Half.hpp, bit by bit, but that NaNs become quiet. Callers have asked
-/// host_has_f16c().
+/// all; and GCC 12 widens vectors of 16-bit numbers by halves, in four instructions for one. Results are those of
+/// Tessera_Half.hpp, bit by bit, but that NaNs of half_t become quiet. Callers have asked host_has_f16c(), or for AVX2.
 
 #if defined(__GNUC__) && defined(__x86_64__) && !defined(__CUDACC__) && !defined(__HIPCC__)
 #include <cpuid.h>
@@ -43,17 +44,20 @@ inline bool host_has_f16c() {
 /// Four, eight or sixteen neighbours.
 template <int Count>
 struct F16c;
-#define TESSERA_F16C(Count)                                                                      \
-  template <>                                                                                    \
-  struct F16c<Count> {                                                                           \
-    typedef float Floats __attribute__((vector_size(4 * Count)));                                \
-    typedef std::uint16_t Halves __attribute__((vector_size(2 * Count), aligned(2), may_alias)); \
-    static TESSERA_F16C_INLINE void widen(Floats& to, const void* from) {                        \
-      asm("vcvtph2ps %1, %0" : "=v"(to) : "m"(*static_cast<const Halves*>(from)));               \
-    }                                                                                            \
-    static TESSERA_F16C_INLINE void narrow(void* to, const Floats& from) {                       \
-      asm("vcvtps2ph $0, %1, %0" : "=m"(*static_cast<Halves*>(to)) : "v"(from));                 \
-    }                                                                                            \
+#define TESSERA_F16C(Count)                                                                              \
+  template <>                                                                                            \
+  struct F16c<Count> {                                                                                   \
+    typedef float Floats __attribute__((vector_size(4 * Count)));                                        \
+    typedef std::uint16_t Halves __attribute__((vector_size(2 * Count), aligned(2), may_alias));         \
+    static TESSERA_F16C_INLINE void widen(Floats& to, const void* from) {                                \
+      asm("vcvtph2ps %1, %0" : "=v"(to) : "m"(*static_cast<const Halves*>(from)));                       \
+    }                                                                                                    \
+    static TESSERA_F16C_INLINE void narrow(void* to, const Floats& from) {                               \
+      asm("vcvtps2ph $0, %1, %0" : "=m"(*static_cast<Halves*>(to)) : "v"(from));                         \
+    }                                                                                                    \
+    static TESSERA_F16C_INLINE void widen_bhalf(Floats& to, const void* from) {                          \
+      asm("vpmovzxwd %1, %0\n\tvpslld $16, %0, %0" : "=v"(to) : "m"(*static_cast<const Halves*>(from))); \
+    }                                                                                                    \
   };
 TESSERA_F16C(4)
 #if TESSERA_HOST_F16C > 1

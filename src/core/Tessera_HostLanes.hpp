@@ -88,9 +88,12 @@ TESSERA_HOST_BITS(64)
 #undef TESSERA_HOST_BITS
 #endif
 
-/// Whether code for vectors of so many bytes widens numbers T by F16C, which every CPU with more than 16 has.
+/// Whether code for CPUs with vectors of so many bytes widens numbers T by F16C, or by AVX2, which every CPU with more
+/// than 16 has.
 template <class T, int Bytes>
 constexpr bool host_by_f16c = TESSERA_HOST_F16C > 1 && Bytes > 16 && std::is_same_v<T, half_t>;
+template <class T, int Bytes>
+constexpr bool host_by_avx2 = TESSERA_HOST_F16C > 1 && Bytes > 16 && std::is_same_v<T, bhalf_t>;
 
 /// One number, in code for vectors of so many bytes.
 template <class Sum, int Bytes, class T>
@@ -101,8 +104,8 @@ KOKKOS_FORCEINLINE_FUNCTION Sum host_widen(const T& x) {
   return widen<Sum>(x);
 }
 
-/// As many sums as fit a vector of so many bytes.
-template <class Sum, int Bytes>
+/// As many sums as fit a vector of so many bytes, by the instructions of CPUs with vectors of `Isa` bytes.
+template <class Sum, int Bytes, int Isa = Bytes>
 struct HostLanes {
   static constexpr int count = Bytes / static_cast<int>(sizeof(Sum));
 #ifdef TESSERA_HOST_VECTORS
@@ -120,7 +123,8 @@ struct HostLanes {
       std::memcpy(&v, x, sizeof(v));
     } else if constexpr (sizeof(BT) == 2 && std::is_same_v<Sum, float>) {
 #if TESSERA_HOST_F16C > 1
-      if constexpr (host_by_f16c<BT, Bytes>) return F16c<count>::widen(v, x);
+      if constexpr (host_by_f16c<BT, Isa>) return F16c<count>::widen(v, x);
+      if constexpr (host_by_avx2<BT, Isa>) return F16c<count>::widen_bhalf(v, x);
 #endif
       typename HostBits<Bytes>::Wide bits;
       if constexpr (std::is_same_v<BT, half_t>) {
@@ -137,8 +141,7 @@ struct HostLanes {
   }
   /// Whether numbers T can be stored as below.
   template <class T>
-  static constexpr bool can_store = std::is_same_v<Sum, float> &&
-                                    (std::is_same_v<T, bhalf_t> || host_by_f16c<T, Bytes>);
+  static constexpr bool can_store = std::is_same_v<Sum, float> && (std::is_same_v<T, bhalf_t> || host_by_f16c<T, Isa>);
   /// Each lane rounded as T rounds.
   template <class T>
   static KOKKOS_FORCEINLINE_FUNCTION void store(T* to, const type& v) {

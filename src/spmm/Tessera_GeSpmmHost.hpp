@@ -27,7 +27,9 @@ struct GeSpmmHostFunctor {
   using Range = typename RowPieces<Sum>::template Range<offset>;
   static constexpr int most_vectors = 8;
   static constexpr int few_columns = 8;  ///< at once where rows of B are not contiguous
-  static constexpr int most_rows = 32;   ///< of a tile: if rows of C are not contiguous, whole lines are written
+  /// Numbers of 16 bits, which AVX2 converts: so few that they do not fill its vectors, too.
+  static constexpr bool narrow = sizeof(typename Csr::value_type) == 2 || sizeof(BT) == 2 || sizeof(CT) == 2;
+  static constexpr int most_rows = 32;  ///< of a tile: if rows of C are not contiguous, whole lines are written
 
   Csr A;
   Dense<const BT> b;
@@ -36,6 +38,7 @@ struct GeSpmmHostFunctor {
   RowPieces<Sum> pieces;
   Shares shares;
   int vector_bytes;  ///< 16, 32 or 64
+  bool avx2;         ///< whether the CPU has vectors of more than 16 bytes
 
   /// Work: the entries, and one more per row. Pieces are as many for each share.
   std::int64_t begin_of(std::int64_t share) const {
@@ -62,11 +65,11 @@ struct GeSpmmHostFunctor {
 
   /// Sums of a tile of a vector's width or more in `Count` vectors; where the tile's width is no multiple of theirs,
   /// the last ones overlap.
-  template <int Bytes, int Count>
+  template <int Bytes, int Isa, int Count>
   struct Vectors {
-    using Lanes = HostLanes<Sum, Bytes>;
+    using Lanes = HostLanes<Sum, Bytes, Isa>;
     using Vector = typename Lanes::type;
-    static constexpr int most_columns = most_vectors * Lanes::count, bytes = Bytes;
+    static constexpr int most_columns = Count * Lanes::count, bytes = Bytes, isa = Isa;
     const GeSpmmHostFunctor& f;
     const BT* from;
     int at[most_vectors];
@@ -80,8 +83,20 @@ struct GeSpmmHostFunctor {
       const auto* const entries = f.A.entries().data();
       const std::int64_t stride = f.b.row_stride;
       Vector s0{}, s1{}, s2{}, s3{}, s4{}, s5{}, s6{}, s7{};
-      for (offset i = r.first; i < r.last; ++i) {
-        const Sum a = host_widen<Sum, Bytes>(values[i]);
+      offset i = r.first;
+      if constexpr (Count == 1) {
+        // One sum would wait four cycles for each addition: two take turns.
+        Vector other{};
+        for (; i < r.last; ++i) {
+          Lanes::add(other, host_widen<Sum, Isa>(values[i]), from + static_cast<std::int64_t>(entries[i]) * stride);
+          const Vector sum = other;
+          other = s0;
+          s0 = sum;
+        }
+        s0 += other;
+      }
+      for (; i < r.last; ++i) {
+        const Sum a = host_widen<Sum, Isa>(values[i]);
         const BT* const x = from + static_cast<std::int64_t>(entries[i]) * stride;
         Lanes::add(s0, a, x);
         if constexpr (Count > 1) Lanes::add(s1, a, x + at[1]);
@@ -111,9 +126,9 @@ struct GeSpmmHostFunctor {
     }
   };
   /// Sums of `Count` single columns of B, whatever its strides.
-  template <int Count>
+  template <int Isa, int Count>
   struct Singles {
-    static constexpr int most_columns = few_columns, bytes = 0;
+    static constexpr int most_columns = Count, bytes = 0, isa = Isa;
     const GeSpmmHostFunctor& f;
     const BT* from;
     KOKKOS_FORCEINLINE_FUNCTION Singles(const GeSpmmHostFunctor& functor, const Tile& tile)
@@ -124,19 +139,19 @@ struct GeSpmmHostFunctor {
       const std::int64_t stride = f.b.column_stride, row_stride = f.b.row_stride;
       Sum s0(0), s1(0), s2(0), s3(0), s4(0), s5(0), s6(0), s7(0);
       for (offset i = r.first; i < r.last; ++i) {
-        const Sum a = widen<Sum>(values[i]);
+        const Sum a = host_widen<Sum, Isa>(values[i]);
         const BT* const x = from + static_cast<std::int64_t>(entries[i]) * row_stride;
-        s0 += a * widen<Sum>(x[0]);
-        if constexpr (Count > 1) s1 += a * widen<Sum>(x[stride]);
+        s0 += a * host_widen<Sum, Isa>(x[0]);
+        if constexpr (Count > 1) s1 += a * host_widen<Sum, Isa>(x[stride]);
         if constexpr (Count > 2) {
-          s2 += a * widen<Sum>(x[2 * stride]);
-          s3 += a * widen<Sum>(x[3 * stride]);
+          s2 += a * host_widen<Sum, Isa>(x[2 * stride]);
+          s3 += a * host_widen<Sum, Isa>(x[3 * stride]);
         }
         if constexpr (Count > 4) {
-          s4 += a * widen<Sum>(x[4 * stride]);
-          s5 += a * widen<Sum>(x[5 * stride]);
-          s6 += a * widen<Sum>(x[6 * stride]);
-          s7 += a * widen<Sum>(x[7 * stride]);
+          s4 += a * host_widen<Sum, Isa>(x[4 * stride]);
+          s5 += a * host_widen<Sum, Isa>(x[5 * stride]);
+          s6 += a * host_widen<Sum, Isa>(x[6 * stride]);
+          s7 += a * host_widen<Sum, Isa>(x[7 * stride]);
         }
       }
       const Sum all[8] = {s0, s1, s2, s3, s4, s5, s6, s7};
@@ -145,11 +160,11 @@ struct GeSpmmHostFunctor {
   };
 
   /// As many neighbours as vectors of so many bytes hold, in 16 bits: rounded together. Returns how many.
-  template <int Bytes>
+  template <int Bytes, int Isa>
   KOKKOS_FORCEINLINE_FUNCTION int store_vectors(CT* to, const Sum* sum, int width) const {
     int j = 0;
     if constexpr (Bytes > 0) {
-      using Lanes = HostLanes<Sum, Bytes>;
+      using Lanes = HostLanes<Sum, Bytes, Isa>;
       if constexpr (Lanes::template can_store<CT>) {
         for (; j + Lanes::count <= width; j += Lanes::count) {
           typename Lanes::type v, old;
@@ -165,7 +180,7 @@ struct GeSpmmHostFunctor {
     }
     return j;
   }
-  template <int Bytes>
+  template <int Bytes, int Isa>
   KOKKOS_FORCEINLINE_FUNCTION void store_row(const Range& r, const Tile& tile, const Sum* sum) const {
     const std::int64_t column = tile.column + tile.known;
     const int width = tile.width - tile.known;
@@ -181,7 +196,7 @@ struct GeSpmmHostFunctor {
       for (int j = 0; j < width; ++j) store_scaled(to + j * stride, alpha, sum[j], beta);
       return;
     }
-    int j = store_vectors<Bytes>(to, sum, width);
+    int j = store_vectors<Bytes, Isa>(to, sum, width);
     if (beta == Sum(0)) {
       for (; j < width; ++j) to[j] = CT(alpha * sum[j]);
     } else {
@@ -198,7 +213,7 @@ struct GeSpmmHostFunctor {
       for (int k = 0; k < count; ++k) {
         const Range r = pieces.range(A, first + k);
         sums(r, sum);
-        store_row<Sums::bytes>(r, tile, sum);
+        store_row<Sums::bytes, Sums::isa>(r, tile, sum);
       }
       return;
     }
@@ -209,9 +224,9 @@ struct GeSpmmHostFunctor {
       for (int k = 0; k < count; ++k, to += c.row_stride) store_scaled(to, alpha, sum[k][j], beta);
     }
   }
-  template <int Bytes>
+  template <int Bytes, int Isa = Bytes>
   KOKKOS_FORCEINLINE_FUNCTION void run(const std::int64_t share) const {
-    constexpr int n = HostLanes<Sum, Bytes>::count;
+    constexpr int n = HostLanes<Sum, Bytes, Isa>::count;
     const std::int64_t end = begin_of(share + 1);
     const bool whole = b.column_stride == 1 && b.columns >= n;
     // Tiles of a row one after the other, so that a row of B is read at once; rows of a tile where that is the same, or
@@ -223,31 +238,34 @@ struct GeSpmmHostFunctor {
         const Tile tile = tile_at(column, n);
         const int wide = (tile.width + n - 1) / n;
         if (!whole) {
-          singles(p, count, tile);
-        } else if (wide > 6) {
-          block<Vectors<Bytes, 8>>(p, count, tile);
-        } else if (wide > 4) {
-          block<Vectors<Bytes, 6>>(p, count, tile);
-        } else if (wide > 2) {
-          block<Vectors<Bytes, 4>>(p, count, tile);
-        } else if (wide == 2) {
-          block<Vectors<Bytes, 2>>(p, count, tile);
-        } else {
-          block<Vectors<Bytes, 1>>(p, count, tile);
+          singles<Isa>(p, count, tile);
+        } else if (wide == 1) {
+          block<Vectors<Bytes, Isa, 1>>(p, count, tile);
+        } else if (Bytes < Isa || wide == 2) {  // fewer columns than the CPU's vectors hold
+          block<Vectors<Bytes, Isa, 2>>(p, count, tile);
+        } else if constexpr (Bytes == Isa) {
+          if (wide > 6) {
+            block<Vectors<Bytes, Isa, 8>>(p, count, tile);
+          } else if (wide > 4) {
+            block<Vectors<Bytes, Isa, 6>>(p, count, tile);
+          } else {
+            block<Vectors<Bytes, Isa, 4>>(p, count, tile);
+          }
         }
         column = tile.column + tile.width;
       }
     }
   }
-  void singles(std::int64_t first, int count, const Tile& tile) const {
+  template <int Isa>
+  KOKKOS_FORCEINLINE_FUNCTION void singles(std::int64_t first, int count, const Tile& tile) const {
     if (tile.width == 8) {
-      block<Singles<8>>(first, count, tile);
+      block<Singles<Isa, 8>>(first, count, tile);
     } else if (tile.width == 4) {
-      block<Singles<4>>(first, count, tile);
+      block<Singles<Isa, 4>>(first, count, tile);
     } else if (tile.width == 2) {
-      block<Singles<2>>(first, count, tile);
+      block<Singles<Isa, 2>>(first, count, tile);
     } else {
-      block<Singles<1>>(first, count, tile);
+      block<Singles<Isa, 1>>(first, count, tile);
     }
   }
 
@@ -256,11 +274,15 @@ struct GeSpmmHostFunctor {
     run<64>(share);
   }
   TESSERA_HOST_TARGET("avx2,fma") void run32(const std::int64_t share) const { run<32>(share); }
+  TESSERA_HOST_TARGET("avx2,fma") void run16(const std::int64_t share) const { run<16, 32>(share); }
 #endif
   void operator()(const std::int64_t share) const {
 #ifdef TESSERA_HOST_HAS_TARGETS
     if (vector_bytes == 64) return run64(share);
     if (vector_bytes == 32) return run32(share);
+    if constexpr (narrow) {
+      if (avx2) return run16(share);
+    }
 #endif
     run<16>(share);
   }
@@ -272,10 +294,11 @@ void ge_spmm_host(const Exec& space, double alpha, const Csr& A, const Dense<con
   Shares shares = Shares::of(space, pieces.count, static_cast<std::int64_t>(A.nnz()) + pieces.count, 64, 20000, 32);
   shares.count = std::min(shares.count, std::max<std::int64_t>(pieces.count, 1));
   // No wider than a row, since a part of a vector is multiplied number by number.
-  int bytes = host_vector_bytes();
+  const int widest = host_vector_bytes();
+  int bytes = widest;
   while (bytes > 16 && b.columns * static_cast<std::int64_t>(sizeof(Sum)) < bytes) bytes /= 2;
-  const GeSpmmHostFunctor<Csr, BT, CT> host{A,      b,      c,    static_cast<Sum>(alpha), static_cast<Sum>(beta),
-                                            pieces, shares, bytes};
+  const GeSpmmHostFunctor<Csr, BT, CT> host{
+      A, b, c, static_cast<Sum>(alpha), static_cast<Sum>(beta), pieces, shares, bytes, widest > 16};
   static const std::string label("Tessera::spmm[gespmm]");
   for_each_share(label, space, shares, host);
 }

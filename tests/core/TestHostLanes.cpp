@@ -15,9 +15,9 @@ namespace Tessera {
 namespace Testing {
 namespace {
 
-template <class T, int Bytes>
+template <class T, int Bytes, int Isa = Bytes>
 KOKKOS_FORCEINLINE_FUNCTION void expect_widened() {
-  using Lanes = Impl::HostLanes<float, Bytes>;
+  using Lanes = Impl::HostLanes<float, Bytes, Isa>;
   std::vector<T> all(65536);
   for (std::size_t i = 0; i < all.size(); ++i) all[i].bits = static_cast<std::uint16_t>(i);
   for (std::size_t first = 0; first < all.size(); first += Lanes::count) {
@@ -26,7 +26,7 @@ KOKKOS_FORCEINLINE_FUNCTION void expect_widened() {
     float got[Lanes::count];
     std::memcpy(got, &v, sizeof(got));
     for (std::size_t j = 0; j < Lanes::count; ++j) {
-      const float wanted = static_cast<float>(all[first + j]), one = Impl::host_widen<float, Bytes>(all[first + j]);
+      const float wanted = static_cast<float>(all[first + j]), one = Impl::host_widen<float, Isa>(all[first + j]);
       if constexpr (Lanes::template can_store<T>) {
         T back[Lanes::count];
         Lanes::store(back, v * 1.001f);  // between two numbers
@@ -43,6 +43,8 @@ KOKKOS_FORCEINLINE_FUNCTION void expect_widened() {
 TESSERA_HOST_TARGET("avx2,fma") void expect_widened_by_32() {
   expect_widened<half_t, 32>();
   expect_widened<bhalf_t, 32>();
+  expect_widened<half_t, 16, 32>();
+  expect_widened<bhalf_t, 16, 32>();
 }
 TESSERA_HOST_TARGET("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma") void expect_widened_by_64() {
   expect_widened<half_t, 64>();
