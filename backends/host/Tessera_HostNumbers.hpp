@@ -60,6 +60,23 @@ struct HostVector {
   TESSERA_HOST_INLINE HostVector times(T factor) const { return {v * factor}; }
   TESSERA_HOST_INLINE void add_product(HostVector a, HostVector b) { v += a.v * b.v; }
   TESSERA_HOST_INLINE void add(HostVector a) { v += a.v; }
+  /// Number l of each row becomes vector l.
+  TESSERA_HOST_INLINE static void transpose(HostVector (&v)[width]) {
+    if constexpr (width == 2) {
+      const HostVector first = v[0];
+      v[0] = {__builtin_shufflevector(first.v, v[1].v, 0, 2)};
+      v[1] = {__builtin_shufflevector(first.v, v[1].v, 1, 3)};
+    } else {
+      const Native ab = __builtin_shufflevector(v[0].v, v[1].v, 0, 4, 1, 5);
+      const Native cd = __builtin_shufflevector(v[2].v, v[3].v, 0, 4, 1, 5);
+      const Native high_ab = __builtin_shufflevector(v[0].v, v[1].v, 2, 6, 3, 7);
+      const Native high_cd = __builtin_shufflevector(v[2].v, v[3].v, 2, 6, 3, 7);
+      v[0] = {__builtin_shufflevector(ab, cd, 0, 1, 4, 5)};
+      v[1] = {__builtin_shufflevector(ab, cd, 2, 3, 6, 7)};
+      v[2] = {__builtin_shufflevector(high_ab, high_cd, 0, 1, 4, 5)};
+      v[3] = {__builtin_shufflevector(high_ab, high_cd, 2, 3, 6, 7)};
+    }
+  }
   /// Sums of neighbours: those of a, then those of b.
   TESSERA_HOST_INLINE static HostVector pairs(HostVector a, HostVector b) {
     if constexpr (width == 2) {
@@ -146,22 +163,6 @@ struct HostNumbers {
   static constexpr bool is_half = std::is_same_v<Narrow, half_t>;
 
 #if TESSERA_HOST_VECTORS && defined(__x86_64__)
-  template <int Lanes>
-  static constexpr bool transposes = sizeof(Narrow) == 2 && Lanes == 8;
-  /// to[4 l + s]: number l of row s.
-  TESSERA_HOST_INLINE static void transpose(Narrow* to, const Narrow* a, const Narrow* b, const Narrow* c,
-                                            const Narrow* d) {
-    const auto row = [](const Narrow* p)
-                         TESSERA_HOST_LAMBDA { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); };
-    const __m128i ra = row(a), rb = row(b), rc = row(c), rd = row(d);
-    const __m128i ab = _mm_unpacklo_epi16(ra, rb), cd = _mm_unpacklo_epi16(rc, rd);
-    const __m128i high_ab = _mm_unpackhi_epi16(ra, rb), high_cd = _mm_unpackhi_epi16(rc, rd);
-    __m128i* const out = reinterpret_cast<__m128i*>(to);
-    _mm_storeu_si128(out, _mm_unpacklo_epi32(ab, cd));
-    _mm_storeu_si128(out + 1, _mm_unpackhi_epi32(ab, cd));
-    _mm_storeu_si128(out + 2, _mm_unpacklo_epi32(high_ab, high_cd));
-    _mm_storeu_si128(out + 3, _mm_unpackhi_epi32(high_ab, high_cd));
-  }
   TESSERA_HOST_INLINE static Vector load(const Narrow* p) {
     Vector r;
     if constexpr (is_half) {
@@ -202,8 +203,6 @@ struct HostNumbers {
     }
   }
 #else
-  template <int Lanes>
-  static constexpr bool transposes = false;
   TESSERA_HOST_INLINE static Vector load(const Narrow* p) {
     return gather([&](int i) TESSERA_HOST_LAMBDA { return p[i]; });
   }
@@ -215,6 +214,83 @@ struct HostNumbers {
     for (int i = 0; i < 4; ++i) p[i] = Narrow(from.v[i]);
   }
 #endif
+};
+
+/// The numbers of `lanes` neighbours in each of so many rows as a vector has places: lane(l) has those of neighbour l.
+/// Rows are loaded whole and turned over in registers, at half the cost of gathering numbers or less.
+template <class Value>
+class HostTurned {
+ public:
+  using Vector = HostVector<Value>;
+  static constexpr bool possible = TESSERA_HOST_VECTORS != 0;
+  static constexpr int lanes = Vector::width;
+
+  /// row(r): where row r begins.
+  template <class Row>
+  TESSERA_HOST_INLINE explicit HostTurned(Row&& row) {
+    for (int r = 0; r < lanes; ++r) v_[r] = Vector::load(row(r));
+#if TESSERA_HOST_VECTORS
+    Vector::transpose(v_);
+#endif
+  }
+  TESSERA_HOST_INLINE Vector lane(int l) const { return v_[l]; }
+
+ private:
+  Vector v_[lanes];
+};
+#if TESSERA_HOST_VECTORS && defined(__x86_64__)
+template <class Narrow>
+class HostTurned16 {
+ public:
+  using Vector = HostVector<float>;
+  static constexpr bool possible = true;
+  static constexpr int lanes = 8;
+
+  template <class Row>
+  TESSERA_HOST_INLINE explicit HostTurned16(Row&& row) {
+    const auto load = [&](int r)
+                          TESSERA_HOST_LAMBDA { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(row(r))); };
+    const __m128i a = load(0), b = load(1), c = load(2), d = load(3);
+    const __m128i ab = _mm_unpacklo_epi16(a, b), cd = _mm_unpacklo_epi16(c, d);
+    const __m128i high_ab = _mm_unpackhi_epi16(a, b), high_cd = _mm_unpackhi_epi16(c, d);
+    pair_[0] = _mm_unpacklo_epi32(ab, cd);
+    pair_[1] = _mm_unpackhi_epi32(ab, cd);
+    pair_[2] = _mm_unpacklo_epi32(high_ab, high_cd);
+    pair_[3] = _mm_unpackhi_epi32(high_ab, high_cd);
+  }
+  TESSERA_HOST_INLINE Vector lane(int l) const {
+    Vector r;
+    const __m128i words = pair_[l / 2];
+    if constexpr (std::is_same_v<Narrow, half_t>) {
+      f16c_widen_low(r.v, reinterpret_cast<F16cWords>(l % 2 == 0 ? words : _mm_unpackhi_epi64(words, words)));
+    } else {
+      const __m128i zero = _mm_setzero_si128();
+      r.v = reinterpret_cast<Vector::Native>(l % 2 == 0 ? _mm_unpacklo_epi16(zero, words)
+                                                        : _mm_unpackhi_epi16(zero, words));
+    }
+    return r;
+  }
+
+ private:
+  __m128i pair_[4];
+};
+#else
+template <class Narrow>
+class HostTurned16 {
+ public:
+  static constexpr bool possible = false;
+  static constexpr int lanes = 8;
+};
+#endif
+template <>
+class HostTurned<half_t> : public HostTurned16<half_t> {
+ public:
+  using HostTurned16::HostTurned16;
+};
+template <>
+class HostTurned<bhalf_t> : public HostTurned16<bhalf_t> {
+ public:
+  using HostTurned16::HostTurned16;
 };
 
 /// Whether vectors of half_t are compiled in, and whether this CPU has them. Elsewhere numbers are widened one by one,

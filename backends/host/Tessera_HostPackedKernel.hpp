@@ -244,10 +244,8 @@ class PackedHostKernel {
           return [x, o = Offsets<n>(offset)](int k) TESSERA_HOST_LAMBDA { return x[o.at[k % n] + k / n]; };
         };
         for (int c = 0; c < whole; ++c) {
-          if constexpr (HostNumbers<Value>::template transposes<Lanes>) {
-            Value turned[Lanes * chunk];  // lanes of a step are neighbours in x
-            HostNumbers<Value>::transpose(turned, x + offset(0), x + offset(1), x + offset(2), x + offset(3));
-            add<0, Lanes>(v, sum, static_cast<const Value*>(turned));
+          if constexpr (HostTurned<Value>::possible) {
+            add_turned(v, sum, [&](int k) TESSERA_HOST_LAMBDA { return x + offset(k); });
           } else {
             add<0, Lanes>(v, sum, at(Int<chunk>{}));
           }
@@ -286,19 +284,28 @@ class PackedHostKernel {
     }
   };
 
-  /// A chunk of the lanes from First on. x(k), or x[k]: what the entry at place k of the chunk is multiplied with.
+  /// A chunk of the lanes from First on. x(k): what the entry at place k of the chunk is multiplied with.
   template <int First, int Kept, int Group, class X>
   TESSERA_HOST_INLINE void add(const Stored* v, Vector (&sum)[Group][Kept], X&& x) const {
     unrolled<Kept*(chunk / width)>([&](auto i) TESSERA_HOST_LAMBDA {
       constexpr int n = decltype(i)::value, l = n / (chunk / width), k = First * chunk + n * width;
-      Vector xs;
-      if constexpr (std::is_pointer_v<std::decay_t<X>>) {
-        xs = Vector::load(x + k);
-      } else {
-        xs = Vector::gather([&](int j) TESSERA_HOST_LAMBDA { return x(k + j); });
-      }
+      const Vector xs = Vector::gather([&](int j) TESSERA_HOST_LAMBDA { return x(k + j); });
       unrolled<Group>([&](auto r) TESSERA_HOST_LAMBDA {
         sum[decltype(r)::value][l].add_product(values_.vector(v + decltype(r)::value * Lanes * chunk, k), xs);
+      });
+    });
+  }
+  /// A chunk of all lanes, which are neighbours in x: from(k) is where those of step k begin.
+  template <class From>
+  TESSERA_HOST_INLINE void add_turned(const Stored* v, Vector (&sum)[1][Lanes], From&& from) const {
+    static_assert(chunk == width, "a vector per lane and chunk");
+    constexpr int some = HostTurned<Value>::lanes;
+    unrolled<Lanes / some>([&](auto part) TESSERA_HOST_LAMBDA {
+      constexpr int first = decltype(part)::value * some;
+      const HostTurned<Value> xs([&](int k) TESSERA_HOST_LAMBDA { return from(k) + first; });
+      unrolled<some>([&](auto i) TESSERA_HOST_LAMBDA {
+        constexpr int l = first + decltype(i)::value;
+        sum[0][l].add_product(values_.vector(v, l * chunk), xs.lane(decltype(i)::value));
       });
     });
   }

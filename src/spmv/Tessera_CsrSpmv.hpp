@@ -81,8 +81,12 @@ struct CsrHostFunctor {
     const auto* const values = f.A.values().data();
     const auto* const entries = f.A.entries().data();
     const auto* const map = f.A.row_map().data();
+    // Copies, which stay in registers: what is written to y might otherwise be any of the members.
+    const X x = f.x;
+    const Y y = f.y;
+    const Sum alpha = f.alpha, beta = f.beta;
     const auto entry = [&](offset i) {
-      return host_widen<Sum, Bytes>(values[i]) * host_widen<Sum, Bytes>(f.x(entries[i]));
+      return host_widen<Sum, Bytes>(values[i]) * host_widen<Sum, Bytes>(x(entries[i]));
     };
     for (std::int64_t row = begin; row < end; ++row) {
       offset i = map[row];
@@ -97,7 +101,7 @@ struct CsrHostFunctor {
         }
       }
       for (; i < last; ++i) sum[0] += entry(i);
-      f.store(row, Long ? (sum[0] + sum[1]) + (sum[2] + sum[3]) : sum[0]);
+      store_scaled(&y(row), alpha, Long ? (sum[0] + sum[1]) + (sum[2] + sum[3]) : sum[0], beta);
     }
   }
 };

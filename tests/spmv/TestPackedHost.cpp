@@ -289,5 +289,27 @@ TEST(PackedHostNumbers, EveryHalf) {
   }
 }
 
+// Rows turned over in registers: every number is the one that plain indexing finds.
+template <class Scalar>
+class PackedHostTurned : public ::testing::Test {};
+TYPED_TEST_SUITE(PackedHostTurned, PackedScalars);
+TYPED_TEST(PackedHostTurned, EveryLane) {
+  using Turned = Impl::HostTurned<TypeParam>;
+  if (std::is_same_v<TypeParam, half_t> && !host_packed_fast_fp16()) GTEST_SKIP() << "this CPU has no F16C";
+  if constexpr (Turned::possible) {
+    constexpr int rows = decltype(Turned::Vector::zero())::width;
+    const auto x = numbers<TypeParam>(rows * 11, Data::Real, 3);
+    const Turned turned([&](int r) { return x.data() + 11 * r + 1; });  // not aligned
+    for (int l = 0; l < Turned::lanes; ++l) {
+      SumOf<TypeParam> got[rows];
+      const auto lane = turned.lane(l);
+      std::memcpy(got, &lane.v, sizeof(got));
+      for (int r = 0; r < rows; ++r) {
+        EXPECT_EQ(got[r], static_cast<SumOf<TypeParam>>(x[static_cast<std::size_t>(11 * r + 1 + l)])) << r << ' ' << l;
+      }
+    }
+  }
+}
+
 }  // namespace Testing
 }  // namespace Tessera
