@@ -156,6 +156,7 @@ struct HostLanes {
     }
   }
   static KOKKOS_FORCEINLINE_FUNCTION void add_product(type& sum, const type& a, const type& b) { sum += a * b; }
+  static KOKKOS_FORCEINLINE_FUNCTION void add(type& sum, const type& a) { sum += a; }
 #else
   struct type {
     Sum e[count];
@@ -170,6 +171,9 @@ struct HostLanes {
   }
   template <class T>
   static constexpr bool can_store = false;
+  static KOKKOS_FORCEINLINE_FUNCTION void add(type& sum, const type& a) {
+    for (int j = 0; j < count; ++j) sum.e[j] += a.e[j];
+  }
   static KOKKOS_FORCEINLINE_FUNCTION void add_product(type& sum, const type& a, const type& b) {
     for (int j = 0; j < count; ++j) sum.e[j] += a.e[j] * b.e[j];
   }

@@ -93,7 +93,7 @@ struct GeSpmmHostFunctor {
           other = s0;
           s0 = sum;
         }
-        s0 += other;
+        Lanes::add(s0, other);
       }
       for (; i < r.last; ++i) {
         const Sum a = host_widen<Sum, Isa>(values[i]);
