@@ -195,11 +195,12 @@ struct HostNumbers {
       F16c<4>::narrow(p, from.v);
     } else {
       typedef std::uint32_t Bits __attribute__((vector_size(16)));
-      const Bits bits = reinterpret_cast<Bits>(from.v), nan = bits >> 16 | 0x40u;
-      const Bits number = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+      const Bits bits = reinterpret_cast<Bits>(from.v), nan = bits | 0x400000u;
+      const Bits number = bits + 0x7fffu + (bits >> 16 & 1u);
       const Bits none = reinterpret_cast<Bits>((bits & 0x7fffffffu) > 0x7f800000u);
-      const Bits narrow = (nan & none) | (number & ~none);
-      for (int i = 0; i < 4; ++i) p[i].bits = static_cast<std::uint16_t>(narrow[i]);
+      // High halves as signed numbers, which are packed as they are.
+      const __m128i high = _mm_srai_epi32(reinterpret_cast<__m128i>((nan & none) | (number & ~none)), 16);
+      _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packs_epi32(high, high));
     }
   }
 #else

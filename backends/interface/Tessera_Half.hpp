@@ -29,12 +29,10 @@ TESSERA_FUNCTION float float_from_bits(std::uint32_t bits) {
   return value;
 }
 
-/// Drops the low `shift` bits of a magnitude, rounding to nearest, ties to even.
+/// Drops the low `shift` bits of a magnitude, rounding to nearest, ties to even: what carries is more than half, or
+/// half and an odd number.
 TESSERA_FUNCTION std::uint32_t round_shift(std::uint32_t magnitude, int shift) {
-  const std::uint32_t kept = magnitude >> shift;
-  const std::uint32_t rest = magnitude & ((1u << shift) - 1u);
-  const std::uint32_t half = 1u << (shift - 1);
-  return kept + ((rest > half || (rest == half && (kept & 1u))) ? 1u : 0u);
+  return (magnitude + ((1u << (shift - 1)) - 1u) + (magnitude >> shift & 1u)) >> shift;
 }
 
 /// binary32 -> binary16. NaN stays NaN (quiet, top payload bits kept), overflow gives infinity.

@@ -76,6 +76,13 @@ TESSERA_F16C_INLINE float f16c_widen(half_t from) {
   asm("vmovd %1, %0\n\tvcvtph2ps %0, %0" : "=x"(to) : "r"(static_cast<std::uint32_t>(from.bits)));
   return to;
 }
+TESSERA_F16C_INLINE half_t f16c_narrow(float from) {
+  std::uint32_t bits;
+  asm("vcvtps2ph $0, %1, %1\n\tvmovd %1, %0" : "=r"(bits), "+x"(from));
+  half_t to;
+  to.bits = static_cast<std::uint16_t>(bits);
+  return to;
+}
 #else
 inline bool host_has_f16c() { return false; }
 #endif

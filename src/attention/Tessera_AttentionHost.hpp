@@ -195,7 +195,7 @@ struct AttentionHostForward {
     // Without entries, or with masked ones alone, the sums are 0.
     const Sum inverse = total == Sum(0) ? Sum(0) : Sum(1) / total;
     T* const o = out.o.head(head).at(row, column);
-    for (std::int64_t k = 0; k < width; ++k) o[k] = T(sums[k] * inverse);
+    host_store_row<Bytes>(o, inverse, sums, width);
     if (column == 0 && out.lse.data != nullptr) out.lse(head, row) = m + std::log(total);
   }
 };

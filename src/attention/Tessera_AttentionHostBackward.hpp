@@ -86,14 +86,13 @@ struct AttentionHostRows {
       block.exponentials(lse);
       for (int c = 0; c < block.count; ++c) d_p[c] = block.score[c] * (d_p[c] - taken);
       for (int c = 0; by_value && c < block.count; ++c) {
-        g.d_values(head, block.entry[c]) = T(scores.by_value(d_p[c], block.product[c]));
+        g.d_values(head, block.entry[c]) = host_round<T, Bytes>(scores.by_value(d_p[c], block.product[c]));
       }
       for (int c = 0; c < block.count; ++c) d_p[c] *= scores.factor(block.entry[c]);
       block.point(columns);
       host_add_rows<Bytes>(sums, d_p, block.rows, block.count, width);
     }
-    T* const d_q = g.d_q.head(head).at(row, column);
-    for (std::int64_t k = 0; k < width; ++k) d_q[k] = T(sums[k]);
+    host_store_row<Bytes>(g.d_q.head(head).at(row, column), Sum(1), sums, width);
   }
 };
 
@@ -157,9 +156,8 @@ struct AttentionHostColumns {
       block.point(query_columns);
       host_add_rows<Bytes>(for_k, d_p, block.rows, block.count, d);
     }
-    T *const d_k = g.d_k.head(head).at(row, column), *const d_v = g.d_v.head(head).at(row, column);
-    for (std::int64_t k = 0; k < d; ++k) d_k[k] = T(for_k[k]);
-    for (std::int64_t k = 0; k < width; ++k) d_v[k] = T(for_v[k]);
+    host_store_row<Bytes>(g.d_k.head(head).at(row, column), Sum(1), for_k, d);
+    host_store_row<Bytes>(g.d_v.head(head).at(row, column), Sum(1), for_v, width);
   }
 };
 

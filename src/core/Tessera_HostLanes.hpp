@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "backends/interface/Tessera_HostHalf.hpp"
+#include "backends/interface/Tessera_StoreResult.hpp"
 #include "core/Tessera_Accumulator.hpp"
 
 /// \file
@@ -102,6 +103,18 @@ KOKKOS_FORCEINLINE_FUNCTION Sum host_widen(const T& x) {
   if constexpr (host_by_f16c<T, Bytes>) return static_cast<Sum>(f16c_widen(x));
 #endif
   return widen<Sum>(x);
+}
+template <class T, int Bytes, class Sum>
+KOKKOS_FORCEINLINE_FUNCTION T host_round(Sum x) {
+#if TESSERA_HOST_F16C
+  if constexpr (host_by_f16c<T, Bytes> && std::is_same_v<Sum, float>) return f16c_narrow(x);
+#endif
+  return static_cast<T>(x);
+}
+/// store_scaled of one number.
+template <int Bytes, class Y, class Sum>
+KOKKOS_FORCEINLINE_FUNCTION void host_store_scaled(Y* y, Sum alpha, Sum sum, Sum beta) {
+  *y = host_round<Y, Bytes>(beta == Sum(0) ? alpha * sum : scaled_sum(alpha, sum, beta, host_widen<Sum, Bytes>(*y)));
 }
 
 /// As many sums as fit a vector of so many bytes, by the instructions of CPUs with vectors of `Isa` bytes.

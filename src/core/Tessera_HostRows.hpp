@@ -69,6 +69,22 @@ KOKKOS_FORCEINLINE_FUNCTION void host_add_rows(Sum* sums, const Sum* a, const T*
   }
 }
 
+/// to[0..n) := factor sums[0..n), rounded.
+template <int Bytes, class Sum, class T>
+KOKKOS_FORCEINLINE_FUNCTION void host_store_row(T* to, Sum factor, const Sum* sums, std::int64_t n) {
+  using Lanes = HostLanes<Sum, Bytes>;
+  std::int64_t k = 0;
+  if constexpr (Lanes::template can_store<T>) {
+    for (; k + Lanes::count <= n; k += Lanes::count) {
+      typename Lanes::type v;
+      Lanes::load(v, sums + k);
+      v *= factor;
+      Lanes::store(to + k, v);
+    }
+  }
+  for (; k < n; ++k) to[k] = host_round<T, Bytes>(factor * sums[k]);
+}
+
 }  // namespace Impl
 }  // namespace Tessera
 

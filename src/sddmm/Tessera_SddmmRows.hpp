@@ -72,7 +72,11 @@ struct SddmmHostFunctor : SddmmProduct<Csr, T, PT> {
     for (int c = 0; c < Count; ++c) y[c] = this->y.at(static_cast<std::int64_t>(this->A.entries()(first + c)), 0);
     Sum sums[Count];
     host_dots<Bytes, Count>(x, this->x.column_stride, y, this->y.column_stride, this->x.columns, sums);
-    for (int c = 0; c < Count; ++c) this->store(first + c, sums[c]);
+    for (int c = 0; c < Count; ++c) {
+      const std::int64_t entry = first + c;
+      if (this->scale != nullptr) sums[c] *= host_widen<Sum, Bytes>(this->scale[entry]);
+      host_store_scaled<Bytes>(this->p + this->slots(entry) * this->p_stride, this->alpha, sums[c], this->beta);
+    }
   }
 
   template <int Bytes>

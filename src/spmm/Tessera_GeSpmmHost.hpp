@@ -193,12 +193,12 @@ struct GeSpmmHostFunctor {
     const std::int64_t stride = c.column_stride;
     // Loops of their own for neighbours, with beta known: so they become vector instructions.
     if (stride != 1) {
-      for (int j = 0; j < width; ++j) store_scaled(to + j * stride, alpha, sum[j], beta);
+      for (int j = 0; j < width; ++j) host_store_scaled<Isa>(to + j * stride, alpha, sum[j], beta);
       return;
     }
     int j = store_vectors<Bytes, Isa>(to, sum, width);
     if (beta == Sum(0)) {
-      for (; j < width; ++j) to[j] = CT(alpha * sum[j]);
+      for (; j < width; ++j) to[j] = host_round<CT, Isa>(alpha * sum[j]);
     } else {
       for (; j < width; ++j) to[j] = CT(scaled_sum(alpha, sum[j], beta, to[j]));
     }
@@ -221,7 +221,7 @@ struct GeSpmmHostFunctor {
     for (int k = 0; k < count; ++k) sums(pieces.range(A, first + k), sum[k]);
     for (int j = tile.known; j < tile.width; ++j) {
       CT* to = c.at(first, tile.column + j);
-      for (int k = 0; k < count; ++k, to += c.row_stride) store_scaled(to, alpha, sum[k][j], beta);
+      for (int k = 0; k < count; ++k, to += c.row_stride) host_store_scaled<Sums::isa>(to, alpha, sum[k][j], beta);
     }
   }
   template <int Bytes, int Isa = Bytes>

@@ -101,7 +101,7 @@ struct CsrHostFunctor {
         }
       }
       for (; i < last; ++i) sum[0] += entry(i);
-      store_scaled(&y(row), alpha, Long ? (sum[0] + sum[1]) + (sum[2] + sum[3]) : sum[0], beta);
+      host_store_scaled<Bytes>(&y(row), alpha, Long ? (sum[0] + sum[1]) + (sum[2] + sum[3]) : sum[0], beta);
     }
   }
 };

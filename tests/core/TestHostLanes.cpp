@@ -32,6 +32,11 @@ KOKKOS_FORCEINLINE_FUNCTION void expect_widened() {
         Lanes::store(back, v * 1.001f);  // between two numbers
         ASSERT_EQ(back[j].bits, T(got[j] * 1.001f).bits) << "bits " << first + j;
       }
+      T rounded = Impl::host_round<T, Isa>(got[j] * 1.001f), scaled = all[first + j];
+      ASSERT_EQ(rounded.bits, T(got[j] * 1.001f).bits) << "bits " << first + j;
+      // Products with small numbers are exact, so that it does not matter whether compilers fuse them.
+      Impl::host_store_scaled<Isa>(&scaled, 2.0f, 0.75f, 3.0f);
+      ASSERT_TRUE(std::isnan(wanted) || scaled.bits == T(1.5f + 3 * wanted).bits) << "bits " << first + j;
       ASSERT_TRUE(std::memcmp(&one, &got[j], sizeof(float)) == 0 || (std::isnan(one) && std::isnan(wanted)));
       ASSERT_TRUE(std::memcmp(&got[j], &wanted, sizeof(float)) == 0 || (std::isnan(got[j]) && std::isnan(wanted)))
           << "bits " << first + j << ": " << got[j] << " instead of " << wanted;
@@ -84,6 +89,7 @@ TEST(HostHalf, InstructionsGiveWhatTheTypeGives) {
       ASSERT_TRUE(std::isnan(wanted) ? std::isnan(got) : std::memcmp(&wanted, &got, 4) == 0) << bits;
       ASSERT_EQ(std::memcmp(&got, &other, 4), 0) << bits;
       ASSERT_EQ(back[j].bits, half_t(beside[j]).bits) << bits;
+      ASSERT_EQ(Impl::f16c_narrow(beside[j]).bits, back[j].bits) << bits;
     }
   }
 }

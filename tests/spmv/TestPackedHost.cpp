@@ -289,6 +289,19 @@ TEST(PackedHostNumbers, EveryHalf) {
   }
 }
 
+// Four at once are rounded as each by itself: between two numbers, at their middle and beside it, infinite and
+// undefined ones too.
+TEST(PackedHostNumbers, FourBhalfsAreRoundedAsOne) {
+  for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+    float numbers[4];
+    bhalf_t rounded[4];
+    const std::uint32_t low[4] = {0, 0x7fff, 0x8000, 0x8001};
+    for (int j = 0; j < 4; ++j) numbers[j] = Impl::float_from_bits(bits << 16 | low[j]);
+    Impl::HostVector<float>::load(numbers).store(rounded);
+    for (int j = 0; j < 4; ++j) ASSERT_EQ(rounded[j].bits, bhalf_t(numbers[j]).bits) << bits << ' ' << j;
+  }
+}
+
 // Rows turned over in registers: every number is the one that plain indexing finds.
 template <class Scalar>
 class PackedHostTurned : public ::testing::Test {};
