@@ -203,6 +203,9 @@ class CudaWave {
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(p), "r"(on ? 16 : 0) : "memory");
     }
   }
+  __device__ __forceinline__ static void copy_part(Memory to, const void* p, int bytes) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(p), "r"(bytes) : "memory");
+  }
   __device__ __forceinline__ static void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
   template <int Pending>
   __device__ __forceinline__ static void wait_copies() {

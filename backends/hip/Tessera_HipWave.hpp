@@ -128,6 +128,18 @@ class HipWave {
     if (on) word = load<!Cached>(static_cast<const Word*>(p));
     *reinterpret_cast<Word*>(to) = word;
   }
+  __device__ __forceinline__ static void copy_part(Memory to, const void* p, int bytes) {
+    Word word{};
+    if (bytes == 16) {
+      word = load<true>(static_cast<const Word*>(p));
+    } else {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        if (4 * i < bytes) word.w[i] = load<true>(static_cast<const std::uint32_t*>(p) + i);
+      }
+    }
+    *reinterpret_cast<Word*>(to) = word;
+  }
   __device__ __forceinline__ static void commit_copies() {}
   template <int Pending>
   __device__ __forceinline__ static void wait_copies() {

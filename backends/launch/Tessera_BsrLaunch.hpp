@@ -7,11 +7,12 @@
 #include <cstdint>
 
 #include "backends/kernels/spmv/Tessera_BsrKernel.hpp"
+#include "backends/kernels/spmv/Tessera_BsrStreamKernel.hpp"
 #include "backends/launch/Tessera_Launch.hpp"
 #include "backends/launch/Tessera_SpmvLaunchers.hpp"
 
 /// \file
-/// Launchers of SpMV from blocks: four waves per thread block, no shared memory.
+/// Launchers of SpMV from blocks: four waves per thread block, without shared memory or with a ring per wave.
 
 namespace Tessera {
 namespace Launch {
@@ -68,9 +69,67 @@ Status launch_bsr(const SpmvBsrArgs& args, Stream stream) {
   return Device::status(error, "Tessera::spmv[bsr]");
 }
 
+/// Sides that are streamed through shared memory: those that gain by it (perf_test/notes/spmv-bsr.md).
+template <class Value>
+constexpr bool bsr_side_streams(int block) {
+  return block == 3 || (block == 5 && sizeof(Value) == 4);
+}
+
+template <class Device, class Value, int Block>
+struct BsrStreamBody {
+  using Wave = typename Device::Wave;
+  using Kernel = BsrStreamKernel<Value, Wave, Block, 4, 1>;
+  static constexpr int waves = 4, threads = waves * Wave::lanes, shared = waves * Kernel::wave_bytes;
+  /// Of shared memory, of which a thread block's takes a kibibyte more.
+  static constexpr int room = (227 << 10) / (shared + 1024);
+  static constexpr int bound = for_family<Device>(room < 8 ? room : 8, 0);
+  /// Block rows per wave. More are slower: waves then read far apart.
+  static constexpr int rows = 8;
+  static constexpr bool overlapping = true;
+
+  template <class ThreadBlock>
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpmvBsrArgs& args) {
+    thread_block.template wait_for_previous_launch<true>();
+    const std::int64_t first = std::int64_t{thread_block.index()} * waves;
+    thread_block.each_wave([&](unsigned in_thread_block) {
+      const std::int64_t row = (first + in_thread_block) * rows, left = args.block_rows - row;
+      if (left <= 0) return;
+      const Wave wave;
+      Kernel::run(wave, args, Wave::memory(thread_block.memory() + in_thread_block * Kernel::wave_bytes), row,
+                  left < rows ? static_cast<int>(left) : rows);
+    });
+  }
+};
+
+/// Whether rows are long, and enough for several shares of each wave that the device holds, and everything lies where
+/// words can be copied.
+template <class Device, class Value>
+bool bsr_streams(const SpmvBsrArgs& args) {
+  const auto aligned = [](const void* p, int bytes) { return reinterpret_cast<std::uintptr_t>(p) % bytes == 0; };
+  const std::int64_t enough = Device::emulated ? 1 : std::int64_t{8 * 48} * Device::multiprocessors();
+  return args.order == BlockOrder::RowMajor && args.x_stride == 1 && aligned(args.values, 16) &&
+         aligned(args.columns, 16) && args.block_rows >= enough && args.blocks >= std::int64_t{20} * args.block_rows &&
+         args.blocks * args.block < (std::int64_t{1} << 31) - 1024;
+}
+
+template <class Device, class Value, int Block>
+Status launch_bsr_stream(const SpmvBsrArgs& args, Stream stream) {
+  using Body = BsrStreamBody<Device, Value, Block>;
+  static_assert(Body::Kernel::alignment == sizeof(Value), "x may lie anywhere");
+  const Grid grid{ceil_div(args.block_rows, std::int64_t{Body::waves} * Body::rows)};
+  return Device::status(launch<Device, Body>(grid, stream, args), "Tessera::spmv[bsr]");
+}
+
 template <class Device, class Value>
 Status spmv_bsr_in(const SpmvBsrArgs& args, Stream stream) {
   constexpr int lanes = Device::Wave::lanes;
+  // AMD has no copies that arrive while a wave goes on.
+  if constexpr (Device::family == Family::Nvidia) {
+    if (bsr_side_streams<Value>(args.block) && bsr_streams<Device, Value>(args)) {
+      if (args.block == 3) return launch_bsr_stream<Device, Value, 3>(args, stream);
+      if constexpr (bsr_side_streams<Value>(5)) return launch_bsr_stream<Device, Value, 5>(args, stream);
+    }
+  }
   if constexpr (sizeof(Value) == 4) {
     if (bsr_takes(args, 4, lanes)) return launch_bsr<Device, Value, 4, 1>(args, stream);
   }

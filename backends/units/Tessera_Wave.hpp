@@ -3,6 +3,7 @@
 #ifndef TESSERA_UNITS_WAVE_HPP
 #define TESSERA_UNITS_WAVE_HPP
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -34,6 +35,7 @@
 ///   gather_if(p, on)                   *p if on, else zero; no branch; through the first-level cache
 ///   Memory, memory(pointer)            an address in memory of the wave alone, shared memory on devices
 ///   copy_async<Cached>(to, p, on)      starts copying the 16 bytes at p (zeros if not on) to memory of the wave
+///   copy_part(to, p, bytes)            the same for the first 4, 8, 12 or 16 of those bytes; zeros after them
 ///   commit_copies(), wait_copies<N>()  closes a group of copies; waits until all but the last N groups have arrived
 ///   load_staged<Bytes>(from, w)        w = 1 to 16 bytes of what has arrived
 ///   claim(p, old, v)                   *p = v if *p was old; returns what it was; p in memory that waves share, as for
@@ -162,6 +164,12 @@ class HostWave {
     } else {
       std::memset(to, 0, 16);
     }
+  }
+  static void copy_part(Memory to, const void* p, int bytes) {
+    expect_aligned(to, 16);
+    expect_aligned(p, 16);
+    std::memset(to, 0, 16);
+    std::memcpy(to, p, static_cast<std::size_t>(bytes));
   }
   static void commit_copies() {}
   template <int Pending>

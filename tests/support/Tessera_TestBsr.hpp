@@ -3,6 +3,7 @@
 #ifndef TESSERA_TEST_BSR_HPP
 #define TESSERA_TEST_BSR_HPP
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -152,6 +153,26 @@ class BsrSuite {
   void many_rows(int rows) const {
     for (const int block : {1, 2, 3, 4, 7})
       expect(block_pattern(rows, 101, 17), block, BlockOrder::RowMajor, Data::Real, {});
+  }
+  /// Rows of up to 70 blocks, which devices stream: a wave has several block rows, its run of numbers begins anywhere
+  /// in a word, and values that are not finite stay in their row.
+  void long_rows(int rows, const std::vector<int>& sides) const {
+    for (const int block : sides) {
+      const Pattern p = block_pattern(rows, 101, 70);
+      expect(p, block, BlockOrder::RowMajor, Data::Real, {2.5, -1});
+      Blocks blocks(p, block, BlockOrder::RowMajor, Data::Integers, 5);
+      auto A = blocks.written_out(Data::Integers, 5);
+      for (std::int64_t row = 1; row < rows; row += 3) {
+        const std::int64_t first = p.row_map[row];
+        if (first == p.row_map[row + 1]) continue;
+        blocks.values[first * block * block] = std::numeric_limits<Scalar>::infinity();
+        A.values[A.row_map[row * block]] = std::numeric_limits<Scalar>::infinity();
+      }
+      const Device device(blocks);
+      const Plan plan(Exec(), device.view(), options);
+      const auto x = numbers<Scalar>(A.cols, Data::Integers, 21), y = numbers<Scalar>(A.rows, Data::Integers, 22);
+      EXPECT_TRUE(agrees<Scalar>(A, {1, 2}, x, y, product(plan, {1, 2}, x, y), true)) << block;
+    }
   }
   void corner_cases() const {
     for (const auto& [rows, cols] :
