@@ -19,7 +19,7 @@ from typing import Optional
 from torch import Tensor
 
 from . import _layers, _operators
-from ._errors import InvalidArgument
+from ._errors import DimensionMismatch, InvalidArgument
 from ._graphs import cache as _cache
 
 
@@ -41,6 +41,13 @@ def set_cache_size(size: int) -> None:
         _cache.shrink()
 
 
+def _is_vector(b):
+    rank = b.dim() if isinstance(b, Tensor) else 2  # what is no tensor is refused later
+    if not 1 <= rank <= 2:
+        raise DimensionMismatch(f"Tessera: b is {tuple(b.shape)}; it must be a matrix or a vector")
+    return rank == 1
+
+
 def spmm(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, *, compute: str = "auto",
          constant: bool = False) -> Tensor:
     """A @ b for the sparse A = (indptr, indices, values) of as many columns as b has rows.
@@ -48,7 +55,7 @@ def spmm(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, *, compute:
     b has rank 2, or 1 (a vector). Differentiable by values and b. Sums are in the precision of the type, of 16-bit
     types in float32. constant: the values stay what they are, so that products need not pass them on.
     """
-    if b.dim() == 1:
+    if _is_vector(b):
         return spmm(indptr, indices, values, b.unsqueeze(1), compute=compute, constant=constant).squeeze(1)
     return _operators._call_spmm(indptr, indices, values, b, compute, constant)
 
@@ -56,7 +63,7 @@ def spmm(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, *, compute:
 def spmm_transposed(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, cols: int, *, compute: str = "auto",
                     constant: bool = False) -> Tensor:
     """A.T @ b for the sparse A = (indptr, indices, values) with `cols` columns. See spmm."""
-    if b.dim() == 1:
+    if _is_vector(b):
         b = b.unsqueeze(1)
         return spmm_transposed(indptr, indices, values, b, cols, compute=compute, constant=constant).squeeze(1)
     return _operators._call_spmm_transposed(indptr, indices, values, b, cols, compute, constant)
