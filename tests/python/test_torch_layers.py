@@ -219,3 +219,20 @@ def test_what_does_not_fit_is_refused():
                  lambda: spmm(indptr.cpu().numpy(), indices, values, x)):
         with pytest.raises(TypeError, match="must be a tensor"):
             call()
+
+
+def test_a_layer_of_pytorch_geometric_as_the_manual_has_it():
+    conv_of = pytest.importorskip("torch_geometric.nn.conv.gcn_conv")
+    n, generator = 30, torch.Generator().manual_seed(1)
+    edge_index = torch.randint(n, (2, 150), generator=generator).to(DEVICE)  # some edges twice, some loops
+    conv = conv_of.GCNConv(8, 6).to(device=DEVICE, dtype=torch.float64)
+    x = dense(n, 8)
+    edges, weights = conv_of.gcn_norm(edge_index, num_nodes=n, dtype=torch.float64)
+    order = edges[1].argsort(stable=True)
+    indptr = torch.searchsorted(edges[1][order], torch.arange(n + 1, device=edges.device)).int()
+    indices, weights = edges[0][order].int(), weights[order]
+    with torch.no_grad():
+        conv.bias.copy_(torch.arange(6))
+        h = tessera.torch.graph_convolution(indptr, indices, weights, x, conv.lin.weight, conv.bias)
+        # Two sums of at most 150 and 8 products, in any order, of numbers that are small.
+        assert torch.allclose(h, conv(x, edge_index), rtol=0, atol=1e-12)

@@ -10,6 +10,10 @@ unseen). Values may be others in every product, which costs what SpmmPlan.update
 they are those of the product before as long as they lie in the same place and were not changed in place.
 
 compute="tf32" multiplies float32 in TF32, as plans do. Derivatives are of any order, those of attention of the first.
+Products of width d take time O(nnz d) and memory for their results alone. They are deterministic, forward and backward,
+and on devices asynchronous, on PyTorch's current stream (but the first one with a graph, which makes its plans). Shapes
+and types that do not fit raise DimensionMismatch or NotSupported, index tensors that are no graph InvalidArgument, what
+is no tensor TypeError, before anything is written.
 
 Needs PyTorch 2.4 or later. Operands are where this build of Tessera runs its plans (tessera.build()["device"]).
 """
@@ -35,7 +39,7 @@ def cache_info() -> dict[str, int]:
 
 
 def set_cache_size(size: int) -> None:
-    """Keep the plans of so many products; a training step with one graph uses two."""
+    """Keep the plans of so many graphs; per kind of function, type and compute one counts, its transpose included."""
     with _cache.lock:
         _cache.size = max(1, int(size))
         _cache.shrink()
