@@ -4,6 +4,7 @@
 """Loss curves as an SVG file, without another library: a panel per graph and model, a curve per library and precision."""
 
 import html
+import math
 
 COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999"]
 WIDTH, HEIGHT, LEFT, TOP, GAP = 300, 200, 50, 30, 70
@@ -11,7 +12,7 @@ WIDTH, HEIGHT, LEFT, TOP, GAP = 300, 200, 50, 30, 70
 
 def _panel(title, curves, colours, x, y):
     longest = max(len(losses) for losses in curves.values())
-    most = max(max(losses) for losses in curves.values()) or 1.0
+    most = max((loss for losses in curves.values() for loss in losses if math.isfinite(loss)), default=1.0) or 1.0
     lines = [f'<text x="{x}" y="{y - 8}" font-weight="bold">{html.escape(title)}</text>',
              f'<path d="M{x} {y}v{HEIGHT}h{WIDTH}" fill="none" stroke="#444"/>']
     for tick in range(5):
@@ -23,7 +24,7 @@ def _panel(title, curves, colours, x, y):
         lines.append(f'<text x="{at:.1f}" y="{y + HEIGHT + 16}" text-anchor="middle">{epoch + 1}</text>')
     for name, losses in curves.items():
         points = " ".join(f"{x + WIDTH * i / max(1, longest - 1):.1f},{y + HEIGHT * (1 - loss / most):.1f}"
-                          for i, loss in enumerate(losses))
+                          for i, loss in enumerate(losses) if math.isfinite(loss))
         lines.append(f'<polyline points="{points}" fill="none" stroke="{colours[name]}" stroke-width="1.5"/>')
     return lines
 

@@ -36,7 +36,7 @@ class Graph:
         self.labels = labels
         rng = numpy.random.default_rng(2)
         centres = rng.standard_normal((labels.max() + 1, features))
-            # Centres are 3.6 deviations of the noise apart, however many features there are: one node alone tells it often,
+        # Centres are 3.6 deviations of the noise apart, however many features there are: one node alone tells it often,
         # its neighbours better.
         noise = rng.standard_normal((self.nodes, features))
         self.features = (3.6 / numpy.sqrt(2 * features) * centres[labels] + noise).astype("float32")
@@ -51,8 +51,11 @@ class Graph:
 def read(path):
     """A Matrix Market file, .gz or not. Numbers are not looked at; edges get their other direction."""
     path = pathlib.Path(path)
-    with (gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb")) as file:
-        lines = file.read().split(b"\n")
+    try:
+        with (gzip.open(path, "rb") if path.suffix == ".gz" else open(path, "rb")) as file:
+            lines = file.read().split(b"\n")
+    except OSError as error:
+        raise SystemExit(f"{path}: {error.strerror or error}") from None
     words = lines[0].lower().split()
     if words[:3] != [b"%%matrixmarket", b"matrix", b"coordinate"]:
         raise SystemExit(f"{path}: not a sparse matrix of Matrix Market")
@@ -89,8 +92,10 @@ def planted(words, name):
         key, _, value = word.partition("=")
         if key not in options:
             raise SystemExit(f"planted: no option {key}; there are {', '.join(options)}")
+        if not value.isdigit() or int(value) == 0:
+            raise SystemExit(f"planted: {key} is a number of 1 or more, not '{value}'")
         options[key] = int(value)
-    nodes, degree, classes = options["nodes"], options["degree"], options["classes"]
+    nodes, degree, classes = options["nodes"], options["degree"], min(options["nodes"], options["classes"])
     rng = numpy.random.default_rng(1)
     labels = rng.permutation(nodes) % classes
     members = [numpy.flatnonzero(labels == c) for c in range(classes)]

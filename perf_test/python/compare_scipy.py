@@ -8,7 +8,7 @@ each time is the least.
     PYTHONPATH=build/debian/python python3 perf_test/python/compare_scipy.py [--dtype TYPE] [--columns 32,128] [--rounds 15]
                                                                                    FILE...
     ... --spgemm FILE...    A A alone, of square matrices; SciPy leaves the columns of C unsorted, ours ascend
-    OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive ... --rounds 2000 FILE...    with a Kokkos that has OpenMP, where other
+    OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive ... --calls 0 --rounds 2000 FILE...    with a Kokkos that has OpenMP, where other
                             programs use the processors as well: the least needs both threads to run at once
 """
 
@@ -34,7 +34,7 @@ def least(functions, rounds, calls=1):
     return times
 
 
-def print_calls():
+def print_calls(rounds):
     """Of a matrix of 10 x 10 with 30 entries: next to nothing to compute."""
     indptr, data = numpy.arange(0, 31, 3, dtype="int32"), numpy.ones(30)
     indices = numpy.array([(i + 3 * k) % 10 for i in range(10) for k in range(3)], "int32")
@@ -45,7 +45,7 @@ def print_calls():
     functions = [lambda: None, lambda: spmv.apply(x, out=y), lambda: spmv.apply(x), lambda: spmm.apply(B, out=C),
                  lambda: spmm.apply(B), lambda: attention.apply(B, B, B, out=C, lse=y), lambda: attention.apply(B, B, B),
                  lambda: tessera.row_softmax(indptr, data, out=data, check=False)]
-    for name, seconds in zip(names, least(functions, 200, 1000)):
+    for name, seconds in zip(names, least(functions, rounds, 1000)):
         print(f"a call of {name:17} {1e6 * seconds:.2f} us")
 
 
@@ -84,6 +84,7 @@ def main():
     parser.add_argument("--dtype", default="float64")
     parser.add_argument("--columns", default="32,128")
     parser.add_argument("--rounds", type=int, default=15, help="of SpMM, of which the least counts")
+    parser.add_argument("--calls", type=int, default=200, help="rounds of 8000 single calls, of which the least counts")
     parser.add_argument("--spgemm", action="store_true")
     parser.add_argument("files", nargs="*")
     options = parser.parse_args()
@@ -91,7 +92,8 @@ def main():
     if options.spgemm:
         print_products(options.files, options.dtype)
         return
-    print_calls()
+    if options.calls > 0:
+        print_calls(options.calls)
     for columns in map(int, options.columns.split(",")):
         ratios = []
         for file in options.files:
@@ -101,7 +103,7 @@ def main():
             theirs, ours = least([lambda: A @ B, lambda: plan @ B], options.rounds)
             ratios.append(theirs / ours)
             print(f"{pathlib.Path(file).name:24} {A.shape[0]:8} rows {A.nnz:9} entries, {columns:3} columns: "
-                  f"SciPy {1e3 * theirs:8.2f} ms, plan @ B {1e3 * ours:8.2f} ms, ratio {ratios[-1]:.2f}")
+                  f"SciPy {1e3 * theirs:8.2f} ms, plan @ B {1e3 * ours:8.2f} ms, ratio {ratios[-1]:.2f}", flush=True)
         if ratios:
             mean = numpy.exp(numpy.log(ratios).mean())
             print(f"{columns} columns: geometric mean {mean:.2f}, least {min(ratios):.2f}")

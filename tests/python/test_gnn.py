@@ -45,8 +45,12 @@ def test_planted_communities_are_there_and_the_same_every_time():
     assert numpy.bincount(first.labels).tolist() == [120] * 5
     # Four of five edges are inside of one, and a fifth of the others by chance.
     assert 0.75 < first.same_label() < 0.92
-    with pytest.raises(SystemExit, match="option"):
-        graphs.planted("size=3", "planted")
+    for words, fault in (("size=3", "option"), ("nodes=x", "number"), ("nodes=0", "number"), ("degree=", "number")):
+        with pytest.raises(SystemExit, match=fault):
+            graphs.planted(words, "planted")
+    assert graphs.load("planted:nodes=3", 4, 8).labels.max() < 3
+    with pytest.raises(SystemExit, match="No such file"):
+        graphs.read("none.mtx.gz")
 
 
 def test_communities_of_a_graph_are_shared_by_neighbours():
@@ -62,8 +66,9 @@ def test_communities_of_a_graph_are_shared_by_neighbours():
 
 def test_curves_are_drawn(tmp_path):
     path = tmp_path / "curves.svg"
-    curves.draw({"a < b: loss": {"tessera fp32": [2.0, 1.0, 0.5], "pyg": [2.0, 1.0]}, "one": {"pyg": [1.0]}}, path)
+    curves.draw({"a < b: loss": {"tessera fp32": [2.0, 1.0, 0.5], "pyg": [2.0, 1.0, float("nan")]}, "one": {"pyg": [1.0]}}, path)
     root = xml.etree.ElementTree.parse(path).getroot()
     lines = [e for e in root if e.tag.endswith("polyline")]
-    assert len(lines) == 3 and len(lines[0].get("points").split()) == 3
+    assert len(lines) == 3 and [len(line.get("points").split()) for line in lines] == [3, 2, 1]
+    assert "nan" not in path.read_text()
     assert any("a < b" in (e.text or "") for e in root)

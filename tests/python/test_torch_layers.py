@@ -197,3 +197,42 @@ def test_tf32_of_attention():
     for a, b, limit in zip(results["tf32"], results["auto"], (result, 0.7 * d_s, 0.7 * d_s * rows, 1.1 * s * rows)):
         assert bool(((a - b).abs() <= limit + 1e-5).all())
     assert not torch.equal(results["tf32"][0], results["auto"][0])
+
+
+def test_what_does_not_fit_is_refused():
+    indptr, indices, values = graph(40, 40, 0.1)
+    x, weight, bias, beta = dense(40, 8), dense(6, 8), dense(6), torch.ones((), device=DEVICE)
+    conv, cos, spmm = tessera.torch.graph_convolution, tessera.torch.cosine_attention, tessera.torch.spmm
+    for wrong in ((x, dense(6, 7)), (x, weight[0]), (x[0], weight), (x[None], weight), (x, weight, bias[:1]),
+                  (x, weight, dense(40, 6))):
+        with pytest.raises(tessera.DimensionMismatch, match="graph_convolution"):
+            conv(indptr, indices, values, *wrong)
+    # Numbers per feature, or heads, would be another formula.
+    for wrong in ((x, torch.ones(8, device=DEVICE)), (x[None], beta), (x[:, 0], beta)):
+        with pytest.raises(tessera.DimensionMismatch, match="cosine_attention"):
+            cos(indptr, indices, *wrong)
+    with pytest.raises(tessera.DimensionMismatch, match="matrix or a vector"):
+        spmm(indptr, indices, values, x[None])
+    with pytest.raises(tessera.InvalidArgument, match="5 columns, as many as rows"):
+        spmm(indptr, indices, values, x[:5])
+    for call in (lambda: cos(indptr, indices, x, 1.0), lambda: conv(indptr, indices, values, x.cpu().numpy(), weight),
+                 lambda: spmm(indptr.cpu().numpy(), indices, values, x)):
+        with pytest.raises(TypeError, match="must be a tensor"):
+            call()
+
+
+def test_a_layer_of_pytorch_geometric_as_the_manual_has_it():
+    conv_of = pytest.importorskip("torch_geometric.nn.conv.gcn_conv")
+    n, generator = 30, torch.Generator().manual_seed(1)
+    edge_index = torch.randint(n, (2, 150), generator=generator).to(DEVICE)  # some edges twice, some loops
+    conv = conv_of.GCNConv(8, 6).to(device=DEVICE, dtype=torch.float64)
+    x = dense(n, 8)
+    edges, weights = conv_of.gcn_norm(edge_index, num_nodes=n, dtype=torch.float64)
+    order = edges[1].argsort(stable=True)
+    indptr = torch.searchsorted(edges[1][order], torch.arange(n + 1, device=edges.device)).int()
+    indices, weights = edges[0][order].int(), weights[order]
+    with torch.no_grad():
+        conv.bias.copy_(torch.arange(6))
+        h = tessera.torch.graph_convolution(indptr, indices, weights, x, conv.lin.weight, conv.bias)
+        # Two sums of at most 150 and 8 products, in any order, of numbers that are small.
+        assert torch.allclose(h, conv(x, edge_index), rtol=0, atol=1e-12)

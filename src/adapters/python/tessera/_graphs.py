@@ -5,10 +5,12 @@
 small graph waits for what is done here, so that the way of a graph seen before is short: the same tensor objects, which
 lie where they lay and were not changed in place."""
 
+import contextlib
 import threading
 
 import torch
 
+from ._errors import InvalidArgument
 from ._plans import AttentionPlan, SpmmPlan
 
 
@@ -76,6 +78,17 @@ def untracked(t):
     return t.detach() if t.requires_grad else t
 
 
+@contextlib.contextmanager
+def _telling(cols):
+    """A column that lies outside may be the fault of the operand whose rows were counted."""
+    try:
+        yield
+    except InvalidArgument as error:
+        if "column outside" not in str(error):
+            raise
+        raise InvalidArgument(f"{error}; there are {cols} columns, as many as rows of what the graph multiplies") from None
+
+
 class Product:
     """A graph's SpmmPlan, and one of its transpose from the first product with that.
 
@@ -117,8 +130,9 @@ class Product:
         if self.plans[transposed] is None:
             pattern = self._transpose() if transposed else (self.indptr, self.indices,
                                                             (self.indptr.numel() - 1, self.cols))
-            self.plans[transposed] = SpmmPlan(*pattern[:2], self._numbers(values, transposed), pattern[2],
-                                              num_columns_hint=self.columns, compute=self.compute)
+            with _telling(pattern[2][1]):
+                self.plans[transposed] = SpmmPlan(*pattern[:2], self._numbers(values, transposed), pattern[2],
+                                                  num_columns_hint=self.columns, compute=self.compute)
         elif not same:
             # Whether numbers are still the same cannot be known: changes through .data leave no trace.
             self.plans[transposed].update_values(self._numbers(values, transposed))
@@ -149,9 +163,10 @@ class Attention:
             self.backwards = self.backwards or backwards
             # Numbers that are not read, but their type is the plan's.
             numbers = q.new_empty(self.indices.numel()) if values is None else untracked(values).contiguous()
-            self.plan = AttentionPlan(self.indptr, self.indices, numbers, (self.indptr.numel() - 1, self.cols),
-                                      values=self.kind, prepare_backward=self.backwards,
-                                      dimension_hint=self.columns, compute=self.compute)
+            with _telling(self.cols):
+                self.plan = AttentionPlan(self.indptr, self.indices, numbers, (self.indptr.numel() - 1, self.cols),
+                                          values=self.kind, prepare_backward=self.backwards,
+                                          dimension_hint=self.columns, compute=self.compute)
         elif values is not None:
             self.plan.update_values(untracked(values).contiguous())
         return self.plan

@@ -7,9 +7,10 @@ training waits for is the host, and a step of autograd costs it more than a prod
 import torch
 from torch.nn.functional import linear
 
+from ._errors import DimensionMismatch
 from ._graphs import attention_of, cache, product_of
 from ._operators import (_applied, _attention_backward_operator, _call_attention, _call_spmm, _call_spmm_transposed,
-                         _plain)
+                         _plain, require_tensors)
 
 _masked = torch.ops.aten.threshold_backward.default
 SHORTEST = 1e-12  # of features that are divided by their length, as torch.nn.functional.normalize
@@ -104,10 +105,17 @@ _apply_convolution = _applied(_Convolution)
 
 
 def graph_convolution(indptr, indices, values, x, weight, bias, relu, compute, constant):
-    inputs = [t for t in (values, x, weight, bias) if t is not None]
-    if _plain(indptr, indices, *inputs) and not values.requires_grad:
+    plain = _plain(indptr, indices, values, x, weight, bias)
+    if not plain:
+        require_tensors(indptr=indptr, indices=indices, values=values, x=x, weight=weight, bias=bias)
+    sizes, widths = x.shape, weight.shape
+    if len(sizes) != 2 or len(widths) != 2 or sizes[1] != widths[1] or (bias is not None and bias.shape != widths[:1]):
+        raise DimensionMismatch(f"Tessera: graph_convolution: x is {tuple(sizes)}, weight {tuple(widths)}, bias "
+                                f"{None if bias is None else tuple(bias.shape)}; they must be (rows, in), (out, in) and "
+                                "(out,)")
+    if plain and not values.requires_grad:
         with cache.lock:
-            product = product_of(indptr, indices, values, min(weight.shape), x.shape[0], compute)
+            product = product_of(indptr, indices, values, min(widths), sizes[0], compute)
         if torch.is_grad_enabled():
             return _apply_convolution(values, x, weight, bias, product, relu, constant)
         return _convolve(product, values, x, _as(weight, values.dtype), bias, relu, constant)[0]
@@ -166,7 +174,13 @@ _apply_cosine = _applied(_CosineAttention)
 
 
 def cosine_attention(indptr, indices, h, beta, compute):
-    if _plain(indptr, indices, h, beta) and torch.is_grad_enabled() and (h.requires_grad or beta.requires_grad):
+    plain = _plain(indptr, indices, h, beta)
+    if not plain:
+        require_tensors(indptr=indptr, indices=indices, h=h, beta=beta)
+    if h.dim() != 2 or beta.numel() != 1:
+        raise DimensionMismatch(f"Tessera: cosine_attention: h is {tuple(h.shape)}, beta {tuple(beta.shape)}; they must be "
+                                "(rows, d) and of one number")
+    if plain and torch.is_grad_enabled() and (h.requires_grad or beta.requires_grad):
         return _apply_cosine(h, beta, indptr, indices, compute)
     _, n, q = _directions(h, beta)
     return _call_attention(indptr, indices, None, q, n, h, 1.0, "none", compute)

@@ -92,6 +92,13 @@ def _plain(*tensors):
     return not torch.compiler.is_compiling()
 
 
+def require_tensors(**tensors):
+    """Of whoever is not plain: fakes are tensors, arrays of other libraries are not."""
+    for name, t in tensors.items():
+        if t is not None and not isinstance(t, Tensor):
+            raise TypeError(f"Tessera: {name} must be a tensor of PyTorch, not {type(t).__name__}")
+
+
 def _applied(function):
     """function.apply without its look for tensors that vmap and its like have wrapped, where none of these is at work."""
     at_work = getattr(torch._C, "_are_functorch_transforms_active", None)
@@ -184,12 +191,14 @@ def _multiply_tracked(indptr, indices, values, b, cols, transposed, compute, con
 
 def _call_spmm(indptr, indices, values, b, compute, constant):
     if not _plain(indptr, indices, values, b):
+        require_tensors(indptr=indptr, indices=indices, values=values, b=b)
         return _spmm_operator(indptr, indices, values, b, compute, constant)
     return _multiply_tracked(indptr, indices, values, b, b.shape[0], False, compute, constant)
 
 
 def _call_spmm_transposed(indptr, indices, values, b, cols, compute, constant):
     if not _plain(indptr, indices, values, b):
+        require_tensors(indptr=indptr, indices=indices, values=values, b=b)
         return _spmm_transposed_operator(indptr, indices, values, b, cols, compute, constant)
     return _multiply_tracked(indptr, indices, values, b, cols, True, compute, constant)
 
@@ -217,6 +226,7 @@ _apply_attention = _applied(_AttentionFunction)
 
 def _call_attention(indptr, indices, values, q, k, v, scale, kind, compute):
     if not _plain(indptr, indices, values, q, k, v):
+        require_tensors(indptr=indptr, indices=indices, values=values, q=q, k=k, v=v)
         return _attention_operator(indptr, indices, values, q, k, v, scale, kind, compute)[0]
     if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad
                                     or (values is not None and values.requires_grad)):

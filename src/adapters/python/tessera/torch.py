@@ -10,6 +10,10 @@ unseen). Values may be others in every product, which costs what SpmmPlan.update
 they are those of the product before as long as they lie in the same place and were not changed in place.
 
 compute="tf32" multiplies float32 in TF32, as plans do. Derivatives are of any order, those of attention of the first.
+Products of width d take time O(nnz d) and memory for their results alone. They are deterministic, forward and backward,
+and on devices asynchronous, on PyTorch's current stream (but the first one with a graph, which makes its plans). Shapes
+and types that do not fit raise DimensionMismatch or NotSupported, index tensors that are no graph InvalidArgument, what
+is no tensor TypeError, before anything is written.
 
 Needs PyTorch 2.4 or later. Operands are where this build of Tessera runs its plans (tessera.build()["device"]).
 """
@@ -19,7 +23,7 @@ from typing import Optional
 from torch import Tensor
 
 from . import _layers, _operators
-from ._errors import InvalidArgument
+from ._errors import DimensionMismatch, InvalidArgument
 from ._graphs import cache as _cache
 
 
@@ -35,10 +39,17 @@ def cache_info() -> dict[str, int]:
 
 
 def set_cache_size(size: int) -> None:
-    """Keep the plans of so many products; a training step with one graph uses two."""
+    """Keep the plans of so many graphs; per kind of function, type and compute one counts, its transpose included."""
     with _cache.lock:
         _cache.size = max(1, int(size))
         _cache.shrink()
+
+
+def _is_vector(b):
+    rank = b.dim() if isinstance(b, Tensor) else 2  # what is no tensor is refused later
+    if not 1 <= rank <= 2:
+        raise DimensionMismatch(f"Tessera: b is {tuple(b.shape)}; it must be a matrix or a vector")
+    return rank == 1
 
 
 def spmm(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, *, compute: str = "auto",
@@ -48,7 +59,7 @@ def spmm(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, *, compute:
     b has rank 2, or 1 (a vector). Differentiable by values and b. Sums are in the precision of the type, of 16-bit
     types in float32. constant: the values stay what they are, so that products need not pass them on.
     """
-    if b.dim() == 1:
+    if _is_vector(b):
         return spmm(indptr, indices, values, b.unsqueeze(1), compute=compute, constant=constant).squeeze(1)
     return _operators._call_spmm(indptr, indices, values, b, compute, constant)
 
@@ -56,7 +67,7 @@ def spmm(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, *, compute:
 def spmm_transposed(indptr: Tensor, indices: Tensor, values: Tensor, b: Tensor, cols: int, *, compute: str = "auto",
                     constant: bool = False) -> Tensor:
     """A.T @ b for the sparse A = (indptr, indices, values) with `cols` columns. See spmm."""
-    if b.dim() == 1:
+    if _is_vector(b):
         b = b.unsqueeze(1)
         return spmm_transposed(indptr, indices, values, b, cols, compute=compute, constant=constant).squeeze(1)
     return _operators._call_spmm_transposed(indptr, indices, values, b, cols, compute, constant)
