@@ -40,7 +40,7 @@ struct Statistics {
   std::size_t workspace_bytes = 0;  ///< scratch of apply
   std::size_t csr_bytes = 0;        ///< the same matrix in CSR
   double setup_seconds = 0;         ///< host time of the constructor; the last kernel may still run
-  int launches = 0;                 ///< kernel launches of an apply to one vector
+  int launches = 0;                 ///< kernel launches of an apply, to one vector or SpMM's usual number of columns
   bool fallback_taken = false;      ///< another algorithm than the one asked for, or than the device would allow
   bool transpose_prepared = false;  ///< op(A) = A^T is possible
   bool deterministic = true;        ///< bitwise the same result in every apply

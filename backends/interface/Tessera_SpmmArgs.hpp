@@ -129,6 +129,12 @@ struct alignas(16) SpmmRowPiece {
 /// row in `splits`.
 struct SpmmSpread {
   static constexpr int classes = 13;
+  static constexpr int log2_team = 3;  ///< of a team's lanes, at most: each has a word of a row of B
+  /// Of columns, of which a lane has `word`.
+  static constexpr std::int64_t tiles(std::int64_t columns, int word) {
+    const std::int64_t tile = std::int64_t{word} << log2_team;
+    return (columns + tile - 1) / tile;
+  }
   std::int32_t counts[classes] = {};
 };
 

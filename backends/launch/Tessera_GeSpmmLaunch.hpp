@@ -94,9 +94,9 @@ typename Device::Error launch_spread(GeSpmmArgs args, Stream stream) {
   using Body = SpreadRowsBody<Device, Kernel>;
   const std::int64_t lanes = Device::emulated ? 1024 : Device::multiprocessors() * std::int64_t{2048};
   args.shift = 0;
-  while (args.shift < 3 && (Kernel::width << args.shift) < args.dense.columns) ++args.shift;
+  while (args.shift < SpmmSpread::log2_team && (Kernel::width << args.shift) < args.dense.columns) ++args.shift;
   const int tile = Kernel::width << args.shift, teams = Body::threads >> args.shift;
-  const std::int64_t tiles = ceil_div(args.dense.columns, tile);
+  const std::int64_t tiles = SpmmSpread::tiles(args.dense.columns, Kernel::width);
   int most = 0;
   while (most + 1 < SpreadLevels::count && (2 << most) <= teams) ++most;
   SpreadLevels levels;

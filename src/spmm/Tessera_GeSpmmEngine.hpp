@@ -84,7 +84,8 @@ class GeSpmmEngine {
         set_up_(set_up),
         backend_(set_up ? backend : nullptr),
         pattern_(backend_ != nullptr && backend_->spmm.gespmm != nullptr ? pattern : GeSpmmPattern{}),
-        cache_bytes_(last_cache(backend_)) {
+        cache_bytes_(last_cache(backend_)),
+        usual_columns_(options.num_columns_hint) {
     require<InvalidArgument>(options.gespmm.max_piece >= 0 && options.gespmm.max_piece <= RowPiece::most_entries, [&] {
       return "GeSpmmOptions::max_piece must be in [0, " + std::to_string(RowPiece::most_entries) + "], not " +
              std::to_string(options.gespmm.max_piece);
@@ -178,7 +179,7 @@ class GeSpmmEngine {
     s.format_bytes = s.csr_bytes + table_.bytes();
     s.map_bytes = 0;
     s.row_max = table_.longest;
-    s.launches = (table_.partial_count > 0 && !table_.spread ? 2 : 1) + (pattern_.compact_from > 0 ? 1 : 0);
+    s.launches = 1 + (adds_partials(usual_columns_) ? 1 : 0) + (pattern_.compact_from > 0 ? 1 : 0);
     if (pattern_.compact_from > 0) s.why += "; B is copied in TF32 first";
     if (table_.partial_count > 0) {
       s.classes = {{"split rows", static_cast<long long>(table_.splits.extent(0)), 0}};
@@ -202,6 +203,12 @@ class GeSpmmEngine {
     const double b =
         static_cast<double>(csr_.cols()) * static_cast<double>(options.num_columns_hint) * double{sizeof(Value)};
     return options.num_columns_hint > 0 && 2 * b <= static_cast<double>(cache_bytes_);
+  }
+  /// Whether another launch adds sums of split rows: where rows are spread, beyond the columns that have counters.
+  bool adds_partials(std::int64_t columns) const {
+    if (!table_.spread || table_.partial_count == 0) return table_.partial_count > 0;
+    const int word = compacts(columns) ? CompactB::group : 16 / static_cast<int>(sizeof(Value));
+    return SpmmSpread::tiles(columns, word) > table_.arrival_tiles;
   }
   static std::int64_t partial_ld(std::int64_t columns) { return (columns + 3) / 4 * 4; }
   bool compacts(std::int64_t columns) const {
@@ -267,7 +274,8 @@ class GeSpmmEngine {
   bool set_up_;
   const KernelTable* backend_;  ///< whose kernel for compressed rows is used, if it has one and takes the operands
   GeSpmmPattern pattern_;
-  std::int64_t cache_bytes_;  ///< of the device's last cache, 0 if unknown
+  std::int64_t cache_bytes_;    ///< of the device's last cache, 0 if unknown
+  std::int64_t usual_columns_;  ///< of B
   PieceTable<Memory> table_;
   Kokkos::View<Value*, Kokkos::LayoutLeft, typename Csr::device_type> rounded_;
   PlanScratch<Exec, Memory> scratch_;

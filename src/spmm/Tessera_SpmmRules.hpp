@@ -62,8 +62,8 @@ inline GeSpmmPattern ge_spmm_pattern(const SpmmFeatures& f, Precision precision,
   return {compact_b_from(f, precision, options), f.reach, f.g8 >= 2.5, spreads_rows(f, precision, options), f.longest};
 }
 
-/// Whether there are so few windows of 8 rows that waves of panels leave a device idle: in FP64 and TF32, whose blocks
-/// are narrow, a window is then a long way for one wave.
+/// Whether there are so few windows of 8 rows that waves which have them leave a device idle: in FP64 and TF32, whose
+/// blocks are narrow, a window is then a long way for one wave.
 inline bool few_windows(const SpmmFeatures& f, std::int64_t columns, Precision precision) {
   if (precision == Precision::FP64) return f.rows < (columns <= 16 ? 12000 : columns <= 32 ? 6400 : 0);
   return precision == Precision::TF32 && columns > 16 && columns <= 32 && f.rows < 6400;
@@ -77,11 +77,13 @@ inline double predicted_cost(SpmmAlgorithm algorithm, const SpmmFeatures& f, std
   double density = f.g8 > 0 ? f.g8 : 1;
   // A few windows of very long rows leave a device idle even when they are split, unless B is wide.
   if (f.rows < 512 && f.mean > 4096) density *= columns >= 128 ? 2 : 0.125;
+  const double windows =
+      least_panel_density(columns, precision) * nnz / density * (few_windows(f, columns, precision) ? 2.2 : 1);
   switch (algorithm) {
     case SpmmAlgorithm::Panels:
-      return least_panel_density(columns, precision) * nnz / density * (few_windows(f, columns, precision) ? 2.2 : 1);
+      return windows;
     case SpmmAlgorithm::FlashSparse:
-      return 1.5 * least_panel_density(columns, precision) * nnz / density;
+      return 1.5 * windows;
     default:
       return compact ? 0.8 * nnz : nnz;
   }

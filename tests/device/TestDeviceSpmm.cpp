@@ -9,6 +9,10 @@
 #include "support/Tessera_TestFp32.hpp"
 #include "support/Tessera_TestSpmm.hpp"
 
+#if defined(KOKKOS_ENABLE_CUDA)
+#include "device/OwnStream.hpp"
+#endif
+
 namespace Tessera {
 namespace Testing {
 
@@ -102,6 +106,35 @@ TYPED_TEST(DeviceSpmm, SpreadRows) {
     this->suite.options.gespmm.max_piece = 0;
   });
 }
+#if defined(KOKKOS_ENABLE_CUDA)
+// One launch up to 32 tiles of columns, another for the pieces of a row beyond them: as statistics say.
+using DeviceSpmmRows = DeviceSpmm<SpmmOnDevice<double, ge_spmm>>;
+TEST_F(DeviceSpmmRows, LaunchesAreCounted) {
+  const Suite::Matrix A = suite.matrix(heavy, Data::Integers, 5);
+  const Suite::Device device(A);
+  suite.options.gespmm = {3, Tf32Copy::Never, RowSpread::Always};
+  for (const int columns : {16 * 32, 16 * 32 + 2}) {
+    suite.options.num_columns_hint = columns;
+    const OwnStream own;
+    const Suite::Plan plan(own.space(), device.view(), suite.options);
+    const auto n = static_cast<std::size_t>(columns);
+    const Kokkos::View<double**, Kokkos::LayoutRight, Kokkos::CudaSpace> b("b", device.view().cols(), n),
+        c("c", device.view().rows(), n);
+    Kokkos::Cuda().fence();
+    plan.apply(own.space(), b, c);
+    own.space().fence();
+    cudaGraph_t graph = nullptr;
+    ASSERT_EQ(cudaStreamBeginCapture(own.stream(), cudaStreamCaptureModeThreadLocal), cudaSuccess);
+    plan.apply(own.space(), b, c);
+    ASSERT_EQ(cudaStreamEndCapture(own.stream(), &graph), cudaSuccess);
+    std::size_t nodes = 0;
+    EXPECT_EQ(cudaGraphGetNodes(graph, nullptr, &nodes), cudaSuccess);
+    EXPECT_EQ(nodes, columns == 16 * 32 ? 1u : 2u);
+    EXPECT_EQ(nodes, static_cast<std::size_t>(plan.statistics().launches));
+    EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  }
+}
+#endif
 TYPED_TEST(DeviceSpmm, TransposedProductAndNewValues) {
   this->suite.transposed_product_and_new_values(this->mixed, 21);
 }

@@ -254,6 +254,24 @@ TEST(PiecesOfRows, SpreadOnesAreSorted) {
   }
 }
 
+// Counters of pieces that have arrived are for 32 tiles of a row of B's columns; beyond them a launch adds the pieces.
+TEST(SpreadRows, LaunchesAreCounted) {
+  using Suite = SpmmSuite<Exec, float>;
+  const Suite::Matrix A = make_matrix<float>(heavy(), Data::Integers, 1);
+  const Suite::Device device(A);
+  const auto launches = [&](int columns, Tf32Copy copy, int max_piece) {
+    Suite suite(nvidia, rows, ComputeType::TF32);
+    suite.options.gespmm = {max_piece, copy, RowSpread::Always};
+    suite.options.num_columns_hint = columns;
+    return Suite::Plan(Exec(), device.view(), suite.options).statistics().launches;
+  };
+  EXPECT_EQ(launches(32 * 32, Tf32Copy::Never, 3), 1);
+  EXPECT_EQ(launches(32 * 32 + 1, Tf32Copy::Never, 3), 2);
+  EXPECT_EQ(launches(32 * 32 + 1, Tf32Copy::Never, 1000000), 1) << "no row is split";
+  EXPECT_EQ(launches(64 * 32, Tf32Copy::Always, 3), 2) << "the copy, whose words have eight columns";
+  EXPECT_EQ(launches(64 * 32 + 1, Tf32Copy::Always, 3), 3);
+}
+
 // A row of ones by a B that TF32 does not hold: rounded with the copy, as it is without.
 TEST(CopiesOfB, AreRounded) {
   using Suite = SpmmSuite<Exec, float>;

@@ -86,6 +86,23 @@ TEST(SpmmRules, SharingSpeaksForWindows) {
   }
 }
 
+// What speaks against panels speaks against FlashSparse: it never stands between panels and rows.
+TEST(SpmmRules, PanelsComeBeforeFlashSparse) {
+  for (const Precision precision : precisions()) {
+    for (const std::int64_t columns : widths()) {
+      for (const std::int64_t rows : {100, 5000, 10000, 100000}) {
+        for (double g8 = 1; g8 <= 8; g8 += 0.25) {
+          SpmmFeatures f = sharing(60, g8);
+          f.rows = f.cols = rows;
+          f.nnz = 60 * rows;
+          EXPECT_NE(choice_of(f, precision, of_width(columns)).algorithm, SpmmAlgorithm::FlashSparse)
+              << to_string(precision) << ", " << columns << " columns, " << rows << " rows, " << g8;
+        }
+      }
+    }
+  }
+}
+
 // Rows that FP32 panels leave to rows count twice: what panels would be taken for is theirs no more where all rows are
 // short, the more of them the sooner, and for FP32 on NVIDIA's units alone.
 TEST(SpmmRules, RowsApartSpeakForRows) {
