@@ -9,6 +9,8 @@
 #include "backends/interface/Tessera_KernelTable.hpp"
 #include "backends/launch/Tessera_Launch.hpp"
 #include "backends/units/Tessera_Atom.hpp"
+#include "backends/units/Tessera_AtomsAmd.hpp"
+#include "backends/units/Tessera_AtomsNvidia.hpp"
 #include "backends/units/Tessera_Wave.hpp"
 
 /// \file
@@ -56,6 +58,27 @@ class EmulatedThreadBlock {
   char* memory_;
 };
 
+/// The atom that is emulated for another.
+template <class Atom>
+struct EmulatedAtom {
+  using type = Atom;
+};
+#ifdef TESSERA_EMULATED_FEWER_TYPES
+// Where no test multiplies in BF16 (backends/CMakeLists.txt): its kernels are those of FP16, which are compiled once.
+template <>
+struct EmulatedAtom<Sm80_M16N8K8_F32_BF16> {
+  using type = Sm80_M16N8K8_F32_F16;
+};
+template <>
+struct EmulatedAtom<Sm80_M16N8K16_F32_BF16> {
+  using type = Sm80_M16N8K16_F32_F16;
+};
+template <>
+struct EmulatedAtom<Gfx90a_M16N16K16_F32_BF16> {
+  using type = Gfx90a_M16N16K16_F32_F16;
+};
+#endif
+
 template <Family Family_>
 struct EmulatedDevice {
   static constexpr Family family = Family_;
@@ -63,7 +86,7 @@ struct EmulatedDevice {
 
   using Wave = HostWave<nvidia ? 32 : 64>;
   template <class Atom>
-  using Unit = Emulated<Atom>;
+  using Unit = Emulated<typename EmulatedAtom<Atom>::type>;
   using Error = const char*;
 
   static constexpr const char* name = nvidia ? "emulated-nvidia" : "emulated-amd";

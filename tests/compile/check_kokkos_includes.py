@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-"""Fails for a header that names Kokkos and includes it neither itself nor through others of ours.
+"""Fails for a header that names Kokkos or Tpetra and includes it neither itself nor through others of ours.
 
-The test that compiles each header alone reads Kokkos from a precompiled header and so does not see this.
+The test that compiles each header alone reads both from a precompiled header and so does not see this.
 
     check_kokkos_includes.py ROOT HEADER...     headers as they are included
 """
@@ -23,17 +23,21 @@ def text_of(header):
     return texts[header]
 
 
-def includes_kokkos(header, seen):
+def includes(library, header, seen):
     seen.add(header)
     text = text_of(header)
-    if re.search(r'^#include <Kokkos', text, re.M):
+    if re.search(rf"^#include <{library}_", text, re.M):
         return True
     ours = re.findall(r'^#include "([^"]+)"', text, re.M)
-    return any(includes_kokkos(h, seen) for h in ours if h not in seen)
+    return any(includes(library, h, seen) for h in ours if h not in seen)
 
 
-code = {h: re.sub(r"//[^\n]*|/\*.*?\*/", "", text_of(h), flags=re.S) for h in headers}
-wrong = [h for h in headers if re.search(r"\bKokkos::|\bKOKKOS_", code[h]) and not includes_kokkos(h, set())]
-for header in wrong:
-    print(f"error: {header} names Kokkos and includes <Kokkos_Core.hpp> nowhere", file=sys.stderr)
-sys.exit(1 if wrong else 0)
+failed = False
+for library in ("Kokkos", "Tpetra"):
+    named = re.compile(rf"\b{library}::|\b{library.upper()}_")
+    for header in headers:
+        code = re.sub(r"//[^\n]*|/\*.*?\*/", "", text_of(header), flags=re.S)
+        if named.search(code) and not includes(library, header, set()):
+            print(f"error: {header} names {library} and includes no header of it", file=sys.stderr)
+            failed = True
+sys.exit(1 if failed else 0)

@@ -283,7 +283,7 @@ TYPED_TEST(PackedRoundTrip, EveryShape) {
 
 // Several sort windows of every size, all lengths of rows, groups, stencils with and without gaps, wide spans.
 TYPED_TEST(PackedRoundTrip, EveryOption) {
-  std::vector<Pattern> patterns = {all_classes(600, 20), generate(three_dof), stencil_with_gaps(),
+  std::vector<Pattern> patterns = {all_classes(longest_case, 20), generate(three_dof), stencil_with_gaps(),
                                    generate("random:rows=300:cols=200000:lengths=power:mean=6:tail=1.3")};
   for (std::size_t i = 0; i < patterns.size(); ++i) {
     SCOPED_TRACE("pattern " + std::to_string(i));
@@ -323,7 +323,7 @@ TEST_F(PackedOffsets, EveryType) {
 
 // A row keeps the order of its columns, whatever that is: also in groups and in stencils.
 TYPED_TEST(PackedRoundTrip, UnsortedAndRepeatedColumns) {
-  for (const Pattern& p : {all_classes(600, 200), generate(three_dof), generate(stencil)}) {
+  for (const Pattern& p : {all_classes(longest_case, 200), generate(three_dof), generate(stencil)}) {
     const auto A = make_matrix<TypeParam>(with_unsorted_columns(p), Data::Real, 7);
     Named<PackedOptions> shared{"least_shared 0", {}},
         blocks{"column blocks 3", {}};  // which such a matrix cannot have
@@ -490,7 +490,7 @@ TYPED_TEST(PackedRoundTrip, NewValues) {
   using Exec = typename TestFixture::Exec;
   using Csr = typename DeviceMatrix<Exec, Scalar>::Csr;
   const Exec space;
-  for (const Pattern& p : {all_classes(600, 100), stencil_with_gaps(), generate(three_dof),
+  for (const Pattern& p : {all_classes(longest_case, 100), stencil_with_gaps(), generate(three_dof),
                            generate("random:rows=300:cols=70000:mean=9"), generate(stencil)}) {
     auto A = make_matrix<Scalar>(p, Data::Real, 3);
     for (const PackedStorage s : value_classes<Scalar>()) {
@@ -519,7 +519,7 @@ TYPED_TEST(PackedRoundTrip, NewValues) {
 }
 
 TYPED_TEST(PackedRoundTrip, WithoutUpdates) {
-  const auto A = make_matrix<TypeParam>(all_classes(600, 50), Data::Real, 1);
+  const auto A = make_matrix<TypeParam>(all_classes(longest_case, 50), Data::Real, 1);
   for (const int lanes : this->waves) {
     const auto f = this->convert(A, lanes, {}, false);
     EXPECT_EQ(f.map_bytes(), 0u);
@@ -555,7 +555,7 @@ TYPED_TEST(PackedRoundTrip, HubsAreTheMostUsed) {
 }
 
 TYPED_TEST(PackedRoundTrip, Deterministic) {
-  for (const Pattern& p : {all_classes(600, 100), generate(three_dof), stencil_with_gaps()}) {
+  for (const Pattern& p : {all_classes(longest_case, 100), generate(three_dof), stencil_with_gaps()}) {
     const auto A = make_matrix<TypeParam>(p, Data::Integers, 1);
     for (const int hubs : {0, 30, -3}) {
       PackedOptions o;

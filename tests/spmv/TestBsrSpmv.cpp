@@ -132,7 +132,11 @@ class Bsr : public ::testing::Test {
     }
   }
 };
+#ifdef TESSERA_TEST_FEWER_TYPES
+using Scalars = ::testing::Types<double>;
+#else
 using Scalars = ::testing::Types<double, float>;
+#endif
 TYPED_TEST_SUITE(Bsr, Scalars);
 
 TYPED_TEST(Bsr, EverySide) {

@@ -33,8 +33,12 @@ class KokkosSpmv : public ::testing::Test {
 };
 // Every scalar and every width of offsets: the kernels read an offset before they meet a number. int64_t is std::size_t
 // to plans (PlanMatrix).
+#ifdef TESSERA_TEST_FEWER_TYPES
+using AllKokkosTypes = ::testing::Types<KokkosTypes<double, std::size_t>, KokkosTypes<half_t, int>>;
+#else
 using AllKokkosTypes = ::testing::Types<KokkosTypes<double, std::size_t>, KokkosTypes<float, std::int64_t>,
                                         KokkosTypes<half_t, int>, KokkosTypes<bhalf_t, int>>;
+#endif
 TYPED_TEST_SUITE(KokkosSpmv, AllKokkosTypes);
 
 TYPED_TEST(KokkosSpmv, EveryShape) { TESSERA_EACH(every_shape()); }

@@ -51,11 +51,15 @@ struct Scaling {
 };
 /// What every kernel is asked for: the special values and one that is neither.
 inline std::vector<Scaling> scalings() {
+#ifdef TESSERA_TEST_FEWER_TYPES
+  return {{1, 0}, {0, 0}, {0, 2.5}, {-1, 1}, {2.5, -1}};
+#else
   std::vector<Scaling> all;
   for (const double alpha : {1.0, 0.0, -1.0, 2.5}) {
     for (const double beta : {0.0, 1.0, -1.0, 2.5}) all.push_back({alpha, beta});
   }
   return all;
+#endif
 }
 
 /// Tensor cores cut sums where IEEE arithmetic rounds them, so there a float accumulator's unit is twice as large.

@@ -113,7 +113,7 @@ class PackedSuite : public SpmvSuite<Exec, Scalar> {
   /// Also in every value class, which decode padding in ways of their own.
   void unused_columns() override {
     Base::unused_columns();
-    for (const Pattern& p : this->patterns(600, 100)) {
+    for (const Pattern& p : this->patterns(longest_case, 100)) {
       Matrix A = make_matrix<Scalar>(on_odd_columns(p), Data::Integers, 5);
       each_class(A, [&](const Plan& plan, bool exact) { this->expect_no_bad_column(plan, A, exact); });
     }
@@ -135,7 +135,7 @@ class PackedSuite : public SpmvSuite<Exec, Scalar> {
 
   /// Bitwise the result of values in full, for every kind of slice.
   void classes_change_no_bit() {
-    for (const Pattern& p : this->patterns(600, 100)) {
+    for (const Pattern& p : this->patterns(longest_case, 100)) {
       Matrix A = make_matrix<Scalar>(p, Data::Real, 5);
       const auto x = numbers<Scalar>(A.cols, Data::Real, 6);
       const auto y = numbers<Sum>(A.rows, Data::Real, 7);
