@@ -74,6 +74,19 @@ class Arena {
     layout(arena);
     return storage;
   }
+  /// The same with memory that is there already.
+  template <class Layout>
+  static std::size_t bytes_of(Layout&& layout) {
+    Arena count;
+    layout(count);
+    return count.bytes_;
+  }
+  template <class Layout>
+  static void place(char* memory, Layout&& layout) {
+    Arena arena;
+    arena.base_ = memory;
+    layout(arena);
+  }
   template <class T>
   View<T> take(std::size_t n) {
     const std::size_t at = bytes_;
