@@ -113,7 +113,6 @@ class PackedConversion {
 
   void run(const DeviceFacts& device, bool updatable) {
     choose_shape(device);
-    compute_units_ = device.compute_units;
     if (shape_.even_steps > 0 && !classes()) {
       make_even(updatable);
     } else {
@@ -483,9 +482,9 @@ class PackedConversion {
     sort.arrived = arrived_.data();
     sort.totals = totals_.data();
     const auto sort_windows = static_cast<int>(shape_.sort_windows * shape_.blocks);
-    const int team = shape_.sort_window < 512 ? 128 : sort_windows > compute_units_ ? 512 : 1024;
+    const int team = shape_.sort_window < 512 ? 128 : 512;
     Kokkos::parallel_for("Tessera::convert[packed] order",
-                         Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<1024, 1>>(
+                         Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<512, 2>>(
                              space_, sort_windows, Compat::team_size<Exec>(team))
                              .set_scratch_size(0, Kokkos::PerTeam(sort.scratch_bytes())),
                          sort);
@@ -501,7 +500,6 @@ class PackedConversion {
   const KernelTable* backend_;
   Format& p_;
   std::int64_t hubs_ = 0, likely_ = 0;
-  int compute_units_ = 0;
   std::size_t zeroed_ = 0;
   PackedShape shape_;
   PackedRowMap<Memory> map_;
