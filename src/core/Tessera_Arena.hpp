@@ -93,6 +93,8 @@ class Arena {
     bytes_ += (n * sizeof(T) + 255) / 256 * 256;
     return base_ == nullptr ? View<T>() : View<T>(reinterpret_cast<T*>(base_ + at), n);
   }
+  /// What follows lies at least so many bytes behind the first.
+  void skip_to(std::size_t bytes) { bytes_ = bytes_ < bytes ? bytes : bytes_; }
   /// Taken so far.
   std::size_t bytes() const { return bytes_; }
 

@@ -203,6 +203,7 @@ SpmvFeatures spmv_pattern_features(const Exec& space, const Pattern& A, const Ke
   const auto layout = [&](Arena<Memory>& arena) {
     found = arena.template take<FeatureFound>(1);
     arrived = arena.template take<std::uint32_t>(1);
+    arena.skip_to(borrowed_zero_bytes);
     answer = arena.template take<FeatureFound>(1);
   };
   const std::shared_ptr<Borrowed> borrowed = Borrowed::open(space, backend, Arena<Memory>::bytes_of(layout));

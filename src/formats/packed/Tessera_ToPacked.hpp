@@ -197,6 +197,7 @@ class PackedConversion {
       spread_ = arena.template take<PackedSizesSpread>(PackedSizesSpread::most);
       arrived_ = arena.template take<std::uint32_t>(2);
       zeroed_ = arena.bytes();
+      arena.skip_to(borrowed_zero_bytes);
       class_found_ = arena.template take<PackedClassFound>(classes() ? 1 : 0);
       totals_ = arena.template take<PackedTotals>(1);
       answer_ = arena.template take<PackedTotals>(1);
