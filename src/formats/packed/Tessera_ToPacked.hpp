@@ -174,12 +174,12 @@ class PackedConversion {
     const auto rows = static_cast<std::size_t>(shape_.rows * shape_.blocks);
     const auto slices = static_cast<std::size_t>(most_slices), parts = static_cast<std::size_t>(most_parts);
     map_.step = p_.blocks > 1 ? p_.rows : 1;
-    // Up to four thousand teams on a device: enough of them though the bound is above what there is, few enough for the
-    // last one to place their chunks.
+    // Up to two thousand teams on a device: enough of them though the bound is above what there is, few enough for what
+    // a team does once.
     constexpr std::int64_t threads = team_threads;
     places_.chunk = Compat::is_host_v<Exec>
                         ? 64
-                        : static_cast<int>(threads * std::min<std::int64_t>(most_slices / (threads * 4096) + 1, 32));
+                        : static_cast<int>(threads * std::min<std::int64_t>(most_slices / (threads * 2048) + 1, 32));
     const std::size_t chunks = slices / static_cast<std::size_t>(places_.chunk) + 1;
     const auto shares = static_cast<std::size_t>(p_.blocks > 1 ? std::max(p_.blocks, device.compute_units) : 0);
     const auto take_map = [&](Arena<Memory>& arena) {
