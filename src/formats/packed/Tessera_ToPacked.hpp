@@ -528,11 +528,10 @@ void packed_pattern(const Exec& space, const Pattern& A, const PackedNumbers<typ
 namespace Experimental {
 
 /// Converts A for waves of `lanes` lanes. Deterministic; columns keep their order inside a row. Even slices in full:
-/// no wait. Otherwise one, for sizes, and one more where hub columns or column blocks are considered, or numbers go to a
-/// dictionary. Room for slices and parts is by bounds, 1 to 5 % of the format are not used; room for packets below 24 MB
-/// by estimate, 15 to 70 % more than is used (perf_test/notes/conversion.md). Peak extra memory besides
-/// the format: 4 bytes per row, 9 per slice, 8 per row if not updatable (rows times column blocks), with hub columns 8
-/// per column.
+/// no wait. Otherwise one, for sizes, and one more where hub columns or column blocks are considered, or numbers go to
+/// a dictionary. Room for slices and parts is by bounds, 1 to 5 % of the format are not used; room for packets below 24
+/// MB by estimate, 15 to 70 % more than is used (perf_test/notes/conversion.md). Peak extra memory besides the format:
+/// 4 bytes per row, 9 per slice, 8 per row if not updatable (rows times column blocks), with hub columns 8 per column.
 /// @param updatable  keep what packed_update needs: 8 bytes per row (times column blocks)
 /// @param backend  whose memory pool to use, if it has one; null: Kokkos allocations
 /// @throw InvalidArgument  options out of range
