@@ -198,6 +198,96 @@ Status open_mailbox(void** memory) noexcept {
 }
 void close_mailbox(void* memory) noexcept { mailboxes().close(memory); }
 
+/// Memory that set-ups use one after the other: a call of the allocator and a fill take longer than some of their
+/// kernels.
+class LentMemory {
+ public:
+  static constexpr std::size_t least = std::size_t{4} << 20, most = std::size_t{32} << 20;
+
+  cudaError_t lend(int device, std::size_t bytes, cudaStream_t stream, void** memory) {
+    const std::lock_guard<std::mutex> lock(guard_);
+    for (Block& block : blocks_) {
+      if (block.lent || block.device != device || block.bytes < bytes) continue;
+      block.lent = true;
+      *memory = block.memory;
+      return cudaSuccess;
+    }
+    Block block;
+    block.device = device;
+    block.lent = true;
+    block.bytes = least;
+    while (block.bytes < bytes) block.bytes *= 2;
+    blocks_.reserve(blocks_.size() + 1);
+    drop_smaller(device, block.bytes);
+    cudaError_t error = cudaMalloc(&block.memory, block.bytes);
+    if (error == cudaSuccess) error = cudaMemsetAsync(block.memory, 0, borrowed_zero_bytes, stream);
+    // Another stream may borrow it next.
+    if (error == cudaSuccess) error = cudaStreamSynchronize(stream);
+    if (error == cudaSuccess) {
+      blocks_.push_back(block);
+      *memory = block.memory;
+    } else if (block.memory != nullptr) {
+      cudaFree(block.memory);
+    }
+    return error;
+  }
+  void give_back(void* memory, bool spoiled) {
+    const std::lock_guard<std::mutex> lock(guard_);
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      if (blocks_[i].memory != memory) continue;
+      blocks_[i].lent = false;
+      if (spoiled) drop(i);
+      return;
+    }
+  }
+
+ private:
+  struct Block {
+    void* memory = nullptr;
+    std::size_t bytes = 0;
+    int device = 0;
+    bool lent = false;
+  };
+
+  /// Waits for the device.
+  void drop(std::size_t i) {
+    cudaFree(blocks_[i].memory);
+    blocks_[i] = blocks_.back();
+    blocks_.pop_back();
+  }
+  /// Blocks that the one of so many bytes serves as well.
+  void drop_smaller(int device, std::size_t bytes) {
+    for (std::size_t i = blocks_.size(); i-- > 0;) {
+      if (!blocks_[i].lent && blocks_[i].device == device && blocks_[i].bytes < bytes) drop(i);
+    }
+  }
+
+  std::mutex guard_;
+  std::vector<Block> blocks_;
+};
+/// Never destroyed, so that no plan comes too late.
+LentMemory& lent_memory() {
+  static auto* const all = new LentMemory;
+  return *all;
+}
+
+Status borrow(std::size_t bytes, Stream stream, void** memory) noexcept {
+  *memory = nullptr;
+  if (bytes > LentMemory::most) return {};
+  try {
+    int device = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess) {
+      error = lent_memory().lend(device, bytes, static_cast<cudaStream_t>(stream), memory);
+    }
+    if (error != cudaSuccess) cudaGetLastError();
+    return status_of(error, "memory of a set-up");
+  } catch (...) {
+    return {"no memory for the list of lent memory"};
+  }
+}
+void give_back(void* memory, bool spoiled) noexcept { lent_memory().give_back(memory, spoiled); }
+
 /// Looks again and again for as long as a small product takes, and then waits for the stream, which also knows of
 /// errors.
 Status await(const std::int64_t* number, std::int64_t wanted, Stream stream) noexcept {
@@ -273,6 +363,8 @@ RuntimeCalls runtime_calls() noexcept {
   calls.open_mailbox = open_mailbox;
   calls.close_mailbox = close_mailbox;
   calls.await = await;
+  calls.borrow = borrow;
+  calls.give_back = give_back;
   return calls;
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "backends/emulated/Tessera_EmulatedDevice.hpp"
 #include "backends/launch/Tessera_KernelTableOf.hpp"
@@ -19,6 +21,14 @@ Status device_facts(DeviceFacts& facts) noexcept {
   facts.wave = Device::Wave::lanes;
   facts.compute_units = Device::multiprocessors();
   facts.cache_bytes = 64 << 10;  // so that some matrices reach beyond it
+  return {};
+}
+
+Status borrow(std::size_t bytes, Stream, void** memory) noexcept {
+  *memory = std::malloc(std::max(bytes, borrowed_zero_bytes));
+  if (*memory == nullptr) return {"out of memory"};
+  std::memset(*memory, 0xcd, bytes);
+  std::memset(*memory, 0, borrowed_zero_bytes);
   return {};
 }
 
@@ -39,6 +49,8 @@ RuntimeCalls EmulatedDevice<F>::runtime() noexcept {
   calls.device_facts = device_facts<EmulatedDevice>;
   if (!nvidia) return calls;  // so that answers come both ways
   calls.open_mailbox = open_mailbox;
+  calls.borrow = borrow;
+  calls.give_back = [](void* memory, bool) noexcept { std::free(memory); };
   calls.close_mailbox = [](void* memory) noexcept { std::free(memory); };
   calls.await = await;
   return calls;

@@ -40,7 +40,15 @@ struct RuntimeCalls {
   /// Returns as soon as a kernel on the stream has written `wanted` to *number, which lies in a mailbox; what it wrote
   /// before can then be read. Sooner than the kernel ends, and in less time than a wait for the stream and a copy take.
   Status (*await)(const std::int64_t* number, std::int64_t wanted, Stream) noexcept = nullptr;
+  /// At least so many bytes of the current device, of those that the process keeps between set-ups: the first
+  /// borrowed_zero_bytes are zero. *memory is null where so many are not kept; borrow is null where none are.
+  Status (*borrow)(std::size_t bytes, Stream, void** memory) noexcept = nullptr;
+  /// The device is done with it, and the first bytes are zero again. `spoiled`: neither may be so; it is not kept.
+  void (*give_back)(void* memory, bool spoiled) noexcept = nullptr;
 };
+
+/// Of borrowed memory, those that are zero.
+constexpr std::size_t borrowed_zero_bytes = 8192;
 
 /// Filled in backends/launch/Tessera_KernelTableOf.hpp, by name and for all backends alike.
 struct KernelTable {

@@ -74,12 +74,27 @@ class Arena {
     layout(arena);
     return storage;
   }
+  /// The same with memory that is there already.
+  template <class Layout>
+  static std::size_t bytes_of(Layout&& layout) {
+    Arena count;
+    layout(count);
+    return count.bytes_;
+  }
+  template <class Layout>
+  static void place(char* memory, Layout&& layout) {
+    Arena arena;
+    arena.base_ = memory;
+    layout(arena);
+  }
   template <class T>
   View<T> take(std::size_t n) {
     const std::size_t at = bytes_;
     bytes_ += (n * sizeof(T) + 255) / 256 * 256;
     return base_ == nullptr ? View<T>() : View<T>(reinterpret_cast<T*>(base_ + at), n);
   }
+  /// What follows lies at least so many bytes behind the first.
+  void skip_to(std::size_t bytes) { bytes_ = bytes_ < bytes ? bytes : bytes_; }
   /// Taken so far.
   std::size_t bytes() const { return bytes_; }
 

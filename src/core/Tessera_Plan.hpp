@@ -272,7 +272,7 @@ Statistics PlanBody<Operation>::statistics() const {
   s.backend = to_string(choice_.backend);
   s.compute = to_string(choice_.precision);
   s.device = choice_.device;
-  s.why = choice_.why;
+  s.why = choice_.reason();
   s.rows = static_cast<long long>(csr_.rows());
   s.cols = static_cast<long long>(csr_.cols());
   s.nnz = s.stored = static_cast<long long>(csr_.nnz());
@@ -295,7 +295,7 @@ void PlanBody<Operation>::report() const {
   std::fprintf(stderr, "Tessera: %s %lld x %lld, %lld entries: %s on %s (%s)\n", Operation::name,
                static_cast<long long>(csr_.rows()), static_cast<long long>(csr_.cols()),
                static_cast<long long>(csr_.nnz()), to_string(choice_.algorithm), to_string(choice_.backend),
-               choice_.why.c_str());
+               choice_.reason().c_str());
 }
 
 /// What is inside a plan: for those that write into its format, and for tests.

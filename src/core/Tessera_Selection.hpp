@@ -3,6 +3,7 @@
 #ifndef TESSERA_CORE_SELECTION_HPP
 #define TESSERA_CORE_SELECTION_HPP
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,9 @@ struct Choice {
   bool predict = false;  ///< the matrix decides: see the operation's rules
   std::vector<Candidate<Algorithm>> candidates;
   std::string why, device;
+  std::function<std::string()> explain;  ///< makes the text if `why` is empty: printing numbers takes microseconds
+
+  std::string reason() const { return why.empty() && explain ? explain() : why; }
 };
 
 /// The backend that was asked for, and what follows from it for an execution space.

@@ -8,6 +8,7 @@
 
 #include "Tessera_CsrView.hpp"
 #include "core/Tessera_Arena.hpp"
+#include "core/Tessera_Borrowed.hpp"
 #include "core/Tessera_Pattern.hpp"
 #include "core/Tessera_Reply.hpp"
 
@@ -163,7 +164,12 @@ struct FeatureFunctor {
         FeatureReducer<typename Csr::memory_space>(seen));
     Kokkos::single(Kokkos::PerTeam(team), [&]() { add(seen, static_cast<std::uint64_t>(count)); });
     if (!last_team(team, arrived, static_cast<std::uint32_t>(sampled))) return;
-    Kokkos::single(Kokkos::PerTeam(team), [&]() { reply.send(*found); });
+    Kokkos::single(Kokkos::PerTeam(team), [&]() {
+      const FeatureFound all = *found;
+      *found = FeatureFound{};
+      *arrived = 0;
+      reply.send(all);
+    });
   }
 
   /// Sums of squares are whole numbers, so that their order does not matter; beyond 2^54 of a team they are cut off.
@@ -194,16 +200,23 @@ SpmvFeatures spmv_pattern_features(const Exec& space, const Pattern& A, const Ke
   using Functor = FeatureFunctor<Pattern>;
   typename Arena<Memory>::template View<FeatureFound> found, answer;
   typename Arena<Memory>::template View<std::uint32_t> arrived;
-  const auto storage =
-      Arena<Memory>::make(space, backend, "Tessera::features", Lifetime::Temporary, [&](Arena<Memory>& arena) {
-        found = arena.template take<FeatureFound>(1);
-        arrived = arena.template take<std::uint32_t>(1);
-        answer = arena.template take<FeatureFound>(1);
-      });
-  using Bytes = typename Arena<Memory>::template View<char>;
-  char* const base = reinterpret_cast<char*>(found.data());
-  Kokkos::deep_copy(space, Bytes(base, static_cast<std::size_t>(reinterpret_cast<char*>(answer.data()) - base)),
-                    char(0));
+  const auto layout = [&](Arena<Memory>& arena) {
+    found = arena.template take<FeatureFound>(1);
+    arrived = arena.template take<std::uint32_t>(1);
+    arena.skip_to(borrowed_zero_bytes);
+    answer = arena.template take<FeatureFound>(1);
+  };
+  const std::shared_ptr<Borrowed> borrowed = Borrowed::open(space, backend, Arena<Memory>::bytes_of(layout));
+  std::shared_ptr<void> storage;
+  if (borrowed) {
+    Arena<Memory>::place(borrowed->data(), layout);
+  } else {
+    storage = Arena<Memory>::make(space, backend, "Tessera::features", Lifetime::Temporary, layout);
+    using Bytes = typename Arena<Memory>::template View<char>;
+    char* const base = reinterpret_cast<char*>(found.data());
+    Kokkos::deep_copy(space, Bytes(base, static_cast<std::size_t>(reinterpret_cast<char*>(answer.data()) - base)),
+                      char(0));
+  }
   Reply<FeatureFound> reply(backend);
   const std::int64_t windows = (f.rows + Functor::window_rows - 1) / Functor::window_rows;
   const std::int64_t sampled = windows < Functor::most_windows ? windows : Functor::most_windows;
@@ -213,6 +226,7 @@ SpmvFeatures spmv_pattern_features(const Exec& space, const Pattern& A, const Ke
           .set_scratch_size(0, Kokkos::PerTeam(Functor::scratch_bytes())),
       Functor{A, windows, sampled, found.data(), arrived.data(), reply.ask(answer)});
   const FeatureFound seen = reply.receive(space, "Tessera::features", answer);
+  if (borrowed) borrowed->done();  // the answer is the kernel's last write
   f.longest = seen.longest;
   f.empty_rows = seen.empty;
   f.mean = static_cast<double>(f.nnz) / static_cast<double>(f.rows);

@@ -39,6 +39,7 @@ class PackedEngine {
     scratch_.set_up(space, table, options.workspace, packed_.partial_bytes(), packed_.workspace_bytes());
     // The kernel may read the slices' records before earlier work of the stream is complete.
     Compat::fence(space, "Tessera::spmv[packed] set-up");
+    packed_.done();
   }
 
   const Experimental::PackedSlices<Memory>& format() const { return packed_; }

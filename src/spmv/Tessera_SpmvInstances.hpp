@@ -30,7 +30,8 @@
 // What depends on the type of numbers alone: filling them in, and CSR5's product with consecutive vectors of that type.
 #define TESSERA_SPMV_VALUES(Extern, Scalar)                                                                            \
   Extern template void packed_fill(const Compiled::Exec&, const Experimental::PackedSlices<Compiled::Memory>&,         \
-                                   const Compiled::Values<Scalar>&, const PackedRowMap<Compiled::Memory>&);            \
+                                   const Compiled::Values<Scalar>&, const PackedRowMap<Compiled::Memory>&,             \
+                                   const PackedGate&);                                                                 \
   Extern template void packed_classify(const Compiled::Exec&, const Compiled::Values<Scalar>&,                         \
                                        const Arena<Compiled::Memory>::View<PackedClassFound>&);                        \
   Extern template void dasp_fill_values(const Compiled::Exec&, const Experimental::Dasp<Compiled::Memory>&,            \

@@ -57,6 +57,28 @@ inline double predicted_bytes(SpmvAlgorithm algorithm, const SpmvFeatures& f, in
   }
 }
 
+/// The sentence that says why the first candidate is taken. @param against_bytes  though it moves more, @param slow
+/// since the host widens FP16 one by one
+inline std::string explain_spmv(const std::vector<SpmvCandidate>& candidates, const SpmvFeatures& f, bool against_bytes,
+                                bool slow) {
+  char text[320];
+  std::snprintf(
+      text, sizeof(text),
+      "%s is predicted to move %.3g MB, %s %.3g MB: rows of %.1f (cv %.2f, longest %lld), %.0f %% of windows "
+      "within 2^16 columns, %.0f %% of entries in rows shifted by one, %.0f %% in equal rows, %.2f sectors of x "
+      "per entry",
+      to_string(candidates[0].algorithm), 1e-6 * candidates[0].cost,
+      candidates.size() > 1 ? to_string(candidates[1].algorithm) : "no other algorithm",
+      candidates.size() > 1 ? 1e-6 * candidates[1].cost : 0.0, f.mean, f.cv, static_cast<long long>(f.longest),
+      100 * f.narrow, 100 * f.shift, 100 * std::max(f.same2, f.same3), f.sectors);
+  std::string why = text;
+  if (against_bytes) {
+    why += slow ? "; taken all the same, since this host widens FP16 one by one"
+                : "; taken all the same, since threads of a host share lines of y in rows so few and short";
+  }
+  return why;
+}
+
 /// Fills choice.candidates, best first, and decides.
 /// @param natural  the matrix holds the precision that is multiplied in
 inline void predict_spmv(SpmvChoice& c, const SpmvFeatures& f, bool host, bool natural) {
@@ -77,21 +99,9 @@ inline void predict_spmv(SpmvChoice& c, const SpmvFeatures& f, bool host, bool n
                      [](const SpmvCandidate& a, const SpmvCandidate& b) { return a.cost < b.cost; });
   }
   c.algorithm = c.candidates[0].algorithm;
-  char text[320];
-  std::snprintf(
-      text, sizeof(text),
-      "%s is predicted to move %.3g MB, %s %.3g MB: rows of %.1f (cv %.2f, longest %lld), %.0f %% of windows "
-      "within 2^16 columns, %.0f %% of entries in rows shifted by one, %.0f %% in equal rows, %.2f sectors of x "
-      "per entry",
-      to_string(c.candidates[0].algorithm), 1e-6 * c.candidates[0].cost,
-      c.candidates.size() > 1 ? to_string(c.candidates[1].algorithm) : "no other algorithm",
-      c.candidates.size() > 1 ? 1e-6 * c.candidates[1].cost : 0.0, f.mean, f.cv, static_cast<long long>(f.longest),
-      100 * f.narrow, 100 * f.shift, 100 * std::max(f.same2, f.same3), f.sectors);
-  c.why = text;
-  if (against_bytes) {
-    c.why += slow ? "; taken all the same, since this host widens FP16 one by one"
-                  : "; taken all the same, since threads of a host share lines of y in rows so few and short";
-  }
+  c.explain = [f, candidates = c.candidates, against_bytes, slow] {
+    return explain_spmv(candidates, f, against_bytes, slow);
+  };
 }
 
 }  // namespace Impl

@@ -94,7 +94,7 @@ TEST(SpmvRules, TheFewestBytesAreTakenOnDevices) {
             EXPECT_NE(candidate.algorithm, SpmvAlgorithm::Dasp) << "no matrix instruction";
           }
         }
-        EXPECT_NE(c.why.find(to_string(c.algorithm)), std::string::npos) << c.why;
+        EXPECT_NE(c.reason().find(to_string(c.algorithm)), std::string::npos) << c.reason();
       }
     }
   }

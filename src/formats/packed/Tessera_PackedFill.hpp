@@ -165,11 +165,15 @@ struct PackedSpans : PackedRows<Csr> {
   KOKKOS_INLINE_FUNCTION bool mask_of(std::int64_t row, std::int64_t unit, int steps, std::uint32_t& mask) const {
     const std::int64_t begin = map.begin(row), length = map.length(row);
     const std::int64_t pattern_begin = map.begin(unit), shift = row - unit;
-    if (length == steps) {  // all or none: no step waits for the one before
+    if (length == steps) {      // all or none: no step waits for the one before
+      constexpr int batch = 4;  // loads at once; beyond the last step the first of them again
       int others = 0;
-      for (int step = 0; step < steps; ++step) {
-        const auto wanted = static_cast<std::int64_t>(columns(pattern_begin + step)) + shift;
-        others += static_cast<std::int64_t>(columns(begin + step)) != wanted;
+      for (int first = 0; first < steps; first += batch) {
+        for (int n = 0; n < batch; ++n) {
+          const int step = first + n < steps ? first + n : first;
+          const auto wanted = static_cast<std::int64_t>(columns(pattern_begin + step)) + shift;
+          others += static_cast<std::int64_t>(columns(begin + step)) != wanted;
+        }
       }
       mask = steps < 32 ? (1u << steps) - 1 : ~0u;
       return others == 0;
@@ -223,6 +227,109 @@ struct PackedPlaces {
   }
 };
 
+/// What kernels that the host has enqueued without knowing sizes go by: how many slices there are, and whether packets
+/// of numbers in full fit.
+struct PackedGate {
+  const PackedTotals* totals = nullptr;  // null: sizes are known
+  std::int64_t room = 0;                 // for packets, in packed_unit bytes
+
+  KOKKOS_INLINE_FUNCTION bool closed(std::int64_t slice) const {
+    return totals != nullptr &&
+           (slice >= totals->slices || totals->sizes.units > room || totals->storage != PackedStorage::Full);
+  }
+};
+
+KOKKOS_INLINE_FUNCTION void store_packed_index(int index, std::size_t at, std::uint32_t column, unsigned char* low,
+                                               unsigned char* high) {
+  switch (index) {
+    case PackedIndex8:
+      low[at] = static_cast<std::uint8_t>(column);
+      break;
+    case PackedIndex16:
+      reinterpret_cast<std::uint16_t*>(low)[at] = static_cast<std::uint16_t>(column);
+      break;
+    case PackedIndex24:
+      reinterpret_cast<std::uint16_t*>(low)[at] = static_cast<std::uint16_t>(column);
+      high[at] = static_cast<std::uint8_t>(column >> 16);
+      break;
+    default:
+      reinterpret_cast<std::uint32_t*>(low)[at] = column;
+  }
+}
+
+/// The indices of one lane. @param name  of a column, what stands for it
+template <class Columns, class Name>
+KOKKOS_INLINE_FUNCTION void store_packed_indices(const Columns& columns, std::int64_t begin, std::int64_t length,
+                                                 const PackedSlice& s, const PackedPacket& packet, int lane,
+                                                 unsigned char* base, const Name& name) {
+  unsigned char *const low = base + packet.indices(s), *const high = base + packet.high(s);
+  const int log = s.log_lanes(), t = lane & ((1 << log) - 1);
+  constexpr int batch = 8;  // loads before the first store
+  for (int first = 0; first < s.steps(); first += batch) {
+    std::uint32_t column[batch];
+    for (int n = 0; n < batch; ++n) {
+      const std::int64_t k = (std::int64_t{first + n} << log) + t;
+      column[n] = k < length ? static_cast<std::uint32_t>(columns(begin + k)) : ~0u;
+    }
+    for (int n = 0; n < batch; ++n) {
+      if (column[n] != ~0u) column[n] = name(column[n]);
+    }
+    for (int n = 0; n < batch && first + n < s.steps(); ++n) {
+      store_packed_index(s.index(), packet.element(s.steps(), first + n, lane, 0, 1), column[n], low, high);
+    }
+  }
+}
+
+/// Even slices: records, a copy of the row map, and indices in one go; one thread per lane of a slice.
+template <class Csr>
+struct PackedEvenFunctor : PackedTypesOf<Csr> {
+  typename PackedTypesOf<Csr>::Columns columns;
+  typename Csr::row_map_type row_map;
+  typename PackedTypesOf<Csr>::Map map;  // its copy
+  typename PackedTypesOf<Csr>::template View<PackedSlice> slices;
+  PackedSlice first;  // and by how much packets and rows of the next lie behind
+  std::int64_t rows;
+  int lanes, log_wave, value_bytes;
+  unsigned char* packets;
+
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
+    const std::int64_t index = i >> log_wave, first_row = index * first.row, left = rows - first_row;
+    const int lane = static_cast<int>(i & (lanes - 1));
+    PackedSlice s = first;
+    s.packet *= static_cast<std::uint32_t>(index);
+    s.row = static_cast<std::int32_t>(first_row);
+    if (left < s.rows()) s.packed -= static_cast<std::uint32_t>(s.rows() - left) << 21;
+    const int log = s.log_lanes(), q = lane >> log;
+    std::int64_t begin = 0, length = 0;
+    if (q < s.rows()) {
+      const std::int64_t row = first_row + q, end = static_cast<std::int64_t>(row_map(row + 1));
+      begin = static_cast<std::int64_t>(row_map(row));
+      length = end - begin;
+      map.begin(row) = begin;  // by all lanes of the row
+      if (row + 1 == rows) map.begin(rows) = end;
+    }
+    if (lane == 0) {
+      if constexpr (Compat::is_host_v<typename PackedTypesOf<Csr>::exec>) s.set_full_steps(full_steps(s));
+      slices(index) = s;
+    }
+    const PackedPacket packet(lanes, value_bytes);
+    store_packed_indices(columns, begin, length, s, packet, lane,
+                         packets + static_cast<std::size_t>(s.packet) * packed_unit,
+                         [](std::uint32_t column) { return column; });
+  }
+
+  /// As PackedSpans::full_steps.
+  KOKKOS_INLINE_FUNCTION int full_steps(const PackedSlice& s) const {
+    if (s.rows() << s.log_lanes() < lanes) return 0;
+    std::int64_t least = s.steps();
+    for (int q = 0; q < s.rows(); ++q) {
+      const auto length = static_cast<std::int64_t>(row_map(s.row + q + 1) - row_map(s.row + q)) >> s.log_lanes();
+      least = length < least ? length : least;
+    }
+    return static_cast<int>(least);
+  }
+};
+
 /// Writes row ids, indices, offsets and masks, and the packets' places; one thread per lane of a slice.
 template <class Csr>
 struct PackedIndexFunctor : PackedSpans<Csr> {
@@ -232,10 +339,12 @@ struct PackedIndexFunctor : PackedSpans<Csr> {
   View<std::uint32_t> hub_place;
   unsigned char* packets;
   int value_bytes;
+  PackedGate gate;
 
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
     const int lanes = this->shape.lanes;
     const std::int64_t index = i / lanes;
+    if (gate.closed(index)) return;
     const int lane = static_cast<int>(i % lanes);
     PackedSlice s = this->slices(index);
     s.packet = places.packet(index);
@@ -254,40 +363,8 @@ struct PackedIndexFunctor : PackedSpans<Csr> {
     if (s.has_ids() && q < s.rows() && t == 0) {
       reinterpret_cast<std::uint16_t*>(base + packet.row_ids(s))[q] = static_cast<std::uint16_t>(row - s.row);
     }
-    unsigned char* const low = base + packet.indices(s);
-    unsigned char* const high = base + packet.high(s);
-    constexpr int batch = 8;  // loads before the first store
-    for (int first = 0; first < s.steps(); first += batch) {
-      std::uint32_t column[batch];
-      for (int n = 0; n < batch; ++n) {
-        const std::int64_t k = (std::int64_t{first + n} << log) + t;
-        column[n] = k < e.length ? static_cast<std::uint32_t>(this->columns(e.begin + k)) : ~0u;
-      }
-      for (int n = 0; n < batch; ++n) {
-        if (column[n] != ~0u) column[n] = this->hubs > 0 ? hub_place(column[n]) : column[n] - s.column;
-      }
-      for (int n = 0; n < batch && first + n < s.steps(); ++n) {
-        store(s.index(), packet.element(s.steps(), first + n, lane, 0, 1), column[n], low, high);
-      }
-    }
-  }
-
-  KOKKOS_INLINE_FUNCTION static void store(int index, std::size_t at, std::uint32_t column, unsigned char* low,
-                                           unsigned char* high) {
-    switch (index) {
-      case PackedIndex8:
-        low[at] = static_cast<std::uint8_t>(column);
-        break;
-      case PackedIndex16:
-        reinterpret_cast<std::uint16_t*>(low)[at] = static_cast<std::uint16_t>(column);
-        break;
-      case PackedIndex24:
-        reinterpret_cast<std::uint16_t*>(low)[at] = static_cast<std::uint16_t>(column);
-        high[at] = static_cast<std::uint8_t>(column >> 16);
-        break;
-      default:
-        reinterpret_cast<std::uint32_t*>(low)[at] = column;
-    }
+    store_packed_indices(this->columns, e.begin, e.length, s, packet, lane, base,
+                         [&](std::uint32_t column) { return this->hubs > 0 ? hub_place(column) : column - s.column; });
   }
 
   KOKKOS_INLINE_FUNCTION void offsets(std::int64_t index, int lane, const PackedSlice& s, const PackedPacket& packet,
@@ -366,78 +443,86 @@ struct PackedValueFunctor {
   PackedEncoder<Types, typename Values::non_const_value_type> encode;
   int lanes;
   std::int64_t part_length;
+  PackedGate gate;
 
-  /// Steps by eights, whose loads all come before the first store. @return the first step that is left
-  KOKKOS_INLINE_FUNCTION int whole_batches(const PackedSlice& s, const PackedEntries& e, bool valid, int plane,
-                                           int lane, Stored* out) const {
-    using Input = typename Values::non_const_value_type;
+  template <int Size>
+  struct alignas(Size * sizeof(Stored)) Chunk {
+    Stored of[Size];
+  };
+  /// `Size` values of a lane and plane, from `step` on.
+  template <int Size>
+  KOKKOS_INLINE_FUNCTION void put(Stored* out, int step, int planes, int plane, int lane, const Stored* from) const {
+    Chunk<Size> chunk;
+    for (int n = 0; n < Size; ++n) chunk.of[n] = from[n];
+    const int at = (step * planes + plane * Size) * lanes + lane * Size;
+    *reinterpret_cast<Chunk<Size>*>(out + at) = chunk;
+  }
+
+  /// Slots that follow the row's entries in their order: by eight steps, whose loads all come before the first store.
+  KOKKOS_INLINE_FUNCTION void in_order(const PackedSlice& s, std::int64_t entries, int length, int plane, int lane,
+                                       Stored* out) const {
     constexpr int batch = 8, size = PackedPacket::chunk_of(Types::value_bytes);
-    struct alignas(size * sizeof(Stored)) Chunk {
-      Stored of[size];
-    };
-    const int log = s.log_lanes();
-    const std::int64_t begin = lane & ((1 << log) - 1), length = valid ? e.length : 0;
-    int first = 0;
-    for (; first + batch <= s.steps(); first += batch) {
-      Input number[batch];
+    const int log = s.log_lanes(), planes = s.group();
+    const int begin = lane & ((1 << log) - 1);
+    for (int first = 0; first < s.steps(); first += batch) {
+      typename Values::non_const_value_type number[batch];
       for (int n = 0; n < batch; ++n) {
-        const std::int64_t k = begin + (std::int64_t{first + n} << log);
-        if (k < length) number[n] = values(e.begin + k);
+        const int k = begin + ((first + n) << log);
+        if (k < length) number[n] = values(entries + k);
       }
-      for (int c = 0; c < batch; c += size) {
-        Chunk chunk;
-        for (int n = 0; n < size; ++n) {
-          const std::int64_t k = begin + (std::int64_t{first + c + n} << log);
-          chunk.of[n] = k < length ? encode(number[c + n]) : Stored{};
+      Stored stored[batch];
+      for (int n = 0; n < batch; ++n) {
+        const int k = begin + ((first + n) << log);
+        stored[n] = k < length ? encode(number[n]) : Stored{};
+      }
+      for (int c = 0; c < batch; c += size) {  // the last chunks are smaller, see PackedPacket
+        const int step = first + c, left = s.steps() - step;
+        if (left >= size) {
+          put<size>(out, step, planes, plane, lane, stored + c);
+        } else if (left > 0) {
+          if constexpr (size == 4) {
+            if ((left & 2) != 0) put<2>(out, step, planes, plane, lane, stored + c);
+            if (left == 3) put<1>(out, step + 2, planes, plane, lane, stored + c + 2);
+          }
+          if (left == 1) put<1>(out, step, planes, plane, lane, stored + c);
         }
-        const std::int64_t at = (std::int64_t{first + c} * s.group() + plane * size) * lanes + lane * size;
-        *reinterpret_cast<Chunk*>(out + at) = chunk;
       }
     }
-    return first;
+  }
+
+  /// Slots of an index-free slice whose rows lack entries.
+  KOKKOS_INLINE_FUNCTION void by_mask(const PackedSlice& s, std::int64_t entries, std::uint32_t mask, int lane,
+                                      Stored* out) const {
+    const PackedPacket packet(lanes, Types::value_bytes);
+    for (int step = 0; step < s.steps(); ++step) {
+      const bool has = (mask >> step & 1u) != 0;
+      out[packet.element(s.steps(), step, lane, 0, 1)] = has ? encode(values(entries)) : Stored{};
+      entries += has;
+    }
   }
 
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
+    if (gate.closed(i / lanes)) return;
     const PackedSlice s = slices(i / lanes);
-    const int lane = static_cast<int>(i % lanes), log = s.log_lanes(), q = lane >> log, t = lane & ((1 << log) - 1);
+    const int lane = static_cast<int>(i % lanes), q = lane >> s.log_lanes();
     const PackedPacket packet(lanes, Types::value_bytes);
     unsigned char* const base = packets + static_cast<std::size_t>(s.packet) * packed_unit;
     Stored* const out = reinterpret_cast<Stored*>(base);
     const bool valid = q < s.rows();
-    std::int64_t row = 0;
+    std::int64_t row = 0, begin = 0, length = 0;
     if (valid) {
       row = s.part() ? parts(s.row).row : std::int64_t{s.row} + q * s.group();
       if (s.has_ids()) row = s.row + reinterpret_cast<const std::uint16_t*>(base + packet.row_ids(s))[q];
+      begin = map.begin(row);
+      length = map.length(row);
     }
-    std::uint32_t mask = ~0u;
-    if (s.masked()) mask = reinterpret_cast<const std::uint32_t*>(base + packet.high(s))[lane];
-    for (int plane = 0; plane < s.group(); ++plane) {
-      std::int64_t begin = 0, length = 0;
-      if (valid) {
-        begin = map.begin(row + plane);
-        length = map.length(row + plane);
-      }
-      const PackedEntries e(s, parts.data(), part_length, begin, length);
-      int first = s.masked() ? 0 : whole_batches(s, e, valid, plane, lane, out);
-      std::int64_t next = 0;  // masked slices: entries so far
-      while (first < s.steps()) {
-        int chunk_first, size;
-        packet.find_chunk(s.steps(), first, chunk_first, size);
-        Stored chunk[4];
-        for (int n = 0; n < size; ++n) {
-          std::int64_t k = (std::int64_t{first + n} << log) + t;
-          bool has = valid && k < e.length;
-          if (s.masked()) {
-            has = valid && (mask >> (first + n) & 1u) != 0;
-            k = next;
-            next += has;
-          }
-          chunk[n] = has ? encode(values(e.begin + k)) : Stored{};
-        }
-        Stored* const to = out + packet.element(s.steps(), first, lane, plane, s.group());
-        for (int n = 0; n < size; ++n) to[n] = chunk[n];
-        first += size;
-      }
+    if (s.masked()) {
+      const std::uint32_t mask = reinterpret_cast<const std::uint32_t*>(base + packet.high(s))[lane];
+      return by_mask(s, begin, valid ? mask : 0, lane, out);
+    }
+    const PackedEntries e(s, parts.data(), part_length, begin, length);
+    for (int plane = 0; plane < s.group(); ++plane) {  // the rows of a group follow each other and are equally long
+      in_order(s, e.begin + plane * length, static_cast<int>(e.length), plane, lane, out);
     }
   }
 };

@@ -121,35 +121,42 @@ struct PackedGroupFunctor : PackedTypesOf<Csr> {
   int vector;  // lanes
   typename PackedTypesOf<Csr>::template View<std::uint8_t> same;
 
-  KOKKOS_INLINE_FUNCTION std::int64_t length_of(std::int64_t row) const {
-    return static_cast<std::int64_t>(row_map(row + 1) - row_map(row));
-  }
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
     const std::int64_t first = (std::int64_t{team.league_rank()} * team.team_size() + team.team_rank());
     const std::int64_t groups = static_cast<std::int64_t>(same.extent(0));
     if (first >= groups) return;
-    const std::int64_t row = first * shape.group;
-    const std::int64_t begin = static_cast<std::int64_t>(row_map(row)), length = length_of(row);
-    bool equal = row + shape.group <= shape.rows && length > 0 && !shape.is_split(length);
-    for (int r = 1; equal && r < shape.group; ++r) equal = length_of(row + r) == length;
-    if (equal) {
-      int different = 0;
-      // Rows of equal length follow each other: entry k of row r lies r * length behind that of the first.
-      Kokkos::parallel_reduce(
-          Kokkos::ThreadVectorRange(team, vector),
-          [&](const int lane, int& d) {
-            constexpr int batch = 4;  // loads at once; beyond the row's end the first of them again
-            for (std::int64_t k = lane; k < length; k += batch * vector) {
-              for (int n = 0; n < batch; ++n) {
-                const std::int64_t at = begin + (k + n * vector < length ? k + n * vector : k);
-                for (int r = 1; r < shape.group; ++r) d += columns(at + r * length) != columns(at);
-              }
-            }
-          },
-          different);
-      equal = different == 0;
-    }
+    const bool equal = shape.group == 3 ? all_equal<3>(team, first * 3) : all_equal<2>(team, first * 2);
     Kokkos::single(Kokkos::PerThread(team), [&]() { same(first) = equal; });
+  }
+
+  template <int Rows>
+  KOKKOS_INLINE_FUNCTION bool all_equal(const member& team, std::int64_t row) const {
+    if (row + Rows > shape.rows) return false;
+    std::int64_t ends[Rows + 1];
+    for (int r = 0; r <= Rows; ++r) ends[r] = static_cast<std::int64_t>(row_map(row + r));
+    const std::int64_t begin = ends[0], length = ends[1] - begin;
+    bool equal = length > 0 && !shape.is_split(length);
+    for (int r = 1; r < Rows; ++r) equal &= ends[r + 1] - ends[r] == length;
+    if (!equal) return false;
+    int different = 0;
+    // Rows of equal length follow each other: entry k of row r lies r * length behind that of the first.
+    Kokkos::parallel_reduce(
+        Kokkos::ThreadVectorRange(team, vector),
+        [&](const int lane, int& d) {
+          constexpr int batch = 4;  // loads at once; beyond the row's end the first of them again
+          for (std::int64_t k = lane; k < length; k += batch * vector) {
+            typename PackedTypesOf<Csr>::Columns::non_const_value_type column[batch][Rows];
+            for (int n = 0; n < batch; ++n) {
+              const std::int64_t at = begin + (k + n * vector < length ? k + n * vector : k);
+              for (int r = 0; r < Rows; ++r) column[n][r] = columns(at + r * length);
+            }
+            for (int n = 0; n < batch; ++n) {
+              for (int r = 1; r < Rows; ++r) d += column[n][r] != column[n][0];
+            }
+          }
+        },
+        different);
+    return different == 0;
   }
 };
 
@@ -200,6 +207,7 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
   View<SortWindow> sort_windows;
   std::uint32_t* arrived;  // zero
   PackedTotals* totals;
+  static constexpr int split_bit = 13, entries_bit = 26;
 
   std::size_t scratch_bytes() const { return Keys::shmem_size(Sort::words(shape.keys())) + Keys::shmem_size(32); }
 
@@ -214,25 +222,7 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
     Keys keys(team.team_scratch(0), Sort::words(shape.keys())), begin(team.team_scratch(0), 32);
     const std::int64_t w = team.league_rank(), base = shape.first_row(w);
     const int count = shape.rows_of(w);
-    if (shape.blocks == 1) {
-      const int ends = w + 1 == shape.sort_windows ? count + 1 : count;
-      Kokkos::parallel_for(Kokkos::TeamThreadRange(team, ends),
-                           [&](const int i) { map.begin(base + i) = static_cast<std::int64_t>(row_map(base + i)); });
-    }
-
-    // Lengths are read once. One sum of three: entries above, rows to be split, rows in groups.
-    constexpr int split_bit = 13, entries_bit = 26;
-    std::uint64_t sums = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, count),
-        [&](const int i, std::uint64_t& sum) {
-          const std::int64_t length = length_of(base + i);
-          keys(i) = static_cast<std::uint32_t>(length);
-          sum += static_cast<std::uint64_t>(length) << entries_bit |
-                 static_cast<std::uint64_t>(shape.is_split(length)) << split_bit |
-                 static_cast<std::uint64_t>(grouped(base + i));
-        },
-        sums);
+    const std::uint64_t sums = read_lengths(team, keys, w, base, count);
     team.team_barrier();
     const int in_groups = static_cast<int>(sums & ((1u << split_bit) - 1));
     const int to_split = static_cast<int>(sums >> split_bit & ((1u << split_bit) - 1));
@@ -253,7 +243,43 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
     }
     Kokkos::single(Kokkos::PerTeam(team), [&]() { sort_windows(w) = found; });
     const auto all = static_cast<std::uint32_t>(shape.sort_windows * shape.blocks);
-    if (last_team(team, arrived, all)) give_places(team, static_cast<int>(all));
+    if (!last_team(team, arrived, all)) return;
+    give_places(team, static_cast<int>(all));
+    Kokkos::single(Kokkos::PerTeam(team), [&]() { *arrived = 0; });
+  }
+
+  /// Lengths to `keys`, and the window's part of the row map's copy. @return one sum of three: entries above, rows to
+  /// be split, rows in groups
+  KOKKOS_INLINE_FUNCTION std::uint64_t read_lengths(const member& team, const Keys& keys, std::int64_t w,
+                                                    std::int64_t base, int count) const {
+    constexpr int batch = Compat::is_host_v<typename PackedTypesOf<Csr>::exec> ? 1 : 4;  // rows whose loads come first
+    const int threads = team.team_size();
+    const bool copies = shape.blocks == 1;
+    std::uint64_t sums = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, threads),
+        [&](const int t, std::uint64_t& sum) {
+          for (int at = t; at < count; at += batch * threads) {
+            std::int64_t begin[batch], end[batch];
+            for (int n = 0; n < batch; ++n) {
+              const std::int64_t row = base + (at + n * threads < count ? at + n * threads : at);
+              begin[n] = static_cast<std::int64_t>(copies ? row_map(row) : map.begin(row));
+              end[n] = static_cast<std::int64_t>(copies ? row_map(row + 1) : map.begin(row + map.step));
+            }
+            for (int n = 0; n < batch && at + n * threads < count; ++n) {
+              const int i = at + n * threads;
+              const std::int64_t length = end[n] - begin[n];
+              keys(i) = static_cast<std::uint32_t>(length);
+              if (copies) map.begin(base + i) = begin[n];
+              if (copies && i + 1 == count && w + 1 == shape.sort_windows) map.begin(base + count) = end[n];
+              sum += static_cast<std::uint64_t>(length) << entries_bit |
+                     static_cast<std::uint64_t>(shape.is_split(length)) << split_bit |
+                     static_cast<std::uint64_t>(grouped(base + i));
+            }
+          }
+        },
+        sums);
+    return sums;
   }
 
   /// Whether the rows pad little in their order, all with the same lanes.

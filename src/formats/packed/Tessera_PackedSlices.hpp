@@ -8,6 +8,7 @@
 
 #include "Tessera_Compat.hpp"
 #include "backends/interface/Tessera_PackedLayout.hpp"
+#include "core/Tessera_Borrowed.hpp"
 
 /// \file
 /// The packed-slices format as plain Views; what lies where: backends/interface/Tessera_PackedLayout.hpp.
@@ -46,6 +47,7 @@ struct PackedSlices {
   using Storage = std::shared_ptr<void>;
 
   Storage structure_storage, packet_storage, hub_storage;
+  std::shared_ptr<Impl::Borrowed> borrowed;  ///< what the conversion's kernels use, until these are done
 
   int lanes = 32;
   Precision precision = Precision::FP64;
@@ -75,6 +77,11 @@ struct PackedSlices {
   /// memory, which is better for what the cache cannot hold (more than 64 kB) and shared memory can.
   bool copies_hubs = false;
 
+  /// After a wait for the conversion.
+  void done() {
+    if (borrowed) borrowed->done();
+    borrowed.reset();
+  }
   int value_bytes() const { return Impl::bytes_of_stored(storage, bytes_of(precision)); }
   std::size_t format_bytes() const {
     return sizeof(PackedSlice) * slices.extent(0) + 8 * packets.extent(0) + sizeof(PackedPart) * parts.extent(0) +

@@ -14,6 +14,12 @@
 namespace Tessera {
 namespace Impl {
 
+/// Sums of teams go to several places, as atomics on one place queue.
+struct alignas(128) PackedSizesSpread {
+  static constexpr int most = 32;
+  PackedSizes sizes;
+};
+
 /// Sums over vector lanes.
 template <class Memory>
 class PackedSizesReducer {
@@ -52,6 +58,20 @@ inline std::int64_t packed_most_parts(const PackedShape& s, std::int64_t nnz, st
   return s.is_split(longest) ? 2 * nnz / s.part_length() + 1 : 0;
 }
 
+/// Room for packets, in packed_unit bytes, that nearly always suffices: a row is rounded up to its lanes, a slice to
+/// its longest row, and of the rows of a window with the same lanes one slice is half empty.
+inline std::int64_t packed_likely_units(const PackedShape& s, std::int64_t nnz, std::int64_t longest, std::int64_t cols,
+                                        int value_bytes, bool narrow) {
+  const int index = !narrow ? 4 : cols < 0xff ? 1 : cols < 0xffff ? 2 : cols < 0xffffff ? 3 : 4;
+  const std::int64_t whole = longest < s.part_length() ? longest : s.part_length();
+  const std::int64_t classes = (s.log_lanes_of(whole) + 1) * (s.group > 1 ? 2 : 1), windows = s.sort_windows * s.blocks;
+  const std::int64_t full = std::int64_t{s.max_steps} * s.lanes,
+                     slices = windows * classes + s.rows / s.lanes + nnz / full;
+  const double slots = 1.2 * static_cast<double>(nnz) + 0.6 * static_cast<double>(windows * classes * full);
+  const double bytes = slots * (value_bytes + index) + static_cast<double>(slices) * (3 * s.lanes);
+  return static_cast<std::int64_t>(bytes / packed_unit) + 1;
+}
+
 /// A Kokkos team makes the records of `chunk` consecutive slices, a thread with its vector lanes one at a time. The
 /// last team turns the sizes of the chunks into places, and answers.
 template <class Csr>
@@ -69,7 +89,8 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
   const PackedClassFound* found;    // null: numbers are stored in full
   int natural_bytes, stored_bytes;  // of a number of the matrix, and of one that is stored in full
   std::uint32_t* arrived;           // zero
-  PackedTotals* totals;             // sizes are zero
+  PackedTotals* totals;
+  PackedSizesSpread* spread;  // most of them, zero
   ReplyPlace<PackedTotals> reply;
 
   std::size_t scratch_bytes() const {
@@ -77,17 +98,24 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
            Scratch<std::int64_t>::shmem_size(most_threads);
   }
 
-  /// The last sort window whose slices (parts) begin at or before `at`.
+  /// The last sort window whose slices (parts) begin at or before `at`; by all vector lanes of a thread, which look at
+  /// one window each.
   template <class Member>
-  KOKKOS_INLINE_FUNCTION std::int64_t window_of(std::int64_t at, Member SortWindow::*begin) const {
+  KOKKOS_INLINE_FUNCTION std::int64_t window_of(const member& team, std::int64_t at, Member SortWindow::*begin) const {
+    constexpr int ways = Compat::is_host_v<typename PackedTypesOf<Csr>::exec> ? 2 : 32;
     std::int64_t low = 0, high = static_cast<std::int64_t>(sort_windows.extent(0));
     while (high - low > 1) {
-      const std::int64_t middle = (low + high) / 2;
-      if (sort_windows(middle).*begin <= at) {
-        low = middle;
-      } else {
-        high = middle;
-      }
+      const std::int64_t step = (high - low + ways - 1) / ways;
+      int before = 0;
+      Kokkos::parallel_reduce(
+          Kokkos::ThreadVectorRange(team, ways),
+          [&](const int n, int& sum) {
+            const std::int64_t w = low + n * step;
+            sum += n > 0 && w < high && sort_windows(w).*begin <= at;
+          },
+          before);
+      low += before * step;
+      high = low + step < high ? low + step : high;
     }
     return low;
   }
@@ -105,7 +133,7 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
   }
 
   KOKKOS_INLINE_FUNCTION PackedSlice part(const member& team, std::int64_t i) const {
-    const std::int64_t w = window_of(i, &SortWindow::parts), base = this->shape.first_row(w);
+    const std::int64_t w = window_of(team, i, &SortWindow::parts), base = this->shape.first_row(w);
     const std::int64_t before = sort_windows(w).parts, k = i - before;
     std::int64_t low = 0, high = sort_windows(w).split;
     while (high - low > 1) {
@@ -173,7 +201,8 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
 
   KOKKOS_INLINE_FUNCTION PackedSlice record(const member& team, std::int64_t i, std::int64_t all_parts) const {
     if (i < all_parts) return part(team, i);
-    const std::int64_t at = i - all_parts, w = window_of(at, &SortWindow::slices), base = this->shape.first_row(w);
+    const std::int64_t at = i - all_parts, w = window_of(team, at, &SortWindow::slices),
+                       base = this->shape.first_row(w);
     const SortWindow window = sort_windows(w);
     if (window.natural) {
       return natural(team, window, base, this->shape.rows_of(w), static_cast<int>(at - window.slices));
@@ -186,7 +215,12 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
     const std::int64_t chunk = team.league_rank(), first = chunk * places.chunk;
     if (first >= all || all > room) {
       // Never more than the bound; should it be wrong, the host sees it.
-      if (all > room && chunk == 0) Kokkos::single(Kokkos::PerTeam(team), [&]() { reply.send(*totals); });
+      if (all > room && chunk == 0) {
+        Kokkos::single(Kokkos::PerTeam(team), [&]() {
+          totals->sizes.units = std::int64_t{1} << 62;  // closes the gate of later kernels
+          reply.send(*totals);
+        });
+      }
       return;
     }
     Scratch<PackedSlice> records(team.team_scratch(0), static_cast<std::size_t>(places.chunk));
@@ -204,10 +238,19 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
     const auto chunks = static_cast<std::uint32_t>((all + places.chunk - 1) / places.chunk);
     if (!last_team(team, arrived, chunks)) return;
     place_chunks(team, sums, static_cast<int>(chunks));
-    Kokkos::single(Kokkos::PerTeam(team), [&]() {
-      PackedTotals answer = *totals;
-      answer.storage = storage;
-      reply.send(answer);
+    if (team.team_rank() != 0) return;
+    PackedSizes sizes{};
+    Kokkos::parallel_reduce(
+        Kokkos::ThreadVectorRange(team, PackedSizesSpread::most),
+        [&](const int n, PackedSizes& sum) { PackedSizes::add(sum, spread[n].sizes); },
+        PackedSizesReducer<typename Csr::memory_space>(sizes));
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, PackedSizesSpread::most),
+                         [&](const int n) { spread[n].sizes = PackedSizes{}; });
+    Kokkos::single(Kokkos::PerThread(team), [&]() {
+      *arrived = 0;
+      totals->sizes = sizes;
+      totals->storage = storage;
+      reply.send(*totals);
     });
   }
 
@@ -225,7 +268,7 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
         PackedSizesReducer<typename Csr::memory_space>(sizes));
     Kokkos::single(Kokkos::PerThread(team), [&]() {
       places.chunks(chunk) = static_cast<std::uint32_t>(sizes.units);
-      PackedSizes& to = totals->sizes;
+      PackedSizes& to = spread[chunk % PackedSizesSpread::most].sizes;
       Kokkos::atomic_add(&to.units, sizes.units);
       Kokkos::atomic_add(&to.steps, sizes.steps);
       Kokkos::atomic_add(&to.stored, sizes.stored);

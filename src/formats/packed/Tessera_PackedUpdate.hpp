@@ -126,7 +126,7 @@ void packed_update(const Exec& space, PackedSlices<typename Csr::memory_space>& 
     }
   }
   const Impl::PackedRowMap<typename Csr::memory_space> map{p.row_map, p.blocks > 1 ? p.rows : 1};
-  Impl::packed_fill(space, p, Impl::ValuesOf<Csr>(values), map);
+  Impl::packed_fill(space, p, Impl::ValuesOf<Csr>(values), map, Impl::PackedGate{});
 }
 
 }  // namespace Experimental

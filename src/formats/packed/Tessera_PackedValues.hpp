@@ -132,7 +132,7 @@ decltype(auto) dispatch_storage(PackedStorage storage, F&& f) {
 
 template <class Value, class Exec, class Memory, class Values>
 void packed_fill_as(const Exec& space, const Experimental::PackedSlices<Memory>& p, const Values& values,
-                    const PackedRowMap<Memory>& map) {
+                    const PackedRowMap<Memory>& map, const PackedGate& gate) {
   const std::int64_t slots = static_cast<std::int64_t>(p.slices.extent(0)) * p.lanes;
   if (p.storage == PackedStorage::Constant || slots == 0) return;
   const auto fill = [&](auto types) {
@@ -146,6 +146,7 @@ void packed_fill_as(const Exec& space, const Experimental::PackedSlices<Memory>&
     f.encode = {reinterpret_cast<const Value*>(p.dictionary.data()), p.dictionary_words};
     f.lanes = p.lanes;
     f.part_length = std::int64_t{p.split_steps} * p.lanes;
+    f.gate = gate;
     Kokkos::parallel_for("Tessera::convert[packed] values", Kokkos::RangePolicy<Exec>(space, 0, slots), f);
   };
   if constexpr (std::is_same_v<Value, typename Values::non_const_value_type>) {
@@ -156,19 +157,19 @@ void packed_fill_as(const Exec& space, const Experimental::PackedSlices<Memory>&
 }
 
 /// Writes `values` (nnz numbers in CSR order) into the packets, in the class these have. One kernel, no wait. Compiled
-/// once per type of numbers.
+/// once per type of numbers. @param gate  of a conversion that does not know its sizes yet
 template <class Exec, class Memory, class Values>
 void packed_fill(const Exec& space, const Experimental::PackedSlices<Memory>& p, const Values& values,
-                 const PackedRowMap<Memory>& map) {
+                 const PackedRowMap<Memory>& map, const PackedGate& gate) {
   switch (p.precision) {
     case Precision::FP64:
-      return packed_fill_as<double>(space, p, values, map);
+      return packed_fill_as<double>(space, p, values, map, gate);
     case Precision::FP16:
-      return packed_fill_as<half_t>(space, p, values, map);
+      return packed_fill_as<half_t>(space, p, values, map, gate);
     case Precision::BF16:
-      return packed_fill_as<bhalf_t>(space, p, values, map);
+      return packed_fill_as<bhalf_t>(space, p, values, map, gate);
     default:
-      return packed_fill_as<float>(space, p, values, map);
+      return packed_fill_as<float>(space, p, values, map, gate);
   }
 }
 
@@ -198,7 +199,8 @@ class PackedNumbers {
   virtual Precision precision() const = 0;
   virtual std::size_t bytes() const = 0;
   virtual void classify(const View<PackedClassFound>& found) const = 0;
-  virtual void fill(const Experimental::PackedSlices<Memory>& p, const PackedRowMap<Memory>& map) const = 0;
+  virtual void fill(const Experimental::PackedSlices<Memory>& p, const PackedRowMap<Memory>& map,
+                    const PackedGate& gate) const = 0;
 };
 
 template <class Exec, class Values>
@@ -213,8 +215,9 @@ class PackedNumbersOf final : public PackedNumbers<typename Values::memory_space
   Precision precision() const override { return ScalarTraits<Value>::precision; }
   std::size_t bytes() const override { return sizeof(Value); }
   void classify(const View<PackedClassFound>& found) const override { packed_classify(space_, values_, found); }
-  void fill(const Experimental::PackedSlices<Memory>& p, const PackedRowMap<Memory>& map) const override {
-    packed_fill(space_, p, values_, map);
+  void fill(const Experimental::PackedSlices<Memory>& p, const PackedRowMap<Memory>& map,
+            const PackedGate& gate) const override {
+    packed_fill(space_, p, values_, map, gate);
   }
 
  private:

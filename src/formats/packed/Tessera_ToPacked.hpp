@@ -57,11 +57,20 @@ void upload_dictionary(const Exec& space, Experimental::PackedSlices<Memory>& p,
   Compat::fence(space, "Tessera::convert[packed] dictionary");
 }
 
-/// Room for packets of these sizes.
+/// Room for so many units of packets.
 template <class Memory, class Exec>
-void make_packets(const Exec& space, Experimental::PackedSlices<Memory>& p, const PackedSizes& sizes,
-                  const KernelTable* backend) {
-  Experimental::PackedSummary& summary = p.summary;
+void make_room_for_packets(const Exec& space, Experimental::PackedSlices<Memory>& p, std::int64_t units,
+                           const KernelTable* backend) {
+  require<NotSupported>(units < (std::int64_t{1} << 32),
+                        [] { return std::string("packed slices: more than 2^37 bytes"); });
+  p.packet_storage =
+      Arena<Memory>::make(space, backend, "Tessera::packed::packets", Lifetime::Plan, [&](Arena<Memory>& arena) {
+        p.packets = arena.template take<std::uint64_t>(static_cast<std::size_t>(units) * (packed_unit / 8));
+      });
+}
+
+/// What packets of these sizes are.
+inline void take_sizes(Experimental::PackedSummary& summary, const PackedSizes& sizes) {
   summary.units = sizes.units;
   summary.steps = sizes.steps;
   summary.stored = sizes.stored;
@@ -69,12 +78,6 @@ void make_packets(const Exec& space, Experimental::PackedSlices<Memory>& p, cons
   std::copy(std::begin(sizes.index_slots), std::end(sizes.index_slots), std::begin(summary.index_slots));
   summary.grouped_slots = sizes.grouped_slots;
   summary.id_rows = sizes.id_rows;
-  require<NotSupported>(summary.units < (std::int64_t{1} << 32),
-                        [] { return std::string("packed slices: more than 2^37 bytes"); });
-  p.packet_storage =
-      Arena<Memory>::make(space, backend, "Tessera::packed::packets", Lifetime::Plan, [&](Arena<Memory>& arena) {
-        p.packets = arena.template take<std::uint64_t>(static_cast<std::size_t>(summary.units) * (packed_unit / 8));
-      });
 }
 
 /// Places all packets anew for the class p has now, and makes room for them. One wait.
@@ -91,7 +94,8 @@ void place_packets(const Exec& space, Experimental::PackedSlices<typename Patter
                         scan);
   PackedSizes sizes{};
   fetch(space, backend, "Tessera::convert[packed] size of packets", sizes, total);
-  make_packets(space, p, sizes, backend);
+  take_sizes(p.summary, sizes);
+  make_room_for_packets(space, p, sizes.units, backend);
 }
 
 /// The kernels of a conversion and what they share. The numbers come in through PackedNumbers.
@@ -109,20 +113,28 @@ class PackedConversion {
 
   void run(const DeviceFacts& device, bool updatable) {
     choose_shape(device);
-    make_room(device, updatable);
-    if (classes()) numbers_.classify(class_found_);
-    if (p_.blocks > 1) find_block_rows();
-    order_rows();
-    Reply<PackedTotals> reply(backend_);
-    make_structure(reply.ask(answer_));
-    take_totals(reply.receive(space_, "Tessera::convert[packed] totals", answer_));
-    write_indices();
-    if (shape_.even_steps > 0) {
-      p_.even = PackedSlice::pack(shape_.even_steps, shape_.even_log, PackedShape::even_index(p_.cols), true, false,
-                                  false, 1, p_.lanes >> shape_.even_log);
+    if (shape_.even_steps > 0 && !classes()) {
+      make_even(updatable);
+    } else {
+      make_room(device, updatable);
+      if (classes()) numbers_.classify(class_found_);
+      if (p_.blocks > 1) find_block_rows();
+      order_rows();
+      Reply<PackedTotals> reply(backend_);
+      make_structure(reply.ask(answer_));
+      const bool before = fill_before_answer();
+      take_totals(reply.receive(space_, "Tessera::convert[packed] totals", answer_));
+      if (before && p_.storage == PackedStorage::Full && p_.summary.units <= likely_) {
+        const std::size_t words = static_cast<std::size_t>(p_.summary.units) * (packed_unit / 8);
+        p_.packets = View<std::uint64_t>(p_.packets.data(), words);
+      } else {
+        make_room_for_packets(space_, p_, p_.summary.units, backend_);
+        write_indices({});
+        numbers_.fill(p_, map_, {});
+      }
     }
+    if (shape_.even_steps > 0) p_.even = even_slice();
     p_.variant = packed_variant(p_, f_);
-    numbers_.fill(p_, map_);
     if (p_.blocks > 1) share_out();
     if (!updatable) p_.row_map = {};
   }
@@ -162,12 +174,12 @@ class PackedConversion {
     const auto rows = static_cast<std::size_t>(shape_.rows * shape_.blocks);
     const auto slices = static_cast<std::size_t>(most_slices), parts = static_cast<std::size_t>(most_parts);
     map_.step = p_.blocks > 1 ? p_.rows : 1;
-    // Up to four thousand teams on a device: enough of them though the bound is above what there is, few enough for the
-    // last one to place their chunks.
+    // Up to two thousand teams on a device: enough of them though the bound is above what there is, few enough for what
+    // a team does once.
     constexpr std::int64_t threads = team_threads;
     places_.chunk = Compat::is_host_v<Exec>
                         ? 64
-                        : static_cast<int>(threads * std::min<std::int64_t>(most_slices / (threads * 4096) + 1, 32));
+                        : static_cast<int>(threads * std::min<std::int64_t>(most_slices / (threads * 2048) + 1, 32));
     const std::size_t chunks = slices / static_cast<std::size_t>(places_.chunk) + 1;
     const auto shares = static_cast<std::size_t>(p_.blocks > 1 ? std::max(p_.blocks, device.compute_units) : 0);
     const auto take_map = [&](Arena<Memory>& arena) {
@@ -181,28 +193,38 @@ class PackedConversion {
           p_.shares = arena.template take<PackedShare>(shares);
           if (updatable) take_map(arena);
         });
-    std::size_t zeroed = 0;
-    scratch_ = Arena<Memory>::make(
-        space_, backend_, "Tessera::packed::scratch", Lifetime::Temporary, [&](Arena<Memory>& arena) {
-          totals_ = arena.template take<PackedTotals>(1);
-          arrived_ = arena.template take<std::uint32_t>(2);
-          class_found_ = arena.template take<PackedClassFound>(classes() ? 1 : 0);
-          zeroed = arena.bytes();
-          answer_ = arena.template take<PackedTotals>(1);
-          same_ = arena.template take<std::uint8_t>(
-              shape_.group > 1 ? (rows + static_cast<std::size_t>(shape_.group) - 1) / shape_.group : 0);
-          order_ = arena.template take<std::uint32_t>(rows);
-          pieces_ = arena.template take<std::uint32_t>(most_parts > 0 ? rows : 0);
-          sort_windows_ =
-              arena.template take<SortWindow>(static_cast<std::size_t>(shape_.sort_windows * shape_.blocks));
-          slot_ = arena.template take<std::uint32_t>(slices);
-          unit_ = arena.template take<std::uint8_t>(slices);
-          places_.slices = arena.template take<std::uint32_t>(slices);
-          places_.chunks = arena.template take<std::uint32_t>(chunks);
-          if (!updatable) take_map(arena);
-        });
+    take_scratch([&](Arena<Memory>& arena) {
+      spread_ = arena.template take<PackedSizesSpread>(PackedSizesSpread::most);
+      arrived_ = arena.template take<std::uint32_t>(2);
+      zeroed_ = arena.bytes();
+      arena.skip_to(borrowed_zero_bytes);
+      class_found_ = arena.template take<PackedClassFound>(classes() ? 1 : 0);
+      totals_ = arena.template take<PackedTotals>(1);
+      answer_ = arena.template take<PackedTotals>(1);
+      same_ = arena.template take<std::uint8_t>(
+          shape_.group > 1 ? (rows + static_cast<std::size_t>(shape_.group) - 1) / shape_.group : 0);
+      order_ = arena.template take<std::uint32_t>(rows);
+      pieces_ = arena.template take<std::uint32_t>(most_parts > 0 ? rows : 0);
+      sort_windows_ = arena.template take<SortWindow>(static_cast<std::size_t>(shape_.sort_windows * shape_.blocks));
+      slot_ = arena.template take<std::uint32_t>(slices);
+      unit_ = arena.template take<std::uint8_t>(slices);
+      places_.slices = arena.template take<std::uint32_t>(slices);
+      places_.chunks = arena.template take<std::uint32_t>(chunks);
+      if (!updatable) take_map(arena);
+    });
     map_.begin = p_.row_map;
-    Kokkos::deep_copy(space_, View<char>(static_cast<char*>(scratch_.get()), zeroed), char(0));
+    if (classes()) {
+      Kokkos::deep_copy(space_, View<char>(reinterpret_cast<char*>(class_found_.data()), sizeof(PackedClassFound)),
+                        char(0));
+    }
+  }
+  /// Memory of the conversion alone: borrowed, or else allocated and its first part filled with zeros.
+  template <class Layout>
+  void take_scratch(const Layout& layout) {
+    p_.borrowed = Borrowed::open(space_, backend_, Arena<Memory>::bytes_of(layout));
+    if (p_.borrowed) return Arena<Memory>::place(p_.borrowed->data(), layout);
+    scratch_ = Arena<Memory>::make(space_, backend_, "Tessera::packed::scratch", Lifetime::Temporary, layout);
+    if (zeroed_ > 0) Kokkos::deep_copy(space_, View<char>(static_cast<char*>(scratch_.get()), zeroed_), char(0));
   }
 
   /// Exact sizes in place of bounds, and room for the packets.
@@ -224,7 +246,70 @@ class PackedConversion {
     } else {
       p_.dictionary = {};
     }
-    make_packets(space_, p_, totals.sizes, backend_);
+    take_sizes(summary, totals.sizes);
+  }
+
+  /// Where packets are small and values may be in full: room by estimate, and all kernels are enqueued before sizes are
+  /// known; if the room is too small, or values are not in full, these do nothing.
+  bool fill_before_answer() {
+    constexpr std::int64_t most_bytes = std::int64_t{24} << 20;
+    const int value_bytes = bytes_of(p_.precision);
+    likely_ = packed_likely_units(shape_, p_.nnz, f_.longest, p_.cols, value_bytes, o_.narrow_indices && hubs_ == 0);
+    if (likely_ * packed_unit > most_bytes) return false;
+    make_room_for_packets(space_, p_, likely_, backend_);
+    const PackedGate gate{totals_.data(), likely_};
+    write_indices(gate);
+    numbers_.fill(p_, map_, gate);
+    return true;
+  }
+
+  std::uint32_t even_slice() const {
+    return PackedSlice::pack(shape_.even_steps, shape_.even_log, PackedShape::even_index(p_.cols), true, false, false,
+                             1, p_.lanes >> shape_.even_log);
+  }
+
+  /// Even slices are all of one size, so that nobody has to be asked, and one kernel writes all but the values.
+  void make_even(bool updatable) {
+    PackedSlice slice{};
+    slice.packed = even_slice();
+    slice.row = slice.rows();
+    const PackedPacket packet(p_.lanes, p_.value_bytes());
+    slice.packet = static_cast<std::uint32_t>(packet.bytes(slice) / packed_unit);
+    const std::int64_t slices = (p_.rows + slice.rows() - 1) / slice.rows();
+    Experimental::PackedSummary& summary = p_.summary;
+    summary.slices = slices;
+    summary.units = slices * slice.packet;
+    summary.steps = slices * slice.steps();
+    summary.stored = summary.steps * p_.lanes;
+    summary.short_slices = slice.steps() <= 5 ? slices : 0;
+    summary.index_slots[slice.index()] = summary.stored;
+    const auto take_map = [&](Arena<Memory>& arena) {
+      p_.row_map = arena.template take<std::int64_t>(static_cast<std::size_t>(p_.rows) + 1);
+    };
+    p_.structure_storage =
+        Arena<Memory>::make(space_, backend_, "Tessera::packed::structure", Lifetime::Plan, [&](Arena<Memory>& arena) {
+          p_.slices = arena.template take<PackedSlice>(static_cast<std::size_t>(slices));
+          p_.packets = arena.template take<std::uint64_t>(static_cast<std::size_t>(summary.units) * (packed_unit / 8));
+          if (updatable) take_map(arena);
+        });
+    if (!updatable) {
+      scratch_ = Arena<Memory>::make(space_, backend_, "Tessera::packed::scratch", Lifetime::Temporary, take_map);
+    }
+    map_.begin = p_.row_map;
+    PackedEvenFunctor<Pattern> f;
+    f.columns = A_.entries();
+    f.row_map = A_.row_map();
+    f.map = map_;
+    f.slices = p_.slices;
+    f.first = slice;
+    f.rows = p_.rows;
+    f.lanes = p_.lanes;
+    f.log_wave = shape_.log_wave;
+    f.value_bytes = p_.value_bytes();
+    f.packets = reinterpret_cast<unsigned char*>(p_.packets.data());
+    Kokkos::parallel_for("Tessera::convert[packed] even slices",
+                         Kokkos::RangePolicy<Exec, Compat::LightWeight>(space_, 0, slices * p_.lanes), f);
+    numbers_.fill(p_, map_, {});
   }
 
   void fill_in(PackedSpans<Pattern>& f) const {
@@ -255,6 +340,7 @@ class PackedConversion {
     f.stored_bytes = bytes_of(p_.precision);
     f.arrived = arrived_.data() + 1;
     f.totals = totals_.data();
+    f.spread = spread_.data();
     f.reply = reply;
     constexpr int threads = Compat::is_host_v<Exec> ? 1 : team_threads, vector = Compat::is_host_v<Exec> ? 1 : 32;
     const auto chunks = static_cast<int>((p_.slices.extent(0) + places_.chunk - 1) / places_.chunk);
@@ -264,15 +350,17 @@ class PackedConversion {
                          f);
   }
 
-  void write_indices() {
+  void write_indices(const PackedGate& gate) {
     PackedIndexFunctor<Pattern> f;
     fill_in(f);
     f.places = places_;
     f.hub_place = hub_place_;
     f.packets = reinterpret_cast<unsigned char*>(p_.packets.data());
     f.value_bytes = p_.value_bytes();
+    f.gate = gate;
+    const auto slots = static_cast<std::int64_t>(p_.slices.extent(0)) * p_.lanes;
     Kokkos::parallel_for("Tessera::convert[packed] indices",
-                         Kokkos::RangePolicy<Exec, Compat::LightWeight>(space_, 0, p_.summary.slices * p_.lanes), f);
+                         Kokkos::RangePolicy<Exec, Compat::LightWeight>(space_, 0, slots), f);
   }
 
   bool columns_ascend() {
@@ -395,9 +483,10 @@ class PackedConversion {
     sort.arrived = arrived_.data();
     sort.totals = totals_.data();
     const auto sort_windows = static_cast<int>(shape_.sort_windows * shape_.blocks);
+    const int team = shape_.sort_window < 512 ? 128 : 512;
     Kokkos::parallel_for("Tessera::convert[packed] order",
                          Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<512, 2>>(
-                             space_, sort_windows, Compat::team_size<Exec>(shape_.sort_window < 512 ? 128 : 512))
+                             space_, sort_windows, Compat::team_size<Exec>(team))
                              .set_scratch_size(0, Kokkos::PerTeam(sort.scratch_bytes())),
                          sort);
   }
@@ -411,11 +500,13 @@ class PackedConversion {
   const PackedOptions& o_;
   const KernelTable* backend_;
   Format& p_;
-  std::int64_t hubs_ = 0;
+  std::int64_t hubs_ = 0, likely_ = 0;
+  std::size_t zeroed_ = 0;
   PackedShape shape_;
   PackedRowMap<Memory> map_;
   typename Format::Storage hub_scratch_, scratch_;
   View<PackedTotals> totals_, answer_;
+  View<PackedSizesSpread> spread_;
   View<std::uint32_t> arrived_;
   View<PackedClassFound> class_found_;
   View<std::uint8_t> same_, unit_;
@@ -436,11 +527,11 @@ void packed_pattern(const Exec& space, const Pattern& A, const PackedNumbers<typ
 
 namespace Experimental {
 
-/// Converts A for waves of `lanes` lanes. Deterministic; columns keep their order inside a row. One wait, for sizes,
-/// and one more where hub columns or column blocks are considered, or numbers go to a dictionary. Room for slices and
-/// parts is by bounds: 1 to 5 % of the format are not used (perf_test/notes/conversion.md). Peak extra memory besides
-/// the format: 4 bytes per row, 9 per slice, 8 per row if not updatable (rows times column blocks), with hub columns 8
-/// per column.
+/// Converts A for waves of `lanes` lanes. Deterministic; columns keep their order inside a row. Even slices in full:
+/// no wait. Otherwise one, for sizes, and one more where hub columns or column blocks are considered, or numbers go to
+/// a dictionary. Room for slices and parts is by bounds, 1 to 5 % of the format are not used; room for packets below 24
+/// MB by estimate, 15 to 70 % more than is used (perf_test/notes/conversion.md). Peak extra memory besides the format:
+/// 4 bytes per row, 9 per slice, 8 per row if not updatable (rows times column blocks), with hub columns 8 per column.
 /// @param updatable  keep what packed_update needs: 8 bytes per row (times column blocks)
 /// @param backend  whose memory pool to use, if it has one; null: Kokkos allocations
 /// @throw InvalidArgument  options out of range

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+// What a conversion to packed slices asks of a backend's runtime: memory that it borrows keeps its zeros, nothing is
+// needed twice, and the format is the one that is made without a backend.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "features/Tessera_SpmvFeatures.hpp"
+#include "formats/packed/Tessera_FromPacked.hpp"
+#include "formats/packed/Tessera_PackedUpdate.hpp"
+#include "support/Tessera_TestCases.hpp"
+#include "support/Tessera_TestCheck.hpp"
+
+namespace Tessera {
+namespace Testing {
+
+/// A runtime on the host that counts.
+struct CountingRuntime {
+  static inline int borrowed = 0, kept = 0, spoiled = 0, allocated = 0;
+  static inline bool dirty = false;
+  static constexpr std::size_t room = std::size_t{1} << 22;
+
+  static Status borrow(std::size_t bytes, Stream, void** memory) noexcept {
+    *memory = bytes <= room ? std::malloc(room) : nullptr;
+    if (*memory == nullptr) return {};
+    std::memset(*memory, 0xcd, room);
+    std::memset(*memory, 0, borrowed_zero_bytes);
+    ++borrowed;
+    return {};
+  }
+  static void give_back(void* memory, bool is_spoiled) noexcept {
+    const char* const bytes = static_cast<const char*>(memory);
+    (is_spoiled ? spoiled : kept) += 1;
+    dirty |= !is_spoiled && std::any_of(bytes, bytes + borrowed_zero_bytes, [](char c) { return c != 0; });
+    std::free(memory);
+  }
+  static Status allocate(std::size_t bytes, Stream, void** memory) noexcept {
+    ++allocated;
+    *memory = std::malloc(bytes + 1);
+    std::memset(*memory, 0xcd, bytes);
+    return {};
+  }
+  static Status await(const std::int64_t* number, std::int64_t wanted, Stream) noexcept {
+    return *number == wanted ? Status{} : Status{"a kernel ended without an answer"};
+  }
+  static KernelTable table() {
+    KernelTable t;
+    t.runtime.borrow = borrow;
+    t.runtime.give_back = give_back;
+    t.runtime.allocate = allocate;
+    t.runtime.release = [](void* memory, Stream, bool) noexcept { std::free(memory); };
+    t.runtime.open_mailbox = [](void** memory) noexcept -> Status { return allocate(mailbox_bytes, nullptr, memory); };
+    t.runtime.close_mailbox = [](void* memory) noexcept { std::free(memory); };
+    t.runtime.await = await;
+    borrowed = kept = spoiled = allocated = 0;
+    dirty = false;
+    return t;
+  }
+};
+
+using Exec = Kokkos::DefaultExecutionSpace;
+
+TEST(PackedSetUp, BorrowedMemoryKeepsItsZeros) {
+  if (!Compat::is_host_v<Exec>) GTEST_SKIP() << "this runtime has memory of the host";
+  const Exec space;
+  for (const Pattern& pattern : {all_classes(200, 20), generate(three_dof)}) {
+    const auto A = make_matrix<double>(pattern, Data::Real, 7);
+    const DeviceMatrix<Exec, double> device(A);
+    for (const Named<PackedOptions>& o : packed_option_sets()) {
+      SCOPED_TRACE(o.name);
+      const KernelTable table = CountingRuntime::table();
+      const SpmvFeatures f = spmv_features(space, device.view(), &table);
+      auto p = Experimental::to_packed(space, device.view(), 32, Precision::FP64, f, o.options, true, &table);
+      p.done();
+      EXPECT_EQ(CountingRuntime::kept, CountingRuntime::borrowed);
+      EXPECT_GE(CountingRuntime::borrowed, 1);
+      EXPECT_FALSE(CountingRuntime::dirty);
+      const auto plain = Experimental::to_packed(space, device.view(), 32, Precision::FP64, f, o.options, true);
+      EXPECT_EQ(p.summary.units, plain.summary.units);
+      EXPECT_EQ(p.format_bytes(), plain.format_bytes());
+      const auto B = Experimental::to_csr(p), C = Experimental::to_csr(plain);
+      EXPECT_EQ(B.entries, C.entries);
+      EXPECT_EQ(B.bits, C.bits);
+    }
+  }
+}
+
+// Of a conversion that nobody waited for, or that failed, the memory may still be in use.
+TEST(PackedSetUp, UnfinishedMemoryIsNotKept) {
+  if (!Compat::is_host_v<Exec>) GTEST_SKIP() << "this runtime has memory of the host";
+  const Exec space;
+  PackedOptions o;
+  o.even_slices = false;
+  const auto A = make_matrix<double>(all_classes(600, 20), Data::Real, 7);
+  const DeviceMatrix<Exec, double> device(A);
+  const KernelTable table = CountingRuntime::table();
+  const SpmvFeatures f = spmv_features(space, device.view(), &table);
+  EXPECT_EQ(CountingRuntime::kept, 1);
+  { const auto p = Experimental::to_packed(space, device.view(), 32, Precision::FP64, f, o, true, &table); }
+  EXPECT_EQ(CountingRuntime::kept, 1);
+  EXPECT_EQ(CountingRuntime::spoiled, 1);
+}
+
+// Room for packets is by estimate: one allocation suffices, and two where rows of one step each are rounded up to a
+// whole wave.
+TEST(PackedSetUp, RoomByEstimate) {
+  if (!Compat::is_host_v<Exec>) GTEST_SKIP() << "this runtime has memory of the host";
+  const Exec space;
+  const auto A = make_matrix<double>(pattern_of_lengths(std::vector<int>(2000, 17), 3001), Data::Real, 7);
+  const DeviceMatrix<Exec, double> device(A);
+  for (const bool suffices : {true, false}) {
+    PackedOptions o;
+    o.even_slices = o.value_classes = false;
+    o.max_steps = suffices ? 8 : 1;
+    const KernelTable table = CountingRuntime::table();
+    const SpmvFeatures f = spmv_features(space, device.view(), &table);
+    const int before = CountingRuntime::allocated;
+    auto p = Experimental::to_packed(space, device.view(), 32, Precision::FP64, f, o, true, &table);
+    p.done();
+    EXPECT_EQ(CountingRuntime::allocated - before, suffices ? 3 : 4) << "mailbox, structure, packets";
+    EXPECT_EQ(8 * p.packets.extent(0), static_cast<std::size_t>(p.summary.units) * packed_unit);
+  }
+}
+
+}  // namespace Testing
+}  // namespace Tessera
