@@ -316,20 +316,32 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
 
   /// Counts of the sort windows to places.
   KOKKOS_INLINE_FUNCTION void give_places(const member& team, int all) const {
-    // Slices and parts in one sum; both are bounded by the host to 31 bits.
-    Kokkos::parallel_scan(Kokkos::TeamThreadRange(team, all), [&](const int w, std::uint64_t& sum, const bool final) {
-      const auto here =
-          static_cast<std::uint64_t>(sort_windows(w).slices) << 32 | static_cast<std::uint64_t>(sort_windows(w).parts);
-      if (final) {
-        sort_windows(w).slices = static_cast<std::int64_t>(sum >> 32);
-        sort_windows(w).parts = static_cast<std::int64_t>(sum & 0xffffffffu);
-      }
-      sum += here;
-      if (final && w + 1 == all) {
-        totals->parts = static_cast<std::int64_t>(sum & 0xffffffffu);
-        totals->slices = static_cast<std::int64_t>(sum >> 32) + totals->parts;
-      }
-    });
+    // Slices and parts in one sum; both are bounded by the host to 31 bits. A thread takes consecutive sort windows.
+    constexpr int batch = Compat::is_host_v<typename PackedTypesOf<Csr>::exec> ? 1 : 8;  // loads before the first store
+    const int threads = team.team_size(), share = (all + threads - 1) / threads;
+    Kokkos::parallel_scan(Kokkos::TeamThreadRange(team, threads),
+                          [&](const int t, std::uint64_t& sum, const bool final) {
+                            const int last = (t + 1) * share < all ? (t + 1) * share : all;
+                            for (int first = t * share; first < last; first += batch) {
+                              std::uint64_t here[batch];
+                              for (int n = 0; n < batch; ++n) {
+                                const int w = first + n < last ? first + n : first;
+                                here[n] = static_cast<std::uint64_t>(sort_windows(w).slices) << 32 |
+                                          static_cast<std::uint64_t>(sort_windows(w).parts);
+                              }
+                              for (int n = 0; n < batch && first + n < last; ++n) {
+                                if (final) {
+                                  sort_windows(first + n).slices = static_cast<std::int64_t>(sum >> 32);
+                                  sort_windows(first + n).parts = static_cast<std::int64_t>(sum & 0xffffffffu);
+                                }
+                                sum += here[n];
+                              }
+                            }
+                            if (final && t + 1 == threads) {
+                              totals->parts = static_cast<std::int64_t>(sum & 0xffffffffu);
+                              totals->slices = static_cast<std::int64_t>(sum >> 32) + totals->parts;
+                            }
+                          });
     std::int64_t split = 0;
     Kokkos::parallel_reduce(
         Kokkos::TeamThreadRange(team, all),
@@ -339,7 +351,8 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
 
   KOKKOS_INLINE_FUNCTION void sort_rows(const member& team, const Keys& keys, const Keys& begin, std::int64_t base,
                                         int count, SortWindow& found) const {
-    const int places = shape.keys();
+    int places = shape.keys();
+    while (places > 256 && places / 2 >= count) places /= 2;
     constexpr std::uint32_t place = PackedShape::sort_window_keys - 1;
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, places), [&](const int i) {
       std::uint32_t key = ~0u;
