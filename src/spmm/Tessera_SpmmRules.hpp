@@ -47,10 +47,11 @@ inline bool spreads_rows(const SpmmFeatures& f, Precision precision, const SpmmO
   const GeSpmmOptions& o = options.gespmm;
   if (o.spread != RowSpread::Auto) return o.spread == RowSpread::Always;
   const bool uneven = f.longest > 16 && static_cast<double>(f.longest) >= 2 * f.mean;
-  if (o.max_piece > 0 || !uneven) return false;
   const std::int64_t row_bytes = std::int64_t{options.num_columns_hint} * bytes_of(precision);
   const std::int64_t lanes = (row_bytes + 15) / 16, size = f.nnz + 4 * f.rows;
-  if (lanes <= 1) return f.longest >= 48 && size <= std::int64_t{1} << 22;
+  const bool even = lanes <= 2 && f.mean >= 32 && size <= std::int64_t{1} << 20;
+  if (o.max_piece > 0 || !(uneven || even)) return false;
+  if (lanes <= 1) return even || (f.longest >= 48 && size <= std::int64_t{1} << 22);
   const bool together = lanes == 2 ? f.mean >= 200 : lanes < 32 && f.mean * static_cast<double>(lanes) >= 128;
   const int log2_most = together ? 17 : lanes == 2 ? 20 : 19;
   const std::int64_t most_bytes = std::int64_t{f.longest >= 48 ? 40 : 14} << 20;

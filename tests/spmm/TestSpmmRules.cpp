@@ -210,6 +210,21 @@ TEST(SpmmRules, SpreadRows) {
       }
       EXPECT_TRUE(spread(100, 20));
       EXPECT_FALSE(small);
+      // Even rows where a row of B has up to 32 bytes: short teams are slow on them, too.
+      SpmmFeatures even = sharing(40, 1.2);
+      even.rows = 1000;
+      even.nnz = 40000;
+      even.longest = 40;
+      const bool narrow = columns * bytes_of(precision) <= 32;
+      EXPECT_EQ(Impl::ge_spmm_pattern(even, precision, of_width(columns)).spread, narrow);
+      even.rows = 100000;
+      even.nnz = 4000000;
+      EXPECT_FALSE(Impl::ge_spmm_pattern(even, precision, of_width(columns)).spread) << "many rows";
+      even = sharing(8, 1.2);
+      even.rows = 1000;
+      even.nnz = 8000;
+      even.longest = 8;
+      EXPECT_FALSE(Impl::ge_spmm_pattern(even, precision, of_width(columns)).spread) << "short rows";
     }
   }
 }

@@ -53,6 +53,12 @@ struct RowsOfB {
     return {reinterpret_cast<const char*>(static_cast<const Value*>(d.b) + column),
             static_cast<std::int32_t>(d.ldb) * static_cast<std::int32_t>(sizeof(Value))};
   }
+  /// For loops, in which compilers would hold row_bytes in 64 bits and multiply by that. In FP64 it did not pay.
+  template <class Wave>
+  TESSERA_FUNCTION static Place kept(Place p) {
+    if constexpr (sizeof(Value) == 4) p.row_bytes = Wave::keep(p.row_bytes);
+    return p;
+  }
   /// The word `skip` words on, of any row.
   template <class Wave>
   TESSERA_FUNCTION static RowWord load(const Place& p, std::int32_t row, std::int32_t skip) {
@@ -88,6 +94,10 @@ struct RowsOfCompactB {
     const std::uint32_t* lower;
     std::int32_t ldb;
   };
+  template <class Wave>
+  TESSERA_FUNCTION static Place kept(const Place& p) {
+    return p;
+  }
   TESSERA_FUNCTION static Place place(const SpmmDense& d, std::int32_t column) {
     const char* lower = static_cast<const char*>(d.b) + d.lower;
     return {static_cast<const Word*>(d.b) + column / columns,

@@ -166,8 +166,9 @@ struct SpreadRowsKernel {
   }
 
   /// Up to eight entries from i on, of which `left` are there. No branch, so that all are under way at once.
-  TESSERA_FUNCTION static void add_entries(const GeSpmmArgs& args, const typename B::Place& b, std::int32_t i,
+  TESSERA_FUNCTION static void add_entries(const GeSpmmArgs& args, const typename B::Place& place, std::int32_t i,
                                            std::int32_t left, Sums& sums) {
+    const typename B::Place b = B::template kept<Wave>(place);
     std::int32_t row[batch];
     Value a[batch];
     typename B::RowWord x[batch];
