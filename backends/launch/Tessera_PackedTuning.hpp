@@ -41,10 +41,11 @@ struct PackedNvidia {
 
   struct General : PackedTuning {
     static constexpr int batch = pairs ? 4 : 2, bound = pairs || wide_x ? 8 : 10;
+    static constexpr bool straight_ids = true;
   };
   struct ShortSlices : PackedTuning {
     static constexpr int batch = pairs ? 2 : 1, bound = Types::value_bytes == 2 ? 12 : 10, exact = 8;
-    static constexpr bool groups = false, exact_free = !pairs;
+    static constexpr bool groups = false, exact_free = !pairs, straight_ids = true;
   };
   struct IndexFreePairs : PackedTuning {
     static constexpr int batch = 3, bound = 8;
@@ -60,7 +61,7 @@ struct PackedNvidia {
     static constexpr bool groups = false, even = true, streaming = false;
   };
   struct CopiedHubs : General {
-    static constexpr bool groups = false;
+    static constexpr bool groups = false, straight_ids = false;
   };
   /// With tables in shared memory: one thread block per multiprocessor.
   struct Table : PackedTuning {
@@ -71,6 +72,7 @@ struct PackedNvidia {
     static constexpr int batch = 2, bound = 8;
   };
   struct StoredStrided : General {
+    static constexpr bool straight_ids = false;
     static constexpr int batch = 1;
   };
   struct Renumbered : PackedTuning {
@@ -114,7 +116,7 @@ struct PackedEmulation {
 
   struct General : PackedTuning {
     static constexpr int exact = 5;
-    static constexpr bool exact_free = true;
+    static constexpr bool exact_free = true, straight_ids = true;
   };
   struct Even : PackedTuning {
     static constexpr bool groups = false, even = true;

@@ -105,13 +105,14 @@ struct GatherBlock {
 
 /// What a kernel over packed slices is compiled for.
 struct PackedKernelTuning {
-  static constexpr int batch = 2;            ///< chunks that a lane has in flight
-  static constexpr int columns = 1;          ///< vectors, the last of which may be absent
-  static constexpr bool streaming = true;    ///< matrix loads pass the first-level cache by
-  static constexpr bool groups = true;       ///< whether there are slices of grouped rows (their sums need registers)
-  static constexpr bool even = false;        ///< whether slices are even, with indices of 16 or 24 bits
-  static constexpr int exact = 0;            ///< steps up to which slices have code of their own
-  static constexpr bool exact_free = false;  ///< whether index-free ones have, too
+  static constexpr int batch = 2;              ///< chunks that a lane has in flight
+  static constexpr int columns = 1;            ///< vectors, the last of which may be absent
+  static constexpr bool streaming = true;      ///< matrix loads pass the first-level cache by
+  static constexpr bool groups = true;         ///< whether there are slices of grouped rows (their sums need registers)
+  static constexpr bool even = false;          ///< whether slices are even, with indices of 16 or 24 bits
+  static constexpr int exact = 0;              ///< steps up to which slices have code of their own
+  static constexpr bool exact_free = false;    ///< whether index-free ones have, too
+  static constexpr bool straight_ids = false;  ///< row ids without a branch, which would wait for them
 };
 
 /// Tuning: a PackedKernelTuning.
@@ -221,13 +222,16 @@ class PackedKernel {
     Varying<std::int32_t> row;
     Varying<Sums<Group>> sums;
     w_.each([&](int lane) {
-      // The row first: asked for now, needed last. Without a branch, in which it would be waited for.
+      // The row first: asked for now, needed last.
       const int q = lane >> log_lanes;
       row(lane) = s_.row + q * Group;
-      if constexpr (Index != PackedIndexFree) {
-        std::uint32_t id[1];
+      std::uint32_t id[1];
+      if constexpr (Tuning::straight_ids && Index != PackedIndexFree) {
         Wave::template load_if<streaming, 2>(base + packet.row_ids(s_) + 2 * q, s_.has_ids() && q < s_.rows(),
                                              static_cast<unsigned>(q * Group), id);
+        row(lane) = s_.row + static_cast<std::int32_t>(id[0] & 0xffffu);
+      } else if (Index != PackedIndexFree && s_.has_ids()) {
+        Wave::template load_if<streaming, 2>(base + packet.row_ids(s_) + 2 * q, q < s_.rows(), 0u, id);
         row(lane) = s_.row + static_cast<std::int32_t>(id[0] & 0xffffu);
       }
       Lane at;
