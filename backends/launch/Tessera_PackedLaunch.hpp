@@ -245,11 +245,11 @@ Status launch_variant(const SpmvPackedArgs& args, Stream stream) {
     using Free = typename Tunings::IndexFree;
     switch (args.variant) {
       case PackedVariant::ShortSlices:
-        return launch_slices<Device, Types, Gather, std::conditional_t<Streaming, Short, PackedCached<Short>>>(args,
-                                                                                                               stream);
+        return launch_slices<Device, Types, Gather,
+                             std::conditional_t<Streaming, PackedLarge<Short>, PackedCached<Short>>>(args, stream);
       case PackedVariant::IndexFree:
-        return launch_slices<Device, Types, Gather, std::conditional_t<Streaming, Free, PackedCached<Free>>>(args,
-                                                                                                             stream);
+        return launch_slices<Device, Types, Gather,
+                             std::conditional_t<Streaming, PackedLarge<Free>, PackedCached<Free>>>(args, stream);
       case PackedVariant::WideBlocks:
         return launch_slices<Device, Types, Gather, typename Tunings::WideBlocks>(args, stream);
       default:

@@ -25,6 +25,13 @@ struct PackedCached : Tuning {
   static constexpr bool streaming = false;
 };
 
+/// The same for a matrix beside which nothing stays in the caches. Code for each number of steps gains nothing there
+/// where slices are index-free.
+template <class Tuning>
+struct PackedLarge : Tuning {
+  static constexpr bool exact_free = false;
+};
+
 /// Measured: perf_test/notes/spmv-packed.md. Thread blocks that a multiprocessor must hold are the bound.
 template <class Types>
 struct PackedNvidia {
@@ -34,10 +41,11 @@ struct PackedNvidia {
 
   struct General : PackedTuning {
     static constexpr int batch = pairs ? 4 : 2, bound = pairs || wide_x ? 8 : 10;
+    static constexpr bool straight_ids = true;
   };
   struct ShortSlices : PackedTuning {
-    static constexpr int batch = pairs ? 2 : 1, bound = Types::value_bytes == 2 ? 12 : 10;
-    static constexpr bool groups = false;
+    static constexpr int batch = pairs ? 2 : 1, bound = Types::value_bytes == 2 ? 12 : 10, exact = 8;
+    static constexpr bool groups = false, exact_free = !pairs, straight_ids = true;
   };
   struct IndexFreePairs : PackedTuning {
     static constexpr int batch = 3, bound = 8;
@@ -53,7 +61,7 @@ struct PackedNvidia {
     static constexpr bool groups = false, even = true, streaming = false;
   };
   struct CopiedHubs : General {
-    static constexpr bool groups = false;
+    static constexpr bool groups = false, straight_ids = false;
   };
   /// With tables in shared memory: one thread block per multiprocessor.
   struct Table : PackedTuning {
@@ -64,6 +72,7 @@ struct PackedNvidia {
     static constexpr int batch = 2, bound = 8;
   };
   struct StoredStrided : General {
+    static constexpr bool straight_ids = false;
     static constexpr int batch = 1;
   };
   struct Renumbered : PackedTuning {
@@ -105,18 +114,21 @@ template <class Types>
 struct PackedEmulation {
   static constexpr bool variants = false;
 
-  using General = PackedTuning;
+  struct General : PackedTuning {
+    static constexpr int exact = 5;
+    static constexpr bool exact_free = true, straight_ids = true;
+  };
   struct Even : PackedTuning {
     static constexpr bool groups = false, even = true;
   };
   struct ManyVectors : PackedTuning {
     static constexpr int columns = packed_max_columns;
   };
-  using CopiedHubs = General;
-  using Table = General;
-  using Strided = General;
-  using StoredStrided = General;
-  using Renumbered = General;
+  using CopiedHubs = PackedTuning;
+  using Table = PackedTuning;
+  using Strided = PackedTuning;
+  using StoredStrided = PackedTuning;
+  using Renumbered = PackedTuning;
   using FewVectors = ManyVectors;
 };
 
