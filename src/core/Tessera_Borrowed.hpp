@@ -10,26 +10,34 @@
 #include "Tessera_Compat.hpp"
 #include "Tessera_Error.hpp"
 #include "backends/interface/Tessera_KernelTable.hpp"
+#include "core/Tessera_Profile.hpp"
 
 namespace Tessera {
 namespace Impl {
 
 /// Memory of a set-up that a backend keeps for the next one. Its first borrowed_zero_bytes are zero, and the kernels
-/// that use them leave them so: neither an allocation nor a fill stands between two kernels.
+/// that use them leave them so: neither an allocation nor a fill stands between two kernels. Tools see the bytes that
+/// were asked for, for as long as they are borrowed.
 class Borrowed {
  public:
   /// Null where the backend keeps none, or none of that size. @throw DeviceError
-  template <class Exec>
-  static std::shared_ptr<Borrowed> open(const Exec& space, const KernelTable* backend, std::size_t bytes) {
+  template <class MemorySpace, class Exec>
+  static std::shared_ptr<Borrowed> open(const Exec& space, const KernelTable* backend, const char* label,
+                                        std::size_t bytes) {
     if (backend == nullptr || backend->runtime.borrow == nullptr) return nullptr;
     void* memory = nullptr;
     const Status status = backend->runtime.borrow(bytes, Compat::native_stream(space), &memory);
-    if (!status.ok()) throw DeviceError(std::string("memory of a set-up: ") + status.message);
+    if (!status.ok()) throw DeviceError(std::string(label) + ": " + status.message);
     if (memory == nullptr) return nullptr;
-    return std::shared_ptr<Borrowed>(new Borrowed(*backend, memory));
+    const std::shared_ptr<Borrowed> borrowed(new Borrowed(*backend, memory));
+    borrowed->seen_ = reported<MemorySpace>(std::shared_ptr<void>(memory, [](void*) {}), label, bytes);
+    return borrowed;
   }
   /// What may still be in use, after an error, nobody gets any more.
-  ~Borrowed() { backend_->runtime.give_back(memory_, !done_); }
+  ~Borrowed() {
+    seen_.reset();
+    backend_->runtime.give_back(memory_, !done_);
+  }
   Borrowed(const Borrowed&) = delete;
   Borrowed& operator=(const Borrowed&) = delete;
 
@@ -42,6 +50,7 @@ class Borrowed {
 
   const KernelTable* backend_;
   void* memory_;
+  std::shared_ptr<void> seen_;
   bool done_ = false;
 };
 

@@ -206,7 +206,8 @@ SpmvFeatures spmv_pattern_features(const Exec& space, const Pattern& A, const Ke
     arena.skip_to(borrowed_zero_bytes);
     answer = arena.template take<FeatureFound>(1);
   };
-  const std::shared_ptr<Borrowed> borrowed = Borrowed::open(space, backend, Arena<Memory>::bytes_of(layout));
+  const std::shared_ptr<Borrowed> borrowed =
+      Borrowed::open<Memory>(space, backend, "Tessera::features", Arena<Memory>::bytes_of(layout));
   std::shared_ptr<void> storage;
   if (borrowed) {
     Arena<Memory>::place(borrowed->data(), layout);

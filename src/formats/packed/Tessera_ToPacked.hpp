@@ -221,9 +221,10 @@ class PackedConversion {
   /// Memory of the conversion alone: borrowed, or else allocated and its first part filled with zeros.
   template <class Layout>
   void take_scratch(const Layout& layout) {
-    p_.borrowed = Borrowed::open(space_, backend_, Arena<Memory>::bytes_of(layout));
+    constexpr const char* label = "Tessera::packed::scratch";
+    p_.borrowed = Borrowed::open<Memory>(space_, backend_, label, Arena<Memory>::bytes_of(layout));
     if (p_.borrowed) return Arena<Memory>::place(p_.borrowed->data(), layout);
-    scratch_ = Arena<Memory>::make(space_, backend_, "Tessera::packed::scratch", Lifetime::Temporary, layout);
+    scratch_ = Arena<Memory>::make(space_, backend_, label, Lifetime::Temporary, layout);
     if (zeroed_ > 0) Kokkos::deep_copy(space_, View<char>(static_cast<char*>(scratch_.get()), zeroed_), char(0));
   }
 
