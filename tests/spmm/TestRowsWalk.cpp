@@ -42,7 +42,8 @@ std::string choice_of(const Shape& shape, std::int64_t columns, std::int64_t lan
   gespmm_dispatch<GeSpmmTypes<Value, SumOf<Value>>, HostWave<32>>(
       args, lanes, true, [&](auto kernel, const GeSpmmArgs& ready) {
         using Kernel = decltype(kernel);
-        constexpr char letter = Kernel::shared ? 'S' : Kernel::words == 2 ? 'P' : Kernel::batch == 8 ? 'O' : 'Q';
+        constexpr char plain = Kernel::words == 2 ? 'P' : Kernel::batch == 8 ? 'O' : 'Q';
+        constexpr char letter = Kernel::shared ? 'S' : Kernel::dealt ? 'D' : Kernel::deep ? 'A' : plain;
         const std::int64_t tile = std::min<std::int64_t>(Kernel::tile_columns(ready), columns);
         result = letter + std::to_string(tile * static_cast<std::int64_t>(sizeof(Value)));
       });
