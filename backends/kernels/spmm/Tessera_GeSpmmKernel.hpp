@@ -488,7 +488,10 @@ inline bool rows_reach_beyond(const GeSpmmArgs& args, std::int64_t bytes) {
 template <class B>
 RowsWalk rows_walk(const GeSpmmArgs& args, int wave, std::int64_t lanes) {
   const std::int64_t words = (args.dense.columns + B::columns - 1) / B::columns;
-  if (rows_in_narrow_tiles(args)) return B::narrows && words > 8 && words <= 16 ? RowsWalk::Ahead : RowsWalk::Shared;
+  if (rows_in_narrow_tiles(args)) {
+    const bool often = args.nnz >= 16 * args.cols && !rows_reach_beyond(args, B::bytes(args.dense.columns));
+    return B::narrows && often && words > 8 && words <= 16 ? RowsWalk::Ahead : RowsWalk::Shared;
+  }
   int shift = 0;
   while ((1 << shift) < wave && (1 << shift) < words) ++shift;
   const std::int64_t teams = wave >> shift, count = args.count, nnz = args.nnz;
