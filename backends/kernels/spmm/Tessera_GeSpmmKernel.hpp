@@ -500,7 +500,7 @@ RowsWalk rows_walk(const GeSpmmArgs& args, int wave, std::int64_t lanes) {
   }
   const bool cut = args.table != nullptr, fills = count * words >= 3 * lanes, wide = B::columns <= 4;
   if (B::narrows && cut && !args.local && !wide && shift == 2 && nnz >= 6 * count) return RowsWalk::Dealt;
-  if (B::narrows && rows_are_few<B>(args)) return RowsWalk::Ahead;
+  if (B::narrows && words > 2 && rows_are_few<B>(args)) return RowsWalk::Ahead;
   const bool brief = cut ? nnz <= 6 * count && wide && words >= 8 : nnz <= 7 * count;
   if (brief) return fills ? RowsWalk::Pairs : cut ? RowsWalk::Octets : RowsWalk::Quads;
   // Where rows of B are long, reading A half as often is worth more than eight rows of B under way.
