@@ -93,7 +93,7 @@ TEST(RowsWalks, FollowsTheMatrix) {
   const Shape chemistry{200000, 16920000, 150000, true, true}, feedback{18660, 1582500, 18600, false, true};
   EXPECT_EQ(choice_of<float>(chemistry, 64), "O256");
   EXPECT_EQ(choice_of<float>(chemistry, 128), "P512");
-  EXPECT_EQ(choice_of<float>(feedback, 64), "S128");
+  EXPECT_EQ(choice_of<float>(feedback, 64), "A256");
   EXPECT_EQ(choice_of<float>(feedback, 256), "S128");
   EXPECT_EQ(choice_of<float>({2000, 4000000, 2000, true, true}, 128), "S128");
 
@@ -107,7 +107,8 @@ TEST(RowsWalks, FollowsTheMatrix) {
 TEST(RowsWalks, FollowsMatricesWithLongRows) {
   const Shape feedback{18660, 1582500, 18600, false, true};
   EXPECT_EQ(choice_of<double>(feedback, 32), "A256");
-  EXPECT_EQ(choice_of<double>(feedback, 64), "S128");
+  EXPECT_EQ(choice_of<double>(feedback, 64), "A256");
+  EXPECT_EQ(choice_of<double>(feedback, 128), "S128");
   EXPECT_EQ(choice_of<float>(feedback, 32), "S128");
   EXPECT_EQ(choice_of<half_t>(feedback, 128), "A256");
 
@@ -116,7 +117,8 @@ TEST(RowsWalks, FollowsMatricesWithLongRows) {
   EXPECT_EQ(choice_of<float>(rail582, 128), "A512");
 
   const Shape caida{27500, 106762, 20000, false, true}, radixnet{1024, 32768, 900}, maros{3136, 144848, 900};
-  EXPECT_EQ(choice_of<float>(caida, 128), "A512");
+  EXPECT_EQ(choice_of<float>(caida, 128), "O512");
+  EXPECT_EQ(choice_of<double>(caida, 32), "A256");
   EXPECT_EQ(choice_of<float>(radixnet, 128), "A512");
   EXPECT_EQ(choice_of<float>(maros, 128), "A512");
   EXPECT_EQ(choice_of<double>(maros, 128), "O512");  // would take two rounds
@@ -251,8 +253,9 @@ TYPED_TEST(RowsWalkOf, NarrowTilesHaveAReason) {
     if (w.walk == free.walk && w.tile < free.tile) {
       EXPECT_TRUE(rows_reach_beyond(args, RowsOfB<TypeParam>::bytes(std::min(free.tile, args.dense.columns))));
     }
-    if (rows_in_narrow_tiles(args)) {  // rows of B of 256 bytes are as fast in one piece
-      EXPECT_TRUE(w.walk == RowsWalk::Shared || (w.walk == RowsWalk::Ahead && w.tile >= args.dense.columns));
+    if (rows_in_narrow_tiles(args)) {
+      EXPECT_TRUE(w.walk == RowsWalk::Shared || w.walk == RowsWalk::Ahead);
+      EXPECT_LE(w.tile * static_cast<std::int64_t>(sizeof(TypeParam)), 256);
     }
   });
 }

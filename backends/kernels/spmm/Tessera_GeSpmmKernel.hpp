@@ -456,19 +456,21 @@ inline bool rows_in_narrow_tiles(const GeSpmmArgs& args) {
   return args.nnz >= (beyond ? 4 : 16) * args.cols;
 }
 
-/// Whether a walk asks for A ahead: short rows in pairs, and of matrices whose long rows are cut rows of a few entries.
+/// Whether a walk asks for A ahead: short rows in pairs, and of matrices whose long rows are cut rows of a few entries;
+/// teams of four lanes have too many rows under way for more than six.
 template <class Kernel>
 bool rows_ask_ahead(const GeSpmmArgs& args) {
   if (args.table == nullptr) return Kernel::words == 2;
-  return args.nnz >= (Kernel::width == 8 ? 1 : 4) * args.count && args.nnz <= 11 * args.count;
+  return args.nnz >= (Kernel::width == 8 ? 1 : 4) * args.count && args.nnz <= (args.shift > 2 ? 11 : 6) * args.count;
 }
 
 /// Whether the longest pieces decide how long a product takes, so that it needs no more waves: by the bytes of rows of
-/// B that it reads.
+/// B that it reads, less of them where pieces are short.
 template <class B>
 bool rows_are_few(const GeSpmmArgs& args) {
-  const std::int64_t bytes = args.nnz * B::bytes(args.dense.columns), mega = 1000000;
-  return args.table != nullptr && !args.local && bytes <= (args.nnz >= 16 * args.count ? 176 : 100) * mega;
+  const std::int64_t row = B::bytes(args.dense.columns), mega = 1000000;
+  const std::int64_t most = args.nnz >= 12 * args.count ? 176 : row <= 64 ? 100 : 50;
+  return args.table != nullptr && !args.local && args.nnz * row <= most * mega;
 }
 
 /// Whether rows reach so far in B that what they use does not wait in the last cache until later rows use it again, in
@@ -490,7 +492,8 @@ RowsWalk rows_walk(const GeSpmmArgs& args, int wave, std::int64_t lanes) {
   const std::int64_t words = (args.dense.columns + B::columns - 1) / B::columns;
   if (rows_in_narrow_tiles(args)) {
     const bool often = args.nnz >= 16 * args.cols && !rows_reach_beyond(args, B::bytes(args.dense.columns));
-    return B::narrows && often && words > 8 && words <= 16 ? RowsWalk::Ahead : RowsWalk::Shared;
+    const bool whole = words > 8 && words <= (B::columns == 2 ? 32 : 16);
+    return B::narrows && often && whole ? RowsWalk::Ahead : RowsWalk::Shared;
   }
   int shift = 0;
   while ((1 << shift) < wave && (1 << shift) < words) ++shift;
@@ -501,7 +504,8 @@ RowsWalk rows_walk(const GeSpmmArgs& args, int wave, std::int64_t lanes) {
   const bool cut = args.table != nullptr, fills = count * words >= 3 * lanes, wide = B::columns <= 4;
   if (B::narrows && cut && !args.local && !wide && shift == 2 && nnz >= 6 * count) return RowsWalk::Dealt;
   if (B::narrows && words > 2 && rows_are_few<B>(args)) return RowsWalk::Ahead;
-  const bool brief = cut ? nnz <= 6 * count && wide && words >= 8 : nnz <= 7 * count;
+  const bool pairs = wide && words >= 8 && (args.local || nnz * B::bytes(args.dense.columns) > 110000000);
+  const bool brief = cut ? nnz <= 6 * count && pairs : nnz <= 7 * count;
   if (brief) return fills ? RowsWalk::Pairs : cut ? RowsWalk::Octets : RowsWalk::Quads;
   // Where rows of B are long, reading A half as often is worth more than eight rows of B under way.
   const bool near = !rows_reach_far(args, std::min<std::int64_t>(B::bytes(args.dense.columns), 512));
@@ -524,6 +528,7 @@ int gespmm_shift(const GeSpmmArgs& args) {
   };
   int most = 5;
   if (Kernel::shared && rows_in_narrow_tiles(args)) most = 3;
+  if (Kernel::deep && rows_in_narrow_tiles(args)) most = 4;
   if (Kernel::batch == 8 && Kernel::B::narrows && beyond(5)) most = 3;
   if (Kernel::words == 2 && !beyond(3)) {
     while (beyond(most)) --most;
