@@ -18,16 +18,18 @@ namespace Tessera {
 namespace Launch {
 
 /// NVIDIA: left to itself the compiler takes 40 registers for some kernels on 8.0 and spills. AMD: 128 registers.
-template <class Device>
-constexpr int flash_bound(bool swap, int tiles) {
-  return for_family<Device>(tiles == 4 ? (swap ? 8 : 6) : tiles == 2 ? (swap ? 10 : 8) : 10, 4);
+template <class Device, class Atom>
+constexpr int flash_bound(bool swap, bool coalesced, int tiles) {
+  const bool more = flash_steps<Atom>(swap, coalesced, tiles) > 2;
+  return for_family<Device>(tiles == 4 ? (swap ? 8 : 6) : tiles == 2 ? (swap && !more ? 10 : 8) : 10, 4);
 }
 
 template <class Device, class Atom, bool Swap, bool Coalesced, int Tiles>
 struct FlashBody {
   using Wave = typename Device::Wave;
   using Kernel = FlashSpmmKernel<typename Device::template Unit<Atom>, Wave, Swap, Coalesced, Tiles>;
-  static constexpr int waves = 4, threads = waves * Wave::lanes, bound = flash_bound<Device>(Swap, Tiles), shared = 0;
+  static constexpr int waves = 4, threads = waves * Wave::lanes,
+                       bound = flash_bound<Device, Atom>(Swap, Coalesced, Tiles), shared = 0;
   static constexpr bool overlapping = true;
 
   template <class ThreadBlock>

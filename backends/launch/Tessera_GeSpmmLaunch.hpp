@@ -17,11 +17,11 @@
 namespace Tessera {
 namespace Launch {
 
-/// NVIDIA: 64 registers for a compact B, 48 where two words are 16 sums, else 40.
+/// NVIDIA: 64 registers for a compact B and for eight rows of B under way, 48 where two words are 16 sums, else 40.
 template <class Kernel>
-constexpr int gespmm_thread_blocks = sizeof(typename Kernel::B::RowWord) > 16 ? 8
-                                     : Kernel::words* Kernel::width == 16     ? 10
-                                                                              : 12;
+constexpr int gespmm_thread_blocks = sizeof(typename Kernel::B::RowWord) > 16 || Kernel::deep ? 8
+                                     : Kernel::words* Kernel::width == 16                     ? 10
+                                                                                              : 12;
 
 template <class Device, class Kernel>
 struct GeSpmmBody {
@@ -45,12 +45,12 @@ struct GeSpmmBody {
 };
 
 /// What a wave may ask for ahead of the device's next round. AMD's waves cannot ask; an emulation asks for anything.
-template <class Device, class Body>
+template <class Device, class Kernel, class Body>
 GeSpmmAhead gespmm_ahead(const GeSpmmArgs& args, std::int64_t per_thread_block) {
   GeSpmmAhead ahead;
   if (Device::emulated) return {3, 5};
   const std::int64_t at_once = Device::multiprocessors() * Body::bound * per_thread_block;
-  if (Device::family == Family::Nvidia && at_once < args.count && gespmm_narrow(args)) {
+  if (Device::family == Family::Nvidia && rows_ask_ahead<Kernel>(args) && at_once < args.count && gespmm_narrow(args)) {
     ahead.items = static_cast<std::int32_t>(at_once);
     ahead.entries = static_cast<std::int32_t>(args.nnz * at_once / args.count);
   }
@@ -124,7 +124,7 @@ typename Device::Error launch_gespmm(const GeSpmmArgs& args, Stream stream) {
     using Body = GeSpmmBody<Device, Kernel>;
     const std::int64_t items = Kernel::items(ready), tile = Kernel::tile_columns(ready);
     const std::int64_t per_thread_block = Body::waves * items;
-    const GeSpmmAhead ahead = gespmm_ahead<Device, Body>(ready, per_thread_block);
+    const GeSpmmAhead ahead = gespmm_ahead<Device, Kernel, Body>(ready, per_thread_block);
     const Grid grid{ceil_div(ready.count, per_thread_block), ceil_div(ready.dense.columns, tile)};
     error = launch<Device, Body>(grid, stream, ready, static_cast<int>(items), static_cast<int>(tile), ahead);
   });

@@ -78,6 +78,9 @@ inline double predicted_cost(SpmmAlgorithm algorithm, const SpmmFeatures& f, std
   double density = f.g8 > 0 ? f.g8 : 1;
   // A few windows of very long rows leave a device idle even when they are split, unless B is wide.
   if (f.rows < 512 && f.mean > 4096) density *= columns >= 128 ? 2 : 0.125;
+  // Rows of two or three entries beside long ones: items of a table are apart from their neighbours, windows are not.
+  const bool scattered = f.mean < 3 && f.longest > 128 && columns > 16 && columns <= 64;
+  if (precision == Precision::FP64 && scattered) density *= 2.2;
   const double windows =
       least_panel_density(columns, precision) * nnz / density * (few_windows(f, columns, precision) ? 2.2 : 1);
   switch (algorithm) {

@@ -30,6 +30,7 @@ template <class Value>
 std::string choice_of(const Shape& shape, std::int64_t columns, std::int64_t lanes = 132 * 2048) {
   static const SpmmRowPiece some{};
   GeSpmmArgs args;
+  args.precision = sizeof(Value) == 8 ? Precision::FP64 : sizeof(Value) == 4 ? Precision::FP32 : Precision::FP16;
   args.rows = args.count = shape.rows;
   args.cols = shape.cols > 0 ? shape.cols : shape.rows;
   args.nnz = shape.nnz;
@@ -42,7 +43,8 @@ std::string choice_of(const Shape& shape, std::int64_t columns, std::int64_t lan
   gespmm_dispatch<GeSpmmTypes<Value, SumOf<Value>>, HostWave<32>>(
       args, lanes, true, [&](auto kernel, const GeSpmmArgs& ready) {
         using Kernel = decltype(kernel);
-        constexpr char letter = Kernel::shared ? 'S' : Kernel::words == 2 ? 'P' : Kernel::batch == 8 ? 'O' : 'Q';
+        constexpr char plain = Kernel::words == 2 ? 'P' : Kernel::batch == 8 ? 'O' : 'Q';
+        constexpr char letter = Kernel::shared ? 'S' : Kernel::dealt ? 'D' : Kernel::deep ? 'A' : plain;
         const std::int64_t tile = std::min<std::int64_t>(Kernel::tile_columns(ready), columns);
         result = letter + std::to_string(tile * static_cast<std::int64_t>(sizeof(Value)));
       });
@@ -91,7 +93,7 @@ TEST(RowsWalks, FollowsTheMatrix) {
   const Shape chemistry{200000, 16920000, 150000, true, true}, feedback{18660, 1582500, 18600, false, true};
   EXPECT_EQ(choice_of<float>(chemistry, 64), "O256");
   EXPECT_EQ(choice_of<float>(chemistry, 128), "P512");
-  EXPECT_EQ(choice_of<float>(feedback, 64), "S128");
+  EXPECT_EQ(choice_of<float>(feedback, 64), "A256");
   EXPECT_EQ(choice_of<float>(feedback, 256), "S128");
   EXPECT_EQ(choice_of<float>({2000, 4000000, 2000, true, true}, 128), "S128");
 
@@ -99,6 +101,33 @@ TEST(RowsWalks, FollowsTheMatrix) {
   EXPECT_EQ(choice_of<float>(bcsstk17, 64), "S256");  // too few rows for a device
   EXPECT_EQ(choice_of<float>(bcsstk17, 128), "O512");
   EXPECT_EQ(choice_of<half_t>(conf5, 32), "O64");
+}
+
+// As above, on an H100: eight rows of B under way, entries dealt out, and narrow tiles of a B that does not stay.
+TEST(RowsWalks, FollowsMatricesWithLongRows) {
+  const Shape feedback{18660, 1582500, 18600, false, true};
+  EXPECT_EQ(choice_of<double>(feedback, 32), "A256");
+  EXPECT_EQ(choice_of<double>(feedback, 64), "A256");
+  EXPECT_EQ(choice_of<double>(feedback, 128), "S128");
+  EXPECT_EQ(choice_of<float>(feedback, 32), "S128");
+  EXPECT_EQ(choice_of<half_t>(feedback, 128), "A256");
+
+  const Shape rail582{3600, 402290, 50000, false, true, 56097};
+  EXPECT_EQ(choice_of<double>(rail582, 128), "S128");  // B has 57 MB
+  EXPECT_EQ(choice_of<float>(rail582, 128), "A512");
+
+  const Shape caida{27500, 106762, 20000, false, true}, radixnet{1024, 32768, 900}, maros{3136, 144848, 900};
+  EXPECT_EQ(choice_of<float>(caida, 128), "O512");
+  EXPECT_EQ(choice_of<double>(caida, 32), "A256");
+  EXPECT_EQ(choice_of<float>(radixnet, 128), "A512");
+  EXPECT_EQ(choice_of<float>(maros, 128), "A512");
+  EXPECT_EQ(choice_of<double>(maros, 128), "O512");  // would take two rounds
+
+  const Shape citations{172000, 1245286, 81400, false, true}, circuit{745000, 3365293, 41500, false, true};
+  EXPECT_EQ(choice_of<half_t>(citations, 32), "D64");
+  EXPECT_EQ(choice_of<half_t>(citations, 64), "O128");
+  EXPECT_EQ(choice_of<float>(citations, 32), "O128");
+  EXPECT_EQ(choice_of<half_t>(circuit, 32), "O64");
 }
 
 // What a device with an unknown cache, or a matrix that nobody looked at, gets: no bound.
@@ -225,16 +254,20 @@ TYPED_TEST(RowsWalkOf, NarrowTilesHaveAReason) {
       EXPECT_TRUE(rows_reach_beyond(args, RowsOfB<TypeParam>::bytes(std::min(free.tile, args.dense.columns))));
     }
     if (rows_in_narrow_tiles(args)) {
-      EXPECT_EQ(w.walk, RowsWalk::Shared);
+      EXPECT_TRUE(w.walk == RowsWalk::Shared || w.walk == RowsWalk::Ahead);
+      EXPECT_LE(w.tile * static_cast<std::int64_t>(sizeof(TypeParam)), 256);
     }
   });
 }
-// Sharing an item costs shuffles: more waves' worth of rows never bring it about, longer rows never end it.
+// Sharing an item costs shuffles: more waves' worth of rows never bring it about, longer rows never end it but where
+// they are the long ones.
 TYPED_TEST(RowsWalkOf, SharedIsForFewOrLongRows) {
   each_product([&](const GeSpmmArgs& args) {
     GeSpmmArgs more = args;
-    more.count *= 16, more.rows *= 16, more.nnz *= 16, more.cols *= 16;
-    const auto shared = [](const GeSpmmArgs& of) { return Walk<TypeParam>::of(of).walk == RowsWalk::Shared; };
+    more.count *= 16, more.rows *= 16, more.nnz *= 16, more.cols *= 16, more.cache_bytes *= 16;
+    const auto shared = [](const GeSpmmArgs& of) {
+      return rows_in_narrow_tiles(of) || Walk<TypeParam>::of(of).walk == RowsWalk::Shared;
+    };
     EXPECT_TRUE(shared(args) || !shared(more));
     GeSpmmArgs longer = args;
     longer.nnz *= 16;

@@ -87,6 +87,12 @@ struct FlashTile {
   }
 };
 
+template <class Atom>
+constexpr int flash_steps(bool swap, bool coalesced, int tiles) {
+  if (Atom::lanes != 32 || !swap || !coalesced) return 1;
+  return sizeof(typename Atom::Operand) == 4 && tiles == 2 ? 4 : 2;
+}
+
 /// Unit: the matrix unit. Coalesced: how lanes read B (SpmmFlashArgs). A wave makes 16 * Tiles columns of C.
 template <class Unit, class Wave, bool Swap, bool Coalesced, int Tiles>
 class FlashSpmmKernel {
@@ -106,6 +112,9 @@ class FlashSpmmKernel {
  private:
   static constexpr int depth = Tile::depth, run_length = Tile::run, window_rows = Tile::window_rows;
   static constexpr int instructions = columns / Tile::extent;
+  /// Blocks under way at once, since a wave waits for memory once for all of them (perf_test/notes/spmm-flash.md). In
+  /// TF32 blocks are half as deep. Other mappings, the paper's comparison, and AMD's are as they were.
+  static constexpr int steps = flash_steps<Atom>(Swap, Coalesced, Tiles);
   static constexpr int slots = instructions * Tile::places;  ///< columns of B of a lane
   /// Two neighbours in one load need two slots; a single tile of AMD's units has one.
   static constexpr bool pairs = Coalesced && slots % 2 == 0;
@@ -152,7 +161,9 @@ class FlashSpmmKernel {
 
   // ---- memory; `left` column vectors of the part are not yet done: the block has that many, or `depth`
 
-  TESSERA_FUNCTION void load_block(const Cursor& at, int left, int lane, Block& block) const {
+  /// Of block `s` from the cursor on.
+  TESSERA_FUNCTION void load_block(const Cursor& from, int s, int left, int lane, Block& block) const {
+    const Cursor at{from.columns + s * depth, from.values + s * depth * window_rows, from.b};
     const int k = Tile::dense(lane, 0).k, row = Tile::sparse(lane, 0).along;
     TESSERA_UNROLL
     for (int kk = 0; kk < run_length; ++kk) {
@@ -252,46 +263,52 @@ class FlashSpmmKernel {
     }
   }
 
-  /// The next block's indices and values are asked for before this block's rows of B, whose addresses are known, are
-  /// waited for: a block costs one wait for memory.
+  /// The next blocks' indices and values are asked for before these blocks' rows of B, whose addresses are known, are
+  /// waited for: `steps` blocks cost one wait for memory.
   TESSERA_FUNCTION void multiply(const std::int32_t* indices, const Value* values, int count,
                                  Varying<CFragment<Atom>> (&sums)[instructions]) const {
     Varying<Cursor> at;
-    Varying<Block> block, next;
-    Varying<Gathered> g;
+    Varying<Block> block[steps], next[steps];
+    Varying<Gathered> g[steps];
     w_.each([&](int lane) {
       const int k = Tile::dense(lane, 0).k, column = column_of(Tile::dense(lane, 0).along, 0);
       at(lane).columns = indices + k;
       at(lane).values = values + (Tile::sparse(lane, 0).along * depth + k);
       at(lane).b =
           static_cast<const char*>(p_.dense.b) + (first_column_ + column) * static_cast<std::int64_t>(sizeof(Value));
-      load_block(at(lane), count, lane, block(lane));
-    });
-    for (int left = count; left > 0; left -= depth) {
-      w_.each([&](int lane) {
-        gather(at(lane), block(lane), lane, g(lane));
-        at(lane).columns += depth;
-        at(lane).values += depth * window_rows;
-        load_block(at(lane), left - depth, lane, next(lane));
-      });
-      Varying<SparseFragment> a;
-      w_.each([&](int lane) { __builtin_memcpy(a(lane).r, block(lane).word, sizeof(a(lane).r)); });
       TESSERA_UNROLL
-      for (int j = 0; j < instructions; ++j) {
-        Varying<DenseFragment> b;
-        w_.each([&](int lane) {
-          TESSERA_UNROLL
-          for (int i = 0; i < Tile::dense_registers; ++i) {
-            b(lane).r[i] = g(lane).b[i % run_length][j * Tile::places + i / run_length];
+      for (int s = 0; s < steps; ++s) load_block(at(lane), s, count - s * depth, lane, block[s](lane));
+    });
+    for (int left = count; left > 0; left -= steps * depth) {
+      w_.each([&](int lane) {
+        TESSERA_UNROLL
+        for (int s = 0; s < steps; ++s) gather(at(lane), block[s](lane), lane, g[s](lane));
+        at(lane).columns += steps * depth;
+        at(lane).values += steps * depth * window_rows;
+        TESSERA_UNROLL
+        for (int s = 0; s < steps; ++s) load_block(at(lane), s, left - (steps + s) * depth, lane, next[s](lane));
+      });
+      TESSERA_UNROLL
+      for (int s = 0; s < steps; ++s) {
+        Varying<SparseFragment> a;
+        w_.each([&](int lane) { __builtin_memcpy(a(lane).r, block[s](lane).word, sizeof(a(lane).r)); });
+        TESSERA_UNROLL
+        for (int j = 0; j < instructions; ++j) {
+          Varying<DenseFragment> b;
+          w_.each([&](int lane) {
+            TESSERA_UNROLL
+            for (int i = 0; i < Tile::dense_registers; ++i) {
+              b(lane).r[i] = g[s](lane).b[i % run_length][j * Tile::places + i / run_length];
+            }
+          });
+          if constexpr (Swap) {
+            Unit::mma(w_, sums[j], b, a);
+          } else {
+            Unit::mma(w_, sums[j], a, b);
           }
-        });
-        if constexpr (Swap) {
-          Unit::mma(w_, sums[j], b, a);
-        } else {
-          Unit::mma(w_, sums[j], a, b);
         }
+        w_.each([&](int lane) { block[s](lane) = next[s](lane); });
       }
-      w_.each([&](int lane) { block(lane) = next(lane); });
     }
   }
 

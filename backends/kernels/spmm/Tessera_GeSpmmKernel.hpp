@@ -24,12 +24,21 @@
 /// broadcast load each. Sums of pieces are added by a second launch, in a fixed order.
 ///
 /// A *walk* says how many words of a row of B a lane takes and how many entries are under way at once. All hold about
-/// the same registers; which is fastest depends on the rows (perf_test/notes/spmm-rows.md):
+/// the same registers, but for Ahead and Dealt; which is fastest depends on the rows (perf_test/notes/spmm-rows.md):
 ///
 ///     Pairs   2 words, 2 entries     short rows, and longer ones where rows of B are long: an entry's column and value
 ///                                    are read once for twice the columns; what later rows need of A is asked for ahead
 ///     Quads   1 word,  4 entries     short rows that would leave the device idle otherwise
-///     Octets  1 word,  8 entries     long rows, and matrices whose long rows are cut
+///     Octets  1 word,  8 entries     long rows, and matrices whose long rows are cut. In 40 registers some four rows
+///     of
+///                                    B are under way, and waves are many
+///     Ahead   1 word,  8 entries     the same in 64 registers: eight rows of B are under way, and the columns of the
+///                                    next eight. Where the longest rows decide how long a small product takes, and for
+///                                    long rows if rows of B have 256 bytes
+///     Dealt   1 word,  8 entries     of cut rows in 16 bits, where a team has four lanes: each of them reads columns
+///     and
+///                                    values of two entries, and shuffles deal them out, since broadcast loads, eight
+///                                    lines each, would take more of the first-level cache's time than rows of B
 ///     Shared  1 word,  4 entries     the teams of a wave share an item, each takes every other group of four entries,
 ///                                    and their sums meet by shuffles: very long rows, or too few of them. In tiles of
 ///                                    128 bytes where rows of B are used many times
@@ -133,7 +142,7 @@ struct GeSpmmTypes {
   using B = B_;
 };
 
-enum class RowsWalk { Pairs, Quads, Octets, Shared };
+enum class RowsWalk { Pairs, Quads, Octets, Shared, Ahead, Dealt };
 
 /// Whether 32 bits count the entries, a group of them beyond the last one included.
 inline bool gespmm_narrow(const GeSpmmArgs& args) { return args.nnz < (std::int64_t{1} << 31) - 1024; }
@@ -170,7 +179,9 @@ struct GeSpmmKernel {
   static constexpr bool shared = Walk == RowsWalk::Shared;
   static constexpr int width = B::columns;                       ///< columns of a word
   static constexpr int words = Walk == RowsWalk::Pairs ? 2 : 1;  ///< a lane's, 2^shift words apart
-  static constexpr int batch = Walk == RowsWalk::Pairs ? 2 : Walk == RowsWalk::Octets ? 8 : 4;  ///< entries at once
+  static constexpr bool dealt = Walk == RowsWalk::Dealt, deep = dealt || Walk == RowsWalk::Ahead;
+  /// Entries at once.
+  static constexpr int batch = Walk == RowsWalk::Pairs ? 2 : deep || Walk == RowsWalk::Octets ? 8 : 4;
 
   /// Items that a wave takes, and columns of its tile.
   static std::int64_t items(const GeSpmmArgs& args) { return shared ? 1 : Wave::lanes >> args.shift; }
@@ -188,16 +199,22 @@ struct GeSpmmKernel {
                                    std::int32_t first_column, GeSpmmAhead ahead = {}) {
     if constexpr (shared) {
       run_shared(wave, args, first_item, first_column);
+    } else if constexpr (dealt) {
+      run_dealt(wave, args, first_item, first_column);
     } else {
       wave.each([&](int lane) {
         const std::int64_t index = first_item + (lane >> args.shift);
         const std::int32_t column = first_column + (lane & ((1 << args.shift) - 1)) * width;
         if (index >= args.count || column >= args.dense.columns) return;
         const Item item = item_at(args, index);
-        if constexpr (Walk == RowsWalk::Pairs) prefetch(args, lane, index, item, ahead);
+        if constexpr (Walk == RowsWalk::Pairs || Walk == RowsWalk::Octets) prefetch(args, lane, index, item, ahead);
         Sums sums{};
         Index i = item.begin;
-        for (; i + batch <= item.end; i += batch) add_entries<batch>(args, i, column, sums);
+        if constexpr (Walk == RowsWalk::Ahead) {
+          i = add_ahead(args, i, item.end, column, sums);
+        } else {
+          for (; i + batch <= item.end; i += batch) add_entries<batch>(args, i, column, sums);
+        }
         if constexpr (batch == 8) {
           // One by one, up to seven entries would wait for each other.
           if (item.end - i >= 4) {
@@ -236,13 +253,18 @@ struct GeSpmmKernel {
   }
 
   /// Asks for the part of A that the device needs in its next round: short rows wait for memory three times in a row,
-  /// of which two waits, for bounds and entries, are then shorter. Where those entries lie is a guess.
+  /// of which two waits, for bounds and entries, are then shorter. Where those entries lie is a guess: of a table,
+  /// items are sorted by length 1,024 at a time, and all of these together ask for about what they need.
   TESSERA_FUNCTION static void prefetch(const GeSpmmArgs& args, int lane, std::int64_t index, const Item& item,
                                         GeSpmmAhead ahead) {
     const std::int64_t later = index + ahead.items, entry = std::int64_t{item.begin} + ahead.entries;
     const bool first = (lane & ((1 << args.shift) - 1)) == 0;
-    if (!first || ahead.items == 0 || args.table != nullptr || later >= args.count || entry >= args.nnz) return;
-    Wave::prefetch(static_cast<const char*>(args.row_map) + later * args.offset_bytes);
+    if (!first || ahead.items == 0 || later >= args.count || entry >= args.nnz) return;
+    if (args.table != nullptr) {
+      Wave::prefetch(args.table + later);
+    } else {
+      Wave::prefetch(static_cast<const char*>(args.row_map) + later * args.offset_bytes);
+    }
     Wave::prefetch(args.columns + entry);
     Wave::prefetch(static_cast<const Value*>(args.values) + entry);
   }
@@ -272,6 +294,106 @@ struct GeSpmmKernel {
         for (int v = 0; v < width; ++v) sums.s[k][v] += static_cast<Sum>(a[u]) * B::template get<Sum>(x[u][k], v);
       }
     }
+  }
+
+  /// Whole batches of entries i .. end - 1; returns the first entry that is left.
+  TESSERA_FUNCTION static Index add_ahead(const GeSpmmArgs& args, Index i, Index end, std::int32_t column, Sums& sums) {
+    if (i + batch > end) return i;
+    const typename B::Place b = B::place(args.dense, column);
+    std::int32_t row[batch];
+    TESSERA_UNROLL
+    for (int u = 0; u < batch; ++u) row[u] = args.columns[i + u];
+    for (; i + batch <= end; i += batch) {
+      Value a[batch];
+      typename B::RowWord x[batch];
+      TESSERA_UNROLL
+      for (int u = 0; u < batch; ++u) x[u] = B::template load<Wave>(b, row[u], 0);
+      TESSERA_UNROLL
+      for (int u = 0; u < batch; ++u) a[u] = static_cast<const Value*>(args.values)[i + u];
+      if (i + 2 * batch <= end) {
+        TESSERA_UNROLL
+        for (int u = 0; u < batch; ++u) row[u] = args.columns[i + batch + u];
+      }
+      TESSERA_UNROLL
+      for (int u = 0; u < batch; ++u) {
+        TESSERA_UNROLL
+        for (int v = 0; v < width; ++v) sums.s[0][v] += static_cast<Sum>(a[u]) * B::template get<Sum>(x[u], v);
+      }
+    }
+    return i;
+  }
+
+  // ---- entries dealt out: teams of four lanes, each of which has entries l and l + 4 of eight
+
+  struct Dealing {
+    Item item;
+    Index i;
+    std::int32_t column;
+    std::int32_t columns[2];  ///< of the lane's two entries
+    Sum values[2];
+  };
+  TESSERA_FUNCTION static Dealing dealing(const GeSpmmArgs& args, std::int64_t index, std::int32_t column) {
+    Dealing d{};
+    if (index < args.count) d.item = item_at(args, index);
+    d.i = d.item.begin;
+    d.column = index < args.count ? column : static_cast<std::int32_t>(args.dense.columns);
+    return d;
+  }
+  TESSERA_FUNCTION static void load_own(const GeSpmmArgs& args, int lane, Dealing& d) {
+    TESSERA_UNROLL
+    for (int own = 0; own < 2; ++own) {
+      const Index at = d.i + (lane & 3) + 4 * own;
+      d.columns[own] = Wave::gather_if(args.columns + at, at < d.item.end);
+      d.values[own] = static_cast<Sum>(Wave::gather_if(static_cast<const Value*>(args.values) + at, at < d.item.end));
+    }
+  }
+  /// What the lanes have that own the u-th entry of their teams.
+  template <class T, class Get>
+  TESSERA_FUNCTION static void deal(const Wave& wave, Varying<Dealing>& all, int u, const Get& get, Varying<T>& to) {
+    Varying<T> own;
+    wave.each([&](int lane) { own(lane) = get(all(lane))[u / 4]; });
+    wave.shuffle(to, own, [=](int lane) { return (lane & ~3) + u % 4; });
+  }
+  TESSERA_FUNCTION static void run_dealt(const Wave& wave, const GeSpmmArgs& args, std::int64_t first_item,
+                                         std::int32_t first_column) {
+    Varying<Sums> sums;
+    Varying<Dealing> all;
+    wave.each([&](int lane) {
+      sums(lane) = Sums{};
+      all(lane) = dealing(args, first_item + lane / 4, first_column + lane % 4 * width);
+    });
+    for (;;) {
+      Varying<bool> more;
+      wave.each([&](int lane) { more(lane) = all(lane).i < all(lane).item.end; });
+      if (wave.ballot(more) == 0) break;
+      wave.each([&](int lane) { load_own(args, lane, all(lane)); });
+      Varying<typename B::RowWord> x[batch];
+      TESSERA_UNROLL
+      for (int u = 0; u < batch; ++u) {
+        Varying<std::int32_t> row;
+        deal(
+            wave, all, u, [](const Dealing& d) { return d.columns; }, row);
+        wave.each([&](int lane) {
+          const Dealing& d = all(lane);
+          const bool on = d.i + u < d.item.end && d.column < args.dense.columns;
+          x[u](lane) = B::template load_if<Wave>(B::place(args.dense, d.column), row(lane), on);
+        });
+      }
+      TESSERA_UNROLL
+      for (int u = 0; u < batch; ++u) {
+        Varying<Sum> a;
+        deal(
+            wave, all, u, [](const Dealing& d) { return d.values; }, a);
+        wave.each([&](int lane) {
+          TESSERA_UNROLL
+          for (int v = 0; v < width; ++v) sums(lane).s[0][v] += a(lane) * B::template get<Sum>(x[u](lane), v);
+        });
+      }
+      wave.each([&](int lane) { all(lane).i += batch; });
+    }
+    wave.each([&](int lane) {
+      if (all(lane).column < args.dense.columns) store(args, all(lane).item, all(lane).column, sums(lane));
+    });
   }
 
   TESSERA_FUNCTION static void run_shared(const Wave& wave, const GeSpmmArgs& args, std::int64_t index,
@@ -327,7 +449,28 @@ struct GeSpmmKernel {
 inline bool rows_in_narrow_tiles(const GeSpmmArgs& args) {
   const bool pieces = args.table != nullptr && !args.local;
   const bool lengthy = args.nnz >= (pieces ? 64 : 200) * args.count;
-  return lengthy && args.nnz >= 16 * args.cols && args.dense.columns <= gespmm_narrow_columns;
+  if (!lengthy || args.dense.columns > gespmm_narrow_columns) return false;
+  // Pieces of a few very long rows that use B less often: if it does not stay in the last cache as a whole.
+  const std::int64_t b = args.cols * args.dense.columns * bytes_of(args.precision);
+  const bool beyond = pieces && args.cache_bytes > 0 && 10 * b > 9 * args.cache_bytes;
+  return args.nnz >= (beyond ? 4 : 16) * args.cols;
+}
+
+/// Whether a walk asks for A ahead: short rows in pairs, and of matrices whose long rows are cut rows of a few entries;
+/// teams of four lanes have too many rows under way for more than six.
+template <class Kernel>
+bool rows_ask_ahead(const GeSpmmArgs& args) {
+  if (args.table == nullptr) return Kernel::words == 2;
+  return args.nnz >= (Kernel::width == 8 ? 1 : 4) * args.count && args.nnz <= (args.shift > 2 ? 11 : 6) * args.count;
+}
+
+/// Whether the longest pieces decide how long a product takes, so that it needs no more waves: by the bytes of rows of
+/// B that it reads, less of them where pieces are short.
+template <class B>
+bool rows_are_few(const GeSpmmArgs& args) {
+  const std::int64_t row = B::bytes(args.dense.columns), mega = 1000000;
+  const std::int64_t most = args.nnz >= 12 * args.count ? 176 : row <= 64 ? 100 : 50;
+  return args.table != nullptr && !args.local && args.nnz * row <= most * mega;
 }
 
 /// Whether rows reach so far in B that what they use does not wait in the last cache until later rows use it again, in
@@ -346,8 +489,12 @@ inline bool rows_reach_beyond(const GeSpmmArgs& args, std::int64_t bytes) {
 /// The walk for a product (perf_test/notes/spmm-rows.md). lanes: of the whole device.
 template <class B>
 RowsWalk rows_walk(const GeSpmmArgs& args, int wave, std::int64_t lanes) {
-  if (rows_in_narrow_tiles(args)) return RowsWalk::Shared;
   const std::int64_t words = (args.dense.columns + B::columns - 1) / B::columns;
+  if (rows_in_narrow_tiles(args)) {
+    const bool often = args.nnz >= 16 * args.cols && !rows_reach_beyond(args, B::bytes(args.dense.columns));
+    const bool whole = words > 8 && words <= (B::columns == 2 ? 32 : 16);
+    return B::narrows && often && whole ? RowsWalk::Ahead : RowsWalk::Shared;
+  }
   int shift = 0;
   while ((1 << shift) < wave && (1 << shift) < words) ++shift;
   const std::int64_t teams = wave >> shift, count = args.count, nnz = args.nnz;
@@ -355,13 +502,19 @@ RowsWalk rows_walk(const GeSpmmArgs& args, int wave, std::int64_t lanes) {
     return RowsWalk::Shared;
   }
   const bool cut = args.table != nullptr, fills = count * words >= 3 * lanes, wide = B::columns <= 4;
-  const bool brief = cut ? nnz <= 6 * count && wide && words >= 8 : nnz <= 7 * count;
+  if (B::narrows && cut && !args.local && !wide && shift == 2 && nnz >= 6 * count) return RowsWalk::Dealt;
+  if (B::narrows && words > 2 && rows_are_few<B>(args)) return RowsWalk::Ahead;
+  const bool pairs = wide && words >= 8 && (args.local || nnz * B::bytes(args.dense.columns) > 110000000);
+  const bool brief = cut ? nnz <= 6 * count && pairs : nnz <= 7 * count;
   if (brief) return fills ? RowsWalk::Pairs : cut ? RowsWalk::Octets : RowsWalk::Quads;
   // Where rows of B are long, reading A half as often is worth more than eight rows of B under way.
   const bool near = !rows_reach_far(args, std::min<std::int64_t>(B::bytes(args.dense.columns), 512));
   const bool some = !cut && !args.local && wide && words >= 16 && 2 * nnz >= 17 * count && nnz <= 32 * count;
   const bool many = (!cut || args.local) && words >= (wide ? 32 : 64) && nnz <= 128 * count;
-  return fills && near && (some || many) ? RowsWalk::Pairs : RowsWalk::Octets;
+  if (fills && near && (some || many)) return RowsWalk::Pairs;
+  // Half of the lanes have 64 registers; a second round would cost more than these save.
+  const std::int64_t tiles = (words + (1 << shift) - 1) >> shift;
+  return B::narrows && 2 * (count << shift) * tiles <= lanes ? RowsWalk::Ahead : RowsWalk::Octets;
 }
 
 /// log2 of a team's lanes: as many as the columns of B need, at most 32 (512 bytes of a row of B, or 1,024 in pairs).
@@ -375,6 +528,7 @@ int gespmm_shift(const GeSpmmArgs& args) {
   };
   int most = 5;
   if (Kernel::shared && rows_in_narrow_tiles(args)) most = 3;
+  if (Kernel::deep && rows_in_narrow_tiles(args)) most = 4;
   if (Kernel::batch == 8 && Kernel::B::narrows && beyond(5)) most = 3;
   if (Kernel::words == 2 && !beyond(3)) {
     while (beyond(most)) --most;
@@ -406,6 +560,13 @@ void gespmm_dispatch(GeSpmmArgs args, std::int64_t lanes, bool narrow, const Run
       return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Octets>{});
     case RowsWalk::Shared:
       return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Shared>{});
+    case RowsWalk::Ahead:
+      if constexpr (Types::B::narrows) return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Ahead>{});
+      break;
+    case RowsWalk::Dealt:
+      if constexpr (Types::B::columns == 8 && Types::B::narrows) {
+        return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Dealt>{});
+      }
   }
 }
 
