@@ -7,18 +7,6 @@
 namespace Tessera {
 namespace Launch {
 
-#ifdef TESSERA_EMULATED_FEWER_TYPES
-// No test of attention on matrix units has 32 bits (backends/CMakeLists.txt).
-template <>
-const char* attention_forward_32_bits<EmulatedNvidia>(const AttentionArgs&, Stream) {
-  return "emulation: FP32 is left out here";
-}
-template <>
-const char* attention_forward_32_bits<EmulatedAmd>(const AttentionArgs&, Stream) {
-  return "emulation: FP32 is left out here";
-}
-#endif
-
 template AttentionShape attention_shape<EmulatedNvidia>(Precision) noexcept;
 template Status attention_forward<EmulatedNvidia>(const AttentionArgs&, Stream) noexcept;
 template AttentionShape attention_shape<EmulatedAmd>(Precision) noexcept;
