@@ -116,6 +116,8 @@ struct CudaDevice {
   static constexpr bool emulated = false, tables = true;
   template <class Atom>
   static constexpr bool every_width = true;
+  template <class Value>
+  static constexpr bool every_length = true;
   static constexpr Error success = cudaSuccess, too_large = cudaErrorInvalidConfiguration;
 
   static constexpr std::int64_t most_thread_blocks(int) { return (std::int64_t{1} << 31) - 1; }

@@ -7,6 +7,14 @@
 namespace Tessera {
 namespace Launch {
 
+#ifdef TESSERA_EMULATED_FEWER_TYPES
+// Tests of FP64 have NVIDIA's waves alone (backends/CMakeLists.txt).
+template <>
+const char* attention_rows_of<EmulatedAmd, double>(const AttentionRowsArgs&, Stream) {
+  return "emulation: FP64 is left out here";
+}
+#endif
+
 template AttentionRowsLimits attention_rows_limits<EmulatedNvidia>(Precision) noexcept;
 template Status attention_rows_forward<EmulatedNvidia>(const AttentionRowsArgs&, Stream) noexcept;
 template AttentionRowsLimits attention_rows_limits<EmulatedAmd>(Precision) noexcept;

@@ -79,6 +79,12 @@ struct EmulatedAtom<Gfx90a_M16N16K16_F32_BF16> {
 };
 #endif
 
+#ifdef TESSERA_EMULATED_FEWER_TYPES
+constexpr bool emulate_less = true;
+#else
+constexpr bool emulate_less = false;
+#endif
+
 template <Family Family_>
 struct EmulatedDevice {
   static constexpr Family family = Family_;
@@ -92,9 +98,12 @@ struct EmulatedDevice {
   static constexpr const char* name = nvidia ? "emulated-nvidia" : "emulated-amd";
   static constexpr bool emulated = true, tables = nvidia;
   /// BF16 differs from FP16 in the product alone, and FP32 hardly in what widths matter to; all of them in every width
-  /// take more than twice as long to compile.
+  /// take more than twice as long to compile. With sanitizers AMD's waves have the narrowest and the widest alone.
   template <class Atom>
-  static constexpr bool every_width = std::is_same_v<typename Atom::Operand, half_t>;
+  static constexpr bool every_width = std::is_same_v<typename Atom::Operand, half_t> && (nvidia || !emulate_less);
+  /// With sanitizers one type has every length.
+  template <class Value>
+  static constexpr bool every_length = std::is_same_v<Value, half_t> || !emulate_less;
   static constexpr Error success = nullptr, too_large = "emulation: the grid has too many thread blocks";
 
   static constexpr std::int64_t most_thread_blocks(int) { return (std::int64_t{1} << 31) - 1; }

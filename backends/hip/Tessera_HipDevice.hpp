@@ -89,6 +89,8 @@ struct HipDevice {
   static constexpr bool emulated = false;
   template <class Atom>
   static constexpr bool every_width = true;
+  template <class Value>
+  static constexpr bool every_length = true;
   static constexpr bool tables = false;  ///< 64 kB of shared memory hold too little of x
   static constexpr Error success = hipSuccess, too_large = hipErrorInvalidConfiguration;
 

@@ -76,7 +76,8 @@ template <class Device, class Value, class Sum>
 typename Device::Error launch_sddmm_rows(SddmmRowsArgs args, Stream stream) {
   args.aligned = reinterpret_cast<std::uintptr_t>(args.columns) % 16 == 0;
   using Head = SddmmHead<Value, Sum>;
-  return sddmm_rows_dispatch<Head, typename Device::Wave>(args.dense.words, [&](auto kernel) {
+  constexpr bool every = Device::template every_length<Value>;
+  return sddmm_rows_dispatch<Head, typename Device::Wave, every>(args.dense.words, [&](auto kernel) {
     using Kernel = decltype(kernel);
     using Body = SddmmRowsBody<Device, Kernel>;
     const std::int64_t count = ceil_div(args.nnz, Kernel::entries);

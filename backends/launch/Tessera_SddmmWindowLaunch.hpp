@@ -107,10 +107,13 @@ template <class Device, class Atom, int Height>
 typename Device::Error launch_sddmm_height(const SddmmWindowArgs& args, Stream stream) {
   const auto launch = [&](auto chunks) { return launch_sddmm_windows<Device, Atom, decltype(chunks)>(args, stream); };
   const std::int64_t words = args.dense.words;
-  if (words == 4) return launch(SddmmChunks<Height, 1>());
-  if (words == 8) return launch(SddmmChunks<Height, 2>());
+  constexpr bool every = Device::template every_length<typename Atom::Operand>;
+  if constexpr (every) {
+    if (words == 4) return launch(SddmmChunks<Height, 1>());
+    if (words == 8) return launch(SddmmChunks<Height, 2>());
+  }
   if (words == 16) return launch(SddmmChunks<Height, 4>());
-  if constexpr (Height == 1) {
+  if constexpr (every && Height == 1) {
     if (words == 32) return launch(SddmmChunks<1, 8>());
     if constexpr (Atom::m == 8) {  // half the registers for Y
       if (words == 64) return launch(SddmmChunks<1, 16>());
@@ -128,9 +131,12 @@ typename Device::Error launch_sddmm_compact(const SddmmWindowArgs& args, Stream 
     return launch_sddmm_windows<Device, Atom, SddmmFromCopy<decltype(chunks)>>(args, stream);
   };
   const std::int64_t words = args.dense.words;
-  if (words == 8) return launch(SddmmChunks<Height, 2>());
+  constexpr bool every = Device::template every_length<typename Atom::Operand>;
+  if constexpr (every) {
+    if (words == 8) return launch(SddmmChunks<Height, 2>());
+  }
   if (words == 16) return launch(SddmmChunks<Height, 4>());
-  if constexpr (Height == 1) {
+  if constexpr (every && Height == 1) {
     if (words == 32) return launch(SddmmChunks<1, 8>());
     if (words % 32 == 0) return launch(SddmmLongRows<1, 8>());
   }

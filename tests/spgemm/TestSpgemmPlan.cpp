@@ -23,7 +23,7 @@ template <class U>
 class SpgemmMethods : public ::testing::Test,
                       protected SpgemmSuite<Exec, typename U::first_type, typename U::second_type> {};
 #ifdef TESSERA_TEST_FEWER_TYPES
-using SpgemmTypes = ::testing::Types<std::pair<double, std::size_t>, std::pair<float, int>>;
+using SpgemmTypes = ::testing::Types<std::pair<double, std::size_t>>;
 #else
 using SpgemmTypes = ::testing::Types<std::pair<double, int>, std::pair<double, std::size_t>, std::pair<float, int>,
                                      std::pair<double, std::int64_t>>;
@@ -439,7 +439,8 @@ TEST_F(SpgemmPlans, NoRoomForEveryProduct) {
 
 // Threads share the rows; who takes which must not show.
 TEST_F(SpgemmPlans, Repeatable) {
-  const auto B = make_matrix<double, int>("rmat:scale=12:degree=9", Data::Real, 3);
+  const auto B =
+      make_matrix<double, int>(fewer_cases ? "rmat:scale=10:degree=9" : "rmat:scale=12:degree=9", Data::Real, 3);
   for (const SpgemmOptions& options : spgemm_variants<Exec>()) {
     if (!refusal_of(B, B, options).empty()) continue;
     const auto first = multiply<Exec>(B, B, options), again = multiply<Exec>(B, B, options);

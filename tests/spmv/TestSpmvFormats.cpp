@@ -15,9 +15,11 @@ namespace Testing {
 using Exec = Kokkos::DefaultHostExecutionSpace;
 #ifdef TESSERA_TEST_FEWER_TYPES
 using DaspSuites = ::testing::Types<DaspSuite<Exec, double>, DaspSuite<Exec, half_t>>;
-using PackedSuites = ::testing::Types<PackedSuite<Exec, double>, PackedSuite<Exec, float>, PackedSuite<Exec, half_t>>;
+using LargeDaspSuites = ::testing::Types<DaspSuite<Exec, double>>;
+using PackedSuites = ::testing::Types<PackedSuite<Exec, double>, PackedSuite<Exec, half_t>>;
 #else
 using DaspSuites = ::testing::Types<DaspSuite<Exec, double>, DaspSuite<Exec, half_t>, DaspSuite<Exec, bhalf_t>>;
+using LargeDaspSuites = DaspSuites;
 using PackedSuites = ::testing::Types<PackedSuite<Exec, double>, PackedSuite<Exec, float>, PackedSuite<Exec, half_t>,
                                       PackedSuite<Exec, bhalf_t>>;
 #endif
@@ -26,7 +28,7 @@ INSTANTIATE_TYPED_TEST_SUITE_P(Packed, FormatSpmv, PackedSuites);
 
 template <class Suite>
 class DaspSpmv : public FormatSpmv<Suite> {};
-TYPED_TEST_SUITE(DaspSpmv, DaspSuites);
+TYPED_TEST_SUITE(DaspSpmv, LargeDaspSuites);
 TYPED_TEST(DaspSpmv, ManyShortRows) { TESSERA_EACH(many_short_rows()); }
 TYPED_TEST(DaspSpmv, ExampleFiles) { TESSERA_EACH(files(TESSERA_EXAMPLE_DATA, 1000000)); }
 TYPED_TEST(DaspSpmv, SharedFiles) { TESSERA_EACH(shared_files(1000000)); }

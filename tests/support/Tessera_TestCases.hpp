@@ -45,26 +45,31 @@ constexpr bool fewer_cases = false;
 /// The most entries of a row in long lists of cases.
 constexpr int longest_case = fewer_cases ? 300 : 600;
 
-/// Every generator at least once, small enough for an emulated matrix unit; the second list is more than half of all
-/// entries.
+/// Every generator at least once, small enough for an emulated matrix unit; some in two sizes, the large ones more than
+/// half of all entries.
 inline const std::vector<std::string>& shapes() {
   static const std::vector<std::string> all = words(std::string(R"(
       empty empty:rows=0:cols=5 empty:rows=5:cols=0 empty:rows=0:cols=0 empty:rows=3000:cols=1 diagonal
-      diagonal:rows=100:cols=37 diagonal:rows=37:cols=100 diagonal:rows=5000:cols=5000 dense dense:rows=1:cols=1
-      dense:rows=1:cols=3001 dense:rows=3001:cols=1 dense:rows=3:cols=4001 dense_row dense_row:others=1 dense_column
-      dense_column:others=1 ramp every_length duplicates duplicates:rows=3000:longest=5:cols=11
-      circuit:n=5003:long_every=1000:long_min=800:long_max=2500 chem:n=501:longest=500 lp:rows=51:cols=3001:slack=1
-      uniform:rows=777:cols=91:per_row=3 random:rows=1501:cols=997:lengths=uniform:mean=4
-      random:rows=1501:cols=997:lengths=equal:mean=2.5 random:rows=997:cols=2003:lengths=geometric:mean=9
-      random:rows=1501:cols=1999:lengths=power:mean=6:tail=1.3 random:rows=6001:cols=5003:lengths=uniform:mean=2
-      rmat:scale=9:degree=8 community:n=1999:edges=9001 web:n=3001:longest=900 batch:graphs=61 stencil2d:nx=37:ny=29
-      stencil2d:nx=23:ny=31:points=9 stencil3d:nx=9:ny=11:nz=7 stencil3d:nx=7:ny=5:nz=9:points=27
-      aggregation:nx=11:ny=7:nz=8 aggregation:nx=8:ny=9:nz=7:what=r:points=27 markov2d:nx=31:ny=37:gap=100
-      fem:nx=5:ny=4:nz=3:cavities=1 fem:elements=hex:nx=4:ny=3:nz=3:dof=1:cavities=0 block_grid:nx=5:ny=4:nodes=91
-      diagonals:n=1201:count=7:reach=90:missing=0.3:stray=0.02)") +
-                                                    (fewer_cases ? "" : R"(
+      diagonal:rows=100:cols=37 diagonal:rows=37:cols=100 dense dense:rows=1:cols=1 dense:rows=1:cols=3001
+      dense:rows=3001:cols=1 dense_row dense_row:others=1 dense_column dense_column:others=1 ramp every_length
+      duplicates uniform:rows=777:cols=91:per_row=3 random:rows=1501:cols=997:lengths=uniform:mean=4
+      random:rows=1501:cols=997:lengths=equal:mean=2.5 random:rows=1501:cols=1999:lengths=power:mean=6:tail=1.3
+      rmat:scale=9:degree=8 batch:graphs=61 stencil2d:nx=37:ny=29 stencil2d:nx=23:ny=31:points=9
+      stencil3d:nx=9:ny=11:nz=7 aggregation:nx=11:ny=7:nz=8 markov2d:nx=31:ny=37:gap=100
+      fem:elements=hex:nx=4:ny=3:nz=3:dof=1:cavities=0)") +
+                                                    (fewer_cases ? R"(
+      circuit:n=1003:long_every=300:long_min=300:long_max=700 chem:n=101:longest=100 community:n=499:edges=2001
+      lp:rows=21:cols=901:slack=1 fem:nx=4:ny=3:nz=2:cavities=1 web:n=701:longest=400 block_grid:nx=3:ny=2:nodes=41
+      diagonals:n=301:count=7:reach=90:missing=0.3:stray=0.02)"
+                                                                 : R"(
       every_length:longest=600:cols=701 ramp:n=301 lp:rows=101:cols=5003 uniform:rows=1999:cols=1501:per_row=16
-      duplicates:rows=151:longest=400 dense_row:rows=3:cols=20011)"));
+      duplicates:rows=151:longest=400 dense_row:rows=3:cols=20011 diagonal:rows=5000:cols=5000 dense:rows=3:cols=4001
+      duplicates:rows=3000:longest=5:cols=11 circuit:n=5003:long_every=1000:long_min=800:long_max=2500
+      chem:n=501:longest=500 lp:rows=51:cols=3001:slack=1 fem:nx=5:ny=4:nz=3:cavities=1
+      random:rows=997:cols=2003:lengths=geometric:mean=9
+      random:rows=6001:cols=5003:lengths=uniform:mean=2 community:n=1999:edges=9001 web:n=3001:longest=900
+      stencil3d:nx=7:ny=5:nz=9:points=27 aggregation:nx=8:ny=9:nz=7:what=r:points=27 block_grid:nx=5:ny=4:nodes=91
+      diagonals:n=1201:count=7:reach=90:missing=0.3:stray=0.02)"));
   return all;
 }
 

@@ -278,21 +278,24 @@ class SddmmRowsKernel {
 };
 
 /// Calls run(kernel) with the kernel for rows of so many words: lanes with several words each need fewer shuffles per
-/// entry, and a team takes all of a row at once while it can, so that X stays (perf_test/notes/sddmm.md).
-template <class Head, class Wave, class Run>
+/// entry, and a team takes all of a row at once while it can, so that X stays (perf_test/notes/sddmm.md). Without
+/// EveryLength only four, from which the others differ in numbers.
+template <class Head, class Wave, bool EveryLength, class Run>
 auto sddmm_rows_dispatch(std::int64_t words, const Run& run) {
   using Length = SddmmRowLength;
   const auto with = [&](auto shape) { return run(SddmmRowsKernel<Head, Wave, decltype(shape)>{}); };
-  if (words == 4) return with(SddmmRowsShape<2, 1, 4, Length::Tile>{});
-  if (words == 8) return with(SddmmRowsShape<2, 2, 2, Length::Tile>{});
+  if constexpr (EveryLength) {
+    if (words == 4) return with(SddmmRowsShape<2, 1, 4, Length::Tile>{});
+    if (words == 8) return with(SddmmRowsShape<2, 2, 2, Length::Tile>{});
+    if (words == 32) return with(SddmmRowsShape<3, 4, 2, Length::Tile>{});
+    if (words == 64) return with(SddmmRowsShape<4, 4, 2, Length::Tile>{});
+    if (words == 128) return with(SddmmRowsShape<5, 4, 2, Length::Tile>{});
+    if (words == 1 || words == 2) return with(SddmmRowsShape<1, 1, 4, Length::Any>{});
+    if (words > 16 && words < 64) return with(SddmmRowsShape<4, 4, 2, Length::Any>{});
+  }
   if (words == 16) return with(SddmmRowsShape<2, 4, 2, Length::Tile>{});
-  if (words == 32) return with(SddmmRowsShape<3, 4, 2, Length::Tile>{});
-  if (words == 64) return with(SddmmRowsShape<4, 4, 2, Length::Tile>{});
-  if (words == 128) return with(SddmmRowsShape<5, 4, 2, Length::Tile>{});
   if (words % 128 == 0) return with(SddmmRowsShape<5, 4, 2, Length::Tiles>{});
-  if (words <= 2) return with(SddmmRowsShape<1, 1, 4, Length::Any>{});
   if (words <= 16) return with(SddmmRowsShape<3, 2, 2, Length::Any>{});
-  if (words <= 64) return with(SddmmRowsShape<4, 4, 2, Length::Any>{});
   return with(SddmmRowsShape<5, 4, 2, Length::Any>{});
 }
 
