@@ -88,6 +88,14 @@ class CudaWave {
   }
 
   __device__ __forceinline__ static void prefetch(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
+  // A policy of the second-level cache. The same in all lanes, it lies in uniform registers and costs loads nothing.
+  using CacheHint = std::uint64_t;
+  __device__ __forceinline__ static CacheHint cache_hint(bool kept) {
+    CacheHint usual, first;
+    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(usual));
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first));
+    return kept ? usual : first;
+  }
   // In assembly: the order of such loads is kept.
   __device__ __forceinline__ static Word load_written(const Word* p) {
     Word v;
@@ -203,8 +211,14 @@ class CudaWave {
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(p), "r"(on ? 16 : 0) : "memory");
     }
   }
-  __device__ __forceinline__ static void copy_part(Memory to, const void* p, int bytes) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(p), "r"(bytes) : "memory");
+  __device__ __forceinline__ static void copy_part(Memory to, const void* p, int bytes, CacheHint hint) {
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(to), "l"(p), "r"(bytes),
+                 "l"(hint)
+                 : "memory");
+  }
+  template <int Bytes>
+  __device__ __forceinline__ static void copy_number(Memory to, const void* p) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(p), "n"(Bytes) : "memory");
   }
   __device__ __forceinline__ static void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
   template <int Pending>

@@ -91,6 +91,8 @@ class HipWave {
   }
 
   __device__ __forceinline__ static void prefetch(const void*) {}
+  struct CacheHint {};
+  __device__ __forceinline__ static CacheHint cache_hint(bool) { return {}; }
   __device__ __forceinline__ static Word load_written(const Word* p) { return *p; }
   template <class T>
   __device__ __forceinline__ static T keep(T v) {
@@ -128,7 +130,7 @@ class HipWave {
     if (on) word = load<!Cached>(static_cast<const Word*>(p));
     *reinterpret_cast<Word*>(to) = word;
   }
-  __device__ __forceinline__ static void copy_part(Memory to, const void* p, int bytes) {
+  __device__ __forceinline__ static void copy_part(Memory to, const void* p, int bytes, CacheHint) {
     Word word{};
     if (bytes == 16) {
       word = load<true>(static_cast<const Word*>(p));
@@ -139,6 +141,10 @@ class HipWave {
       }
     }
     *reinterpret_cast<Word*>(to) = word;
+  }
+  template <int Bytes>
+  __device__ __forceinline__ static void copy_number(Memory to, const void* p) {
+    __builtin_memcpy(__builtin_assume_aligned(to, Bytes), __builtin_assume_aligned(p, Bytes), Bytes);
   }
   __device__ __forceinline__ static void commit_copies() {}
   template <int Pending>

@@ -7,12 +7,12 @@
 #include <cstdint>
 
 #include "backends/kernels/spmv/Tessera_BsrKernel.hpp"
-#include "backends/kernels/spmv/Tessera_BsrStreamKernel.hpp"
+#include "backends/kernels/spmv/Tessera_BsrStagedKernel.hpp"
 #include "backends/launch/Tessera_Launch.hpp"
 #include "backends/launch/Tessera_SpmvLaunchers.hpp"
 
 /// \file
-/// Launchers of SpMV from blocks: four waves per thread block, without shared memory or with a ring per wave.
+/// Launchers of SpMV from blocks: four waves per thread block, without shared memory or with a part of it per wave.
 
 namespace Tessera {
 namespace Launch {
@@ -69,26 +69,23 @@ Status launch_bsr(const SpmvBsrArgs& args, Stream stream) {
   return Device::status(error, "Tessera::spmv[bsr]");
 }
 
-/// Sides that are streamed through shared memory: those that gain by it (perf_test/notes/spmv-bsr.md).
-template <class Value>
-constexpr bool bsr_side_streams(int block) {
-  return block == 3 || (block == 5 && sizeof(Value) == 4);
-}
+/// Blocks that are staged in shared memory at once (perf_test/notes/spmv-bsr.md).
+constexpr int bsr_piece(int block) { return block == 3 ? 64 : 32; }
 
 template <class Device, class Value, int Block>
-struct BsrStreamBody {
+struct BsrStagedBody {
   using Wave = typename Device::Wave;
-  using Kernel = BsrStreamKernel<Value, Wave, Block, 4, 1>;
+  static constexpr int piece = bsr_piece(Block);
+  using Kernel = BsrStagedKernel<Value, Wave, Block, piece>;
   static constexpr int waves = 4, threads = waves * Wave::lanes, shared = waves * Kernel::wave_bytes;
-  /// Of shared memory, of which a thread block's takes a kibibyte more.
-  static constexpr int room = (227 << 10) / (shared + 1024);
-  static constexpr int bound = for_family<Device>(room < 8 ? room : 8, 0);
-  /// Block rows per wave. More are slower: waves then read far apart.
-  static constexpr int rows = 8;
+  /// Of shared memory, of which a thread block's takes a kibibyte more; and of registers, 40, 48 or 56.
+  static constexpr int room = (227 << 10) / (shared + 1024), most = sizeof(Value) == 8 ? 9 : Block % 4 == 0 ? 10 : 12;
+  static constexpr int bound = for_family<Device>(room < most ? room : most, 0);
   static constexpr bool overlapping = true;
 
+  /// @param rows  block rows per wave
   template <class ThreadBlock>
-  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpmvBsrArgs& args) {
+  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpmvBsrArgs& args, int rows) {
     thread_block.template wait_for_previous_launch<true>();
     const std::int64_t first = std::int64_t{thread_block.index()} * waves;
     thread_block.each_wave([&](unsigned in_thread_block) {
@@ -96,28 +93,40 @@ struct BsrStreamBody {
       if (left <= 0) return;
       const Wave wave;
       Kernel::run(wave, args, Wave::memory(thread_block.memory() + in_thread_block * Kernel::wave_bytes), row,
-                  left < rows ? static_cast<int>(left) : rows);
+                  left < rows ? static_cast<int>(left) : rows, Wave::cache_hint(false));
     });
   }
 };
 
-/// Whether rows are long, and enough for several shares of each wave that the device holds, and everything lies where
-/// words can be copied.
-template <class Device, class Value>
-bool bsr_streams(const SpmvBsrArgs& args) {
-  const auto aligned = [](const void* p, int bytes) { return reinterpret_cast<std::uintptr_t>(p) % bytes == 0; };
-  const std::int64_t enough = Device::emulated ? 1 : std::int64_t{8 * 48} * Device::multiprocessors();
-  return args.order == BlockOrder::RowMajor && args.x_stride == 1 && aligned(args.values, 16) &&
-         aligned(args.columns, 16) && args.block_rows >= enough && args.blocks >= std::int64_t{20} * args.block_rows &&
-         args.blocks * args.block < (std::int64_t{1} << 31) - 1024;
-}
-
+/// Stages the blocks, if there are rows for every wave that the device holds, of about a piece at least, and everything
+/// lies where it can be copied.
 template <class Device, class Value, int Block>
-Status launch_bsr_stream(const SpmvBsrArgs& args, Stream stream) {
-  using Body = BsrStreamBody<Device, Value, Block>;
-  static_assert(Body::Kernel::alignment == sizeof(Value), "x may lie anywhere");
-  const Grid grid{ceil_div(args.block_rows, std::int64_t{Body::waves} * Body::rows)};
-  return Device::status(launch<Device, Body>(grid, stream, args), "Tessera::spmv[bsr]");
+bool launch_bsr_staged(const SpmvBsrArgs& args, Stream stream, Status& status) {
+  using Body = BsrStagedBody<Device, Value, Block>;
+  if (args.block != Block) return false;
+  const auto aligned = [](const void* p, int bytes) { return reinterpret_cast<std::uintptr_t>(p) % bytes == 0; };
+  constexpr int alignment = Body::Kernel::alignment;
+  const bool takes = args.order == BlockOrder::RowMajor && aligned(args.values, 16) && aligned(args.x, alignment) &&
+                     (alignment == sizeof(Value) || args.x_stride == 1);
+  const std::int64_t enough = Device::emulated ? 1 : std::int64_t{32} * Device::multiprocessors();
+  if (!takes || !args.streaming || args.block_rows < enough || args.blocks < 20 * std::int64_t{args.block_rows}) {
+    return false;
+  }
+  const std::int64_t mean = args.blocks / args.block_rows;
+  const int rows = mean < Body::piece ? static_cast<int>(Body::piece / mean) : 1;
+  const Grid grid{ceil_div(args.block_rows, std::int64_t{Body::waves} * rows)};
+  status = Device::status(launch<Device, Body>(grid, stream, args, rows), "Tessera::spmv[bsr]");
+  return true;
+}
+/// Sides that gain by it.
+template <class Device, class Value>
+bool launch_bsr_staged(const SpmvBsrArgs& args, Stream stream, Status& status) {
+  return launch_bsr_staged<Device, Value, 3>(args, stream, status) ||
+         launch_bsr_staged<Device, Value, 4>(args, stream, status) ||
+         launch_bsr_staged<Device, Value, 5>(args, stream, status) ||
+         launch_bsr_staged<Device, Value, 6>(args, stream, status) ||
+         launch_bsr_staged<Device, Value, 7>(args, stream, status) ||
+         launch_bsr_staged<Device, Value, 8>(args, stream, status);
 }
 
 template <class Device, class Value>
@@ -125,10 +134,8 @@ Status spmv_bsr_in(const SpmvBsrArgs& args, Stream stream) {
   constexpr int lanes = Device::Wave::lanes;
   // AMD has no copies that arrive while a wave goes on.
   if constexpr (Device::family == Family::Nvidia) {
-    if (bsr_side_streams<Value>(args.block) && bsr_streams<Device, Value>(args)) {
-      if (args.block == 3) return launch_bsr_stream<Device, Value, 3>(args, stream);
-      if constexpr (bsr_side_streams<Value>(5)) return launch_bsr_stream<Device, Value, 5>(args, stream);
-    }
+    Status status{};
+    if (launch_bsr_staged<Device, Value>(args, stream, status)) return status;
   }
   if constexpr (sizeof(Value) == 4) {
     if (bsr_takes(args, 4, lanes)) return launch_bsr<Device, Value, 4, 1>(args, stream);

@@ -27,6 +27,8 @@
 ///   first(v)                           v of the first lane, for values that are the same in all
 ///   load<Streaming>(p)                 *p; Streaming: data used once, kept out of the first-level cache where possible
 ///   prefetch(p)                        asks for the line at p in the second-level cache, where that can be asked
+///   CacheHint, cache_hint(kept)        whether the second-level cache keeps what comes with it as it keeps all else,
+///                                      or gives it up first; the same in all lanes
 ///   load_written(p)                    the Word at p, which the launch before wrote; such loads stay in their order
 ///   keep(v)                            v, which compilers then hold in registers rather than make it again: loads at
 ///                                      fixed distances from an address need no arithmetic
@@ -35,7 +37,8 @@
 ///   gather_if(p, on)                   *p if on, else zero; no branch; through the first-level cache
 ///   Memory, memory(pointer)            an address in memory of the wave alone, shared memory on devices
 ///   copy_async<Cached>(to, p, on)      starts copying the 16 bytes at p (zeros if not on) to memory of the wave
-///   copy_part(to, p, bytes)            the same for the first 4, 8, 12 or 16 of those bytes; zeros after them
+///   copy_part(to, p, bytes, hint)      the same for the first 4, 8, 12 or 16 of those bytes; zeros after them
+///   copy_number<Bytes>(to, p)          the same for the 4, 8 or 16 bytes at p, aligned to as many
 ///   commit_copies(), wait_copies<N>()  closes a group of copies; waits until all but the last N groups have arrived
 ///   load_staged<Bytes>(from, w)        w = 1 to 16 bytes of what has arrived
 ///   claim(p, old, v)                   *p = v if *p was old; returns what it was; p in memory that waves share, as for
@@ -130,6 +133,8 @@ class HostWave {
     return *p;
   }
   static void prefetch(const void*) {}
+  struct CacheHint {};
+  static CacheHint cache_hint(bool) { return {}; }
   static Word load_written(const Word* p) {
     expect_aligned(p, alignof(Word));
     Word w;
@@ -165,11 +170,18 @@ class HostWave {
       std::memset(to, 0, 16);
     }
   }
-  static void copy_part(Memory to, const void* p, int bytes) {
+  static void copy_part(Memory to, const void* p, int bytes, CacheHint) {
     expect_aligned(to, 16);
     expect_aligned(p, 16);
     std::memset(to, 0, 16);
     std::memcpy(to, p, static_cast<std::size_t>(bytes));
+  }
+  template <int Bytes>
+  static void copy_number(Memory to, const void* p) {
+    static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "what devices copy");
+    expect_aligned(to, Bytes);
+    expect_aligned(p, Bytes);
+    std::memcpy(to, p, Bytes);
   }
   static void commit_copies() {}
   template <int Pending>

@@ -154,8 +154,8 @@ class BsrSuite {
     for (const int block : {1, 2, 3, 4, 7})
       expect(block_pattern(rows, 101, 17), block, BlockOrder::RowMajor, Data::Real, {});
   }
-  /// Rows of up to 70 blocks, which devices stream: a wave has several block rows, its run of numbers begins anywhere
-  /// in a word, and values that are not finite stay in their row.
+  /// Rows of up to 70 blocks, which NVIDIA's devices stage in shared memory: a wave has several block rows, or a row
+  /// several pieces, which begin anywhere in a word, and values that are not finite stay in their row.
   void long_rows(int rows, const std::vector<int>& sides) const {
     for (const int block : sides) {
       const Pattern p = block_pattern(rows, 101, 70);
