@@ -8,11 +8,5 @@ namespace Tessera {
 void host_packed_fp32_with_fp64(const SpmvPackedArgs& args, std::uint32_t begin, std::uint32_t end) {
   host_packed_mixed<float, double>(args, begin, end);
 }
-void host_packed_fp16_with_fp32(const SpmvPackedArgs& args, std::uint32_t begin, std::uint32_t end) {
-  host_packed_mixed<half_t, float>(args, begin, end);
-}
-void host_packed_bf16_with_fp32(const SpmvPackedArgs& args, std::uint32_t begin, std::uint32_t end) {
-  host_packed_mixed<bhalf_t, float>(args, begin, end);
-}
 
 }  // namespace Tessera

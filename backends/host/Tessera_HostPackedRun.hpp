@@ -72,12 +72,7 @@ void host_packed(const SpmvPackedArgs& args, std::uint32_t begin, std::uint32_t 
 template <class Narrow, class Wide>
 void host_packed_mixed(const SpmvPackedArgs& args, std::uint32_t begin, std::uint32_t end) {
   using Types = Impl::PackedMixedTypes<Narrow, Wide>;
-  constexpr bool half = std::is_same_v<Narrow, half_t>;
-  if constexpr (!half || Impl::host_vectors_of_half) {
-    if (args.x_stride == 1 && args.hubs == 0 && (!half || host_packed_fast_fp16())) {
-      return host_packed_columns<Types>(args, begin, end);
-    }
-  }
+  if (args.x_stride == 1 && args.hubs == 0) return host_packed_columns<Types>(args, begin, end);
   Impl::PackedHostVectors<Types, Wide, packed_host_lanes>(args).run(begin, end);
 }
 

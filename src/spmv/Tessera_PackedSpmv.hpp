@@ -98,11 +98,7 @@ inline PackedHostRun packed_host_run(Precision A, Precision x) {
            : A == Precision::BF16 ? host_packed_bf16
                                   : host_packed_fp32;
   }
-  if (A == Precision::FP32) return x == Precision::FP64 ? host_packed_fp32_with_fp64 : nullptr;
-  if (x != Precision::FP32) return nullptr;
-  return A == Precision::FP16   ? host_packed_fp16_with_fp32
-         : A == Precision::BF16 ? host_packed_bf16_with_fp32
-                                : nullptr;
+  return A == Precision::FP32 && x == Precision::FP64 ? host_packed_fp32_with_fp64 : nullptr;
 }
 
 /// y := alpha A x + beta y.

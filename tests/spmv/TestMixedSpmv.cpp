@@ -75,13 +75,6 @@ void expect_wide_vectors() {
   }
 }
 TEST(MixedSpmv, FloatWithDoubleVectorsOnHosts) { expect_wide_vectors<float, double>(); }
-TEST(MixedSpmv, HalfWithFloatVectorsOnHosts) {
-  if (!host_packed_fast_fp16()) GTEST_SKIP() << "Auto takes CSR where no instruction widens FP16";
-  expect_wide_vectors<half_t, float>();
-}
-#ifndef TESSERA_TEST_FEWER_TYPES
-TEST(MixedSpmv, BhalfWithFloatVectorsOnHosts) { expect_wide_vectors<bhalf_t, float>(); }
-#endif
 
 // A float matrix with double vectors sums in double (Kokkos Kernels issue 101): one large entry and a thousand small
 // ones, each of which a float sum would lose.
