@@ -165,6 +165,23 @@ inline constexpr bool is_host_v =
     Kokkos::SpaceAccessibility<Kokkos::DefaultHostExecutionSpace, typename Exec::memory_space>::accessible &&
     !is_cuda_v<Exec> && !is_hip_v<Exec>;
 
+/// Whether kernels run on OpenMP's threads and have ended when parallel_for returns.
+template <class Exec>
+inline constexpr bool is_openmp_v =
+#ifdef KOKKOS_ENABLE_OPENMP
+    std::is_same_v<Exec, Kokkos::OpenMP>;
+#else
+    false;
+#endif
+
+template <class Exec>
+inline constexpr bool is_serial_v =
+#ifdef KOKKOS_ENABLE_SERIAL
+    std::is_same_v<Exec, Kokkos::Serial>;
+#else
+    false;
+#endif
+
 /// Uninitialised View whose allocation is ordered on `exec` where the Kokkos version can.
 template <class View, class Exec>
 View allocate(const Exec& exec, const std::string& label, std::size_t n) {

@@ -20,7 +20,8 @@ namespace Tessera {
 ///
 ///     FP64        A double            x double     sums double   y double              m8n8k4 / 16x16x4 f64
 ///     FP32        A float             x float      sums float    y float               packed slices, CSR5, Csr
-///     mixed       A float or 16 bits  x, y double  sums double   Csr, also under Auto (needs A's arrays from then on)
+///     mixed       A float or 16 bits  x, y double  sums double   Csr, also under Auto (needs A's arrays from then on);
+///                 hosts under Auto: float with x, y double from packed slices, where Auto took these
 ///     FP16_FP32   A rounded to half_t x half_t     sums float    y float or half_t     m16n8k8 / 16x16x16 f16
 ///     BF16_FP32   as FP16 with bhalf_t
 ///

@@ -23,6 +23,9 @@ void host_packed_fp32(const SpmvPackedArgs& args, std::uint32_t begin, std::uint
 void host_packed_fp16(const SpmvPackedArgs& args, std::uint32_t begin, std::uint32_t end);
 void host_packed_bf16(const SpmvPackedArgs& args, std::uint32_t begin, std::uint32_t end);
 
+/// The same for vectors of a type that is wider than the matrix's; sums are of theirs. Full storage, no column blocks.
+void host_packed_fp32_with_fp64(const SpmvPackedArgs& args, std::uint32_t begin, std::uint32_t end);
+
 /// Whether FP16 has its fast kernel, too: on x86 CPUs that widen it by an instruction. Where it has none, the general
 /// kernel costs more than the bytes it saves. Both give the same bits.
 bool host_packed_fast_fp16();

@@ -32,6 +32,16 @@ struct HostIntegers {
 template <class Sum>
 inline constexpr HostIntegers<Sum> host_integers{};
 
+/// Numbers of a narrow type that are multiplied with vectors of a wider one, in which sums are, too.
+template <class Narrow, class Wide>
+struct PackedMixedTypes {
+  using Value = Wide;
+  using Sum = Wide;
+  using Stored = Narrow;
+  static constexpr PackedStorage storage = PackedStorage::Full;
+  static constexpr int value_bytes = static_cast<int>(sizeof(Narrow));
+};
+
 /// How a packet's numbers are read.
 template <class Types>
 struct PackedHostValues {
@@ -53,7 +63,7 @@ struct PackedHostValues {
     }
   }
   TESSERA_HOST_INLINE Vector vector(const Stored* v, int k) const {
-    if constexpr (std::is_same_v<Stored, Sum> || sizeof(Value) == 2) {
+    if constexpr (std::is_same_v<Stored, Sum> || sizeof(Value) == 2 || Types::storage == PackedStorage::Full) {
       return Vector::load(v + k);
     } else {
       return Vector::make([&](int i) TESSERA_HOST_LAMBDA { return one(v, k + i); });
@@ -79,7 +89,7 @@ struct PackedHostIndices {
 };
 
 /// x and y of one column, x of stride 1, no hub columns. Sums and y are floats or doubles; a y of 16-bit numbers has
-/// the type of x. half_t: where host_packed_fast_fp16().
+/// the type of x. half_t: where host_packed_fast_fp16(). args.columns: of the partial sums, one of which is written.
 template <class Types, int Lanes>
 class PackedHostKernel {
  public:
@@ -298,14 +308,13 @@ class PackedHostKernel {
   /// A chunk of all lanes, which are neighbours in x: from(k) is where those of step k begin.
   template <class From>
   TESSERA_HOST_INLINE void add_turned(const Stored* v, Vector (&sum)[1][Lanes], From&& from) const {
-    static_assert(chunk == width, "a vector per lane and chunk");
-    constexpr int some = HostTurned<Value>::lanes;
-    unrolled<Lanes / some>([&](auto part) TESSERA_HOST_LAMBDA {
-      constexpr int first = decltype(part)::value * some;
-      const HostTurned<Value> xs([&](int k) TESSERA_HOST_LAMBDA { return from(k) + first; });
+    constexpr int some = HostTurned<Value>::lanes, vectors = chunk / width;
+    unrolled<Lanes / some * vectors>([&](auto part) TESSERA_HOST_LAMBDA {
+      constexpr int first = decltype(part)::value / vectors * some, step = decltype(part)::value % vectors * width;
+      const HostTurned<Value> xs([&](int k) TESSERA_HOST_LAMBDA { return from(step + k) + first; });
       unrolled<some>([&](auto i) TESSERA_HOST_LAMBDA {
         constexpr int l = first + decltype(i)::value;
-        sum[0][l].add_product(values_.vector(v, l * chunk), xs.lane(decltype(i)::value));
+        sum[0][l].add_product(values_.vector(v, l * chunk + step), xs.lane(decltype(i)::value));
       });
     });
   }
@@ -375,7 +384,8 @@ class PackedHostKernel {
           for (int l = 0; l < n; ++l) sums[l] = sums[2 * l] + sums[2 * l + 1];
         }
         if (Group == 1 && s.part()) {
-          static_cast<Sum*>(p_.partials)[s.row] = sums[0];
+          static_cast<Sum*>(p_.partials)[static_cast<std::size_t>(s.row) * static_cast<std::size_t>(p_.columns)] =
+              sums[0];
           return;
         }
       }

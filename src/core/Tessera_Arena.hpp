@@ -10,6 +10,7 @@
 #include "Tessera_Compat.hpp"
 #include "Tessera_Error.hpp"
 #include "backends/interface/Tessera_KernelTable.hpp"
+#include "core/Tessera_HugePages.hpp"
 #include "core/Tessera_Profile.hpp"
 
 /// \file
@@ -21,13 +22,15 @@ namespace Impl {
 /// How long an allocation lives: until the work enqueued so far is done, or as long as a plan.
 enum class Lifetime { Temporary, Plan };
 
-/// Uninitialised memory, from the backend's pool where it has one, else as a managed View.
+/// Uninitialised memory, from the backend's pool where it has one, else as a managed View. What a host's plan reads at
+/// every product is asked for in huge pages where it is large.
 template <class MemorySpace, class Exec>
 std::shared_ptr<void> allocate(const Exec& space, const KernelTable* backend, const char* label, std::size_t bytes,
                                Lifetime lifetime) {
   if (backend == nullptr || backend->runtime.allocate == nullptr) {
     using View = Kokkos::View<std::uint64_t*, Kokkos::LayoutLeft, MemorySpace>;
     const View view = Compat::allocate<View>(space, label, (bytes + 7) / 8);
+    if (Compat::is_host_v<Exec> && lifetime == Lifetime::Plan) prefer_huge_pages(view.data(), bytes);
     return std::shared_ptr<void>(view.data(), [view](void*) {});
   }
   void* memory = nullptr;

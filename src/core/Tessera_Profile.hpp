@@ -38,6 +38,9 @@ class KernelEvent {
   KernelEvent(const Exec& space, const KernelName& name) : seen_(Kokkos::Profiling::profileLibraryLoaded()) {
     if (seen_) Kokkos::Profiling::beginParallelFor(name.event(), Compat::tool_device_id(space), &id_);
   }
+  KernelEvent(const Exec& space, const std::string& name) : seen_(Kokkos::Profiling::profileLibraryLoaded()) {
+    if (seen_) Kokkos::Profiling::beginParallelFor(name, Compat::tool_device_id(space), &id_);
+  }
   ~KernelEvent() {
     if (seen_) Kokkos::Profiling::endParallelFor(id_);
   }

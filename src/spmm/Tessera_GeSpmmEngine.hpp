@@ -4,6 +4,7 @@
 #define TESSERA_SPMM_GE_SPMM_ENGINE_HPP
 
 #include <algorithm>
+#include <memory>
 #include <type_traits>
 
 #include "Tessera_Statistics.hpp"
@@ -11,6 +12,7 @@
 #include "core/Tessera_PlanScratch.hpp"
 #include "core/Tessera_Profile.hpp"
 #include "spmm/Tessera_GeSpmm.hpp"
+#include "spmm/Tessera_GeSpmmLocal.hpp"
 #include "spmm/Tessera_SpmmChecks.hpp"
 #include "spmm/Tessera_SpmmSpread.hpp"
 
@@ -147,6 +149,7 @@ class GeSpmmEngine {
     // A caller's workspace that has no room for the copy is no error: B is then read where it lies.
     const bool pack = set_up_ && ge_spmm_packs(b, Compat::is_host_v<Exec>, static_cast<std::int64_t>(csr_.nnz())) &&
                       scratch_.offers(sum_bytes + pack_bytes);
+    if (pack && apply_local(space, alpha, b, beta, c, pieces, pack_bytes)) return;
     std::size_t bytes = sum_bytes + (pack ? pack_bytes : 0);
     const std::size_t more = ScratchLayout::rounded(compact_bytes(b.columns));
     const bool compact = std::is_same_v<BT, float> && std::is_same_v<CT, float> && compacts(b.columns) &&
@@ -187,6 +190,27 @@ class GeSpmmEngine {
   }
 
  private:
+  /// Hosts, where rows of A use neighbouring rows of B: copies of parts of B, in no more scratch than `most` bytes.
+  /// false: not done.
+  template <class BT, class CT, class Sum>
+  bool apply_local(const Exec& space, double alpha, const Dense<const BT>& b, double beta, const Dense<CT>& c,
+                   const RowPieces<Sum>& pieces, std::size_t most) const {
+    if constexpr (Compat::is_openmp_v<Exec> || Compat::is_serial_v<Exec>) {
+      const std::int64_t ld = Dense<BT>::padded(b.columns), row_bytes = ld * static_cast<std::int64_t>(sizeof(BT));
+      const bool large = b.rows * row_bytes >= ColumnReach::least_bytes;
+      if (backend_ != nullptr || pieces.table != nullptr || !large) return false;
+      if (!reach_) reach_ = std::make_shared<const ColumnReach>(space, csr_);
+      std::int64_t room = 0;
+      const std::int64_t units = reach_->units_of_block(b.rows, row_bytes, room);
+      if (units == 0) return false;
+      const std::size_t bytes = ge_spmm_local_bytes<BT>(space.concurrency(), room, ld);
+      if (bytes > most) return false;
+      const CsrArrays<Csr> A(matrix());
+      ge_spmm_local(space, alpha, A, b, beta, c, pieces, *reach_, units, room, scratch_.reserve(space, bytes));
+      return true;
+    }
+    return false;
+  }
   /// Whether 32 bits count the teams of items, too.
   bool spreads(const Csr& A) const {
     constexpr std::int64_t most = std::int64_t{1} << 22;
@@ -279,6 +303,7 @@ class GeSpmmEngine {
   PieceTable<Memory> table_;
   Kokkos::View<Value*, Kokkos::LayoutLeft, typename Csr::device_type> rounded_;
   PlanScratch<Exec, Memory> scratch_;
+  mutable std::shared_ptr<const ColumnReach> reach_;  ///< hosts: found when B is first to be copied
 };
 
 }  // namespace Impl

@@ -225,14 +225,13 @@ struct GeSpmmHostFunctor {
     }
   }
   template <int Bytes, int Isa = Bytes>
-  KOKKOS_FORCEINLINE_FUNCTION void run(const std::int64_t share) const {
+  KOKKOS_FORCEINLINE_FUNCTION void run(std::int64_t begin, std::int64_t end) const {
     constexpr int n = HostLanes<Sum, Bytes, Isa>::count;
-    const std::int64_t end = begin_of(share + 1);
     const bool whole = b.column_stride == 1 && b.columns >= n;
     // Tiles of a row one after the other, so that a row of B is read at once; rows of a tile where that is the same, or
     // where C wants it.
     const int rows = c.column_stride == 1 && b.columns > most_vectors * n ? 1 : most_rows;
-    for (std::int64_t p = begin_of(share); p < end; p += rows) {
+    for (std::int64_t p = begin; p < end; p += rows) {
       const int count = static_cast<int>(std::min<std::int64_t>(rows, end - p));
       for (std::int64_t column = 0; column < b.columns;) {
         const Tile tile = tile_at(column, n);
@@ -270,37 +269,49 @@ struct GeSpmmHostFunctor {
   }
 
 #ifdef TESSERA_HOST_HAS_TARGETS
-  TESSERA_HOST_TARGET("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma") void run64(const std::int64_t share) const {
-    run<64>(share);
-  }
-  TESSERA_HOST_TARGET("avx2,fma") void run32(const std::int64_t share) const { run<32>(share); }
-  TESSERA_HOST_TARGET("avx2,fma") void run16(const std::int64_t share) const { run<16, 32>(share); }
+  TESSERA_HOST_TARGET("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")
+  void run64(std::int64_t begin, std::int64_t end) const { run<64>(begin, end); }
+  TESSERA_HOST_TARGET("avx2,fma") void run32(std::int64_t begin, std::int64_t end) const { run<32>(begin, end); }
+  TESSERA_HOST_TARGET("avx2,fma") void run16(std::int64_t begin, std::int64_t end) const { run<16, 32>(begin, end); }
 #endif
-  void operator()(const std::int64_t share) const {
+  /// Pieces [begin, end).
+  void multiply(std::int64_t begin, std::int64_t end) const {
 #ifdef TESSERA_HOST_HAS_TARGETS
-    if (vector_bytes == 64) return run64(share);
-    if (vector_bytes == 32) return run32(share);
+    if (vector_bytes == 64) return run64(begin, end);
+    if (vector_bytes == 32) return run32(begin, end);
     if constexpr (narrow) {
-      if (avx2) return run16(share);
+      if (avx2) return run16(begin, end);
     }
 #endif
-    run<16>(share);
+    run<16>(begin, end);
   }
+  void operator()(const std::int64_t share) const { multiply(begin_of(share), begin_of(share + 1)); }
 };
 
-template <class Exec, class Csr, class BT, class CT, class Sum>
-void ge_spmm_host(const Exec& space, double alpha, const Csr& A, const Dense<const BT>& b, double beta,
-                  const Dense<CT>& c, const RowPieces<Sum>& pieces) {
-  Shares shares = Shares::of(space, pieces.count, static_cast<std::int64_t>(A.nnz()) + pieces.count, 64, 20000, 32);
-  shares.count = std::min(shares.count, std::max<std::int64_t>(pieces.count, 1));
+template <class Csr, class BT, class CT, class Sum>
+GeSpmmHostFunctor<Csr, BT, CT> ge_spmm_host_functor(double alpha, const Csr& A, const Dense<const BT>& b, double beta,
+                                                    const Dense<CT>& c, const RowPieces<Sum>& pieces,
+                                                    const Shares& shares) {
   // No wider than a row, since a part of a vector is multiplied number by number.
   const int widest = host_vector_bytes();
   int bytes = widest;
   while (bytes > 16 && b.columns * static_cast<std::int64_t>(sizeof(Sum)) < bytes) bytes /= 2;
-  const GeSpmmHostFunctor<Csr, BT, CT> host{
-      A, b, c, static_cast<Sum>(alpha), static_cast<Sum>(beta), pieces, shares, bytes, widest > 16};
+  return {A, b, c, static_cast<Sum>(alpha), static_cast<Sum>(beta), pieces, shares, bytes, widest > 16};
+}
+
+template <class Exec>
+Shares ge_spmm_shares(const Exec& space, std::int64_t items, std::int64_t work) {
+  Shares shares = Shares::of(space, items, work, 64, 20000, 32);
+  shares.count = std::min(shares.count, std::max<std::int64_t>(items, 1));
+  return shares;
+}
+
+template <class Exec, class Csr, class BT, class CT, class Sum>
+void ge_spmm_host(const Exec& space, double alpha, const Csr& A, const Dense<const BT>& b, double beta,
+                  const Dense<CT>& c, const RowPieces<Sum>& pieces) {
+  const Shares shares = ge_spmm_shares(space, pieces.count, static_cast<std::int64_t>(A.nnz()) + pieces.count);
   static const std::string label("Tessera::spmm[gespmm]");
-  for_each_share(label, space, shares, host);
+  for_each_share(label, space, shares, ge_spmm_host_functor(alpha, A, b, beta, c, pieces, shares));
 }
 
 }  // namespace Impl

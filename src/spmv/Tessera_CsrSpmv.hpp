@@ -106,6 +106,9 @@ struct CsrHostFunctor {
   }
 };
 
+/// Rows and entries, together, that a host's calling thread multiplies in the time that it takes to wake others.
+constexpr std::int64_t csr_spmv_alone = 6000;
+
 /// Rank-1 x and y of any stride.
 template <class Exec, class Csr, class X, class Y>
 void csr_spmv(const Exec& space, double alpha, const Csr& matrix, const X& x, double beta, const Y& y) {
@@ -117,7 +120,7 @@ void csr_spmv(const Exec& space, double alpha, const Csr& matrix, const X& x, do
   Functor f{A, x, y, static_cast<Sum>(alpha), static_cast<Sum>(beta), 0};
   if constexpr (Compat::is_host_v<Exec>) {
     const auto nnz = static_cast<std::int64_t>(A.nnz());
-    const Shares shares = Shares::of(space, rows, nnz + rows, 256, 100000);
+    const Shares shares = Shares::of(space, rows, nnz + rows, 256, 100000, 16, csr_spmv_alone);
     static const std::string label("Tessera::spmv[csr]");
     for_each_share(label, space, shares, CsrHostFunctor<CsrArrays<Csr>, X, Y>{f, shares, nnz >= 20 * rows});
   } else {

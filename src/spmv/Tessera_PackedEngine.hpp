@@ -46,6 +46,15 @@ class PackedEngine {
   std::size_t format_bytes() const { return packed_.format_bytes() + packed_.map_bytes(); }
   std::size_t workspace_bytes() const { return packed_.workspace_bytes(); }
 
+  /// Whether apply takes vectors of a wider type than the matrix's: on hosts, some.
+  template <class XT, class YT>
+  bool widens() const {
+    if constexpr (!Compat::is_host_v<Exec> || !std::is_same_v<XT, YT>) return false;
+    const Precision own = packed_.precision, wide = ScalarTraits<XT>::precision;
+    return table_ == nullptr && packed_.blocks <= 1 && packed_.storage == PackedStorage::Full && own != wide &&
+           packed_host_run(own, wide) != nullptr;
+  }
+
   /// Up to packed_max_columns columns per launch.
   template <class XT, class YT>
   void apply(const Exec& space, double alpha, const Vectors<const XT>& x, double beta, const Vectors<YT>& y) const {
@@ -71,7 +80,7 @@ class PackedEngine {
       args.columns = static_cast<int>(std::min(x.columns - first, most));
       args.x = x.column(first);
       args.y = y.column(first);
-      launch(space, args);
+      launch(space, args, ScalarTraits<XT>::precision);
     }
   }
 
@@ -103,11 +112,11 @@ class PackedEngine {
   }
 
  private:
-  void launch(const Exec& space, const SpmvPackedArgs& args) const {
+  void launch(const Exec& space, const SpmvPackedArgs& args, Precision vectors) const {
     if (table_ == nullptr) {
       if constexpr (Compat::is_host_v<Exec>) {
         if (args.blocks > 1) return packed_spmv_host_blocks(space, args, packed_.lanes);
-        packed_spmv_host(space, args, packed_.lanes);
+        packed_spmv_host(space, args, packed_.lanes, vectors);
       }
       return;
     }

@@ -55,12 +55,17 @@ struct PackedHostFunctor {
   void operator()(const std::int64_t share) const { run(args, begin_of(share), begin_of(share + 1)); }
 };
 
-/// Adds the parts of a row in their order; one index per part, of which the row's first does the work.
+/// Adds the parts of a row in their order; the row's first part does the work.
 template <class Value, class Sum>
 struct PackedHostParts {
   SpmvPackedArgs args;
+  Shares shares;
 
-  void operator()(const std::int64_t i) const {
+  void operator()(const std::int64_t share) const {
+    const std::int64_t last = Shares::cut(shares.items, share + 1, shares.count);
+    for (std::int64_t i = Shares::cut(shares.items, share, shares.count); i < last; ++i) add(i);
+  }
+  void add(const std::int64_t i) const {
     const PackedPart part = args.parts[i];
     if (part.which != 0) return;
     const auto columns = static_cast<std::size_t>(args.columns);
@@ -82,12 +87,27 @@ void packed_with_type(Precision precision, F&& f) {
   f(float{});
 }
 
+/// As csr_spmv_alone, in units of 32 bytes.
+constexpr std::int64_t packed_spmv_alone = 1250;
+
+/// Of a matrix in precision A with vectors in precision x; null where there is none.
+inline PackedHostRun packed_host_run(Precision A, Precision x) {
+  if (A == x) {
+    return A == Precision::FP64   ? host_packed_fp64
+           : A == Precision::FP16 ? host_packed_fp16
+           : A == Precision::BF16 ? host_packed_bf16
+                                  : host_packed_fp32;
+  }
+  return A == Precision::FP32 && x == Precision::FP64 ? host_packed_fp32_with_fp64 : nullptr;
+}
+
 /// y := alpha A x + beta y.
 /// @param args  as a device kernel takes them; `arrivals` is not used
 /// @param lanes  those of the conversion
+/// @param vectors  precision of x: the matrix's, or one for which packed_host_run has a kernel
 /// @throw NotSupported  lanes is not packed_host_lanes, or check_packed refuses the call
 template <class Exec>
-void packed_spmv_host(const Exec& space, const SpmvPackedArgs& a, int lanes) {
+void packed_spmv_host(const Exec& space, const SpmvPackedArgs& a, int lanes, Precision vectors) {
   static_assert(Compat::is_host_v<Exec>, "packed_spmv_host runs on host execution spaces");
   require<NotSupported>(lanes == packed_host_lanes, [&] {
     return "packed slices on a host take " + std::to_string(packed_host_lanes) + " lanes, not " + std::to_string(lanes);
@@ -95,23 +115,26 @@ void packed_spmv_host(const Exec& space, const SpmvPackedArgs& a, int lanes) {
   const Status status = check_packed(a);
   require<NotSupported>(status.ok(), [&] { return std::string(status.message); });
   if (a.slice_count == 0) return;
-  const PackedHostRun run = a.precision == Precision::FP64   ? host_packed_fp64
-                            : a.precision == Precision::FP16 ? host_packed_fp16
-                            : a.precision == Precision::BF16 ? host_packed_bf16
-                                                             : host_packed_fp32;
   const std::int64_t work = PackedHostFunctor::work_before(a, a.slice_count - 1) + 1;
-  const Shares shares = Shares::of(space, a.slice_count, work, 64, 1 << 15);  // units of 32 bytes
+  // Units of 32 bytes.
+  const Shares shares = Shares::of(space, a.slice_count, work, 64, 1 << 15, 16, packed_spmv_alone / a.columns);
   static const std::string label("Tessera::spmv[packed]");
-  for_each_share(label, space, shares, PackedHostFunctor{a, run, shares});
+  for_each_share(label, space, shares, PackedHostFunctor{a, packed_host_run(a.precision, vectors), shares});
   // Parts are the first slices.
   const std::int64_t parts = first_item(a.slice_count, [&](std::int64_t s) { return !a.slices[s].part(); });
   if (parts == 0) return;
-  packed_with_type(a.precision, [&](auto operand) {
+  packed_with_type(vectors, [&](auto operand) {
     using Value = decltype(operand);
     using Sum = std::conditional_t<std::is_same_v<Value, double>, double, float>;
-    Kokkos::parallel_for("Tessera::spmv[packed] parts", Kokkos::RangePolicy<Exec>(space, 0, parts),
-                         PackedHostParts<Value, Sum>{a});
+    // A share for 2,000 sums: few are added by the calling thread.
+    const Shares sums = Shares::of(space, parts, parts * a.columns, 2000, 1 << 20);
+    static const std::string parts_label("Tessera::spmv[packed] parts");
+    for_each_share(parts_label, space, sums, PackedHostParts<Value, Sum>{a, sums});
   });
+}
+template <class Exec>
+void packed_spmv_host(const Exec& space, const SpmvPackedArgs& a, int lanes) {
+  packed_spmv_host(space, a, lanes, a.precision);
 }
 
 template <class Value>

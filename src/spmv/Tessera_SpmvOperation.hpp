@@ -119,7 +119,13 @@ void SpmvOperation<Csr>::apply(const Plan& plan, const Exec& space, double alpha
   if (alpha == 0 || A.nnz() == 0) {
     return scale_dense<AccumulatorOf<Value, XT, YT>>(space, "Tessera::spmv[scale]", beta, dense_of(y));
   }
-  if (mixed) return CsrEngine<Csr>(A, false).apply(space, alpha, x, beta, y);
+  if (mixed) {
+    if constexpr (possible) {
+      const auto* const packed = std::get_if<PackedEngine<Csr>>(&plan.engine());
+      if (packed != nullptr && packed->template widens<XT, YT>()) return packed->apply(space, alpha, x, beta, y);
+    }
+    return CsrEngine<Csr>(A, false).apply(space, alpha, x, beta, y);
+  }
   with_engine(plan.engine(), [&](const auto& engine) {
     using E = std::decay_t<decltype(engine)>;
     constexpr bool any_types = std::is_same_v<E, CsrEngine<Csr>> || std::is_same_v<E, Csr5Engine<Csr>>;

@@ -186,7 +186,7 @@ TEST(TpetraApply, MultipliesInNarrowerTypes) {
       narrow.sum_unit = std::ldexp(1.0, -24);
       for (const auto mode : {Teuchos::NO_TRANS, Teuchos::TRANS}) {
         const bool plain = mode == Teuchos::NO_TRANS;
-        for (const std::size_t columns : {1, 3}) {
+        for (const std::size_t columns : {1, 3, 5}) {
           Vectors X(plain ? op.getDomainMap() : op.getRangeMap(), columns);
           Vectors Y0(plain ? op.getRangeMap() : op.getDomainMap(), columns), Y(Y0.getMap(), columns);
           fill(X, 9);

@@ -125,6 +125,47 @@ TEST(OneShotSpmm, EveryMode) {
   }
 }
 
+// Hosts, B in columns and above 4 MiB: where rows of A use neighbouring rows of B, parts of it are copied. The same
+// bits as with B in rows; an empty block of rows, and a last one that is not full.
+TEST(HostSpmm, CopiesPartsOfB) {
+  using Host = Kokkos::DefaultHostExecutionSpace;
+  constexpr int n = 9, size = 61000;
+  Pattern band;
+  band.rows = band.cols = size;
+  band.row_map.push_back(0);
+  for (int i = 0; i < size; ++i) {
+    for (const int d : {-200, -1, 0, 1, 200}) {
+      if ((i < 3000 || i >= 13000) && i + d >= 0 && i + d < size) band.entries.push_back(i + d);
+    }
+    band.row_map.push_back(static_cast<std::int64_t>(band.entries.size()));
+  }
+  const auto A = make_matrix<double>(band, Data::Real, 1);
+  const DeviceMatrix<Host, double> device(A);
+  SpmmOptions o;
+  o.algorithm = SpmmAlgorithm::GeSpmm;
+  o.backend = Backend::Kokkos;
+  const SpmmPlan<DeviceMatrix<Host, double>::Csr> plan(Host(), device.view(), o);
+  const Impl::ColumnReach reach(Host(), device.view());
+  std::int64_t room = 0;
+  EXPECT_GT(reach.units_of_block(size, 80, room), 0) << "the other copy would be tested";
+  const auto numbers_of_b = numbers<double>(size * n, Data::Real, 2);
+  Kokkos::View<double**, Kokkos::LayoutLeft, Host> b("b", size, n), c("c", size, n);
+  Kokkos::View<double**, Kokkos::LayoutRight, Host> rows_of_b("b", size, n), rows_of_c("c", size, n);
+  for (int i = 0; i < size; ++i) {
+    for (int j = 0; j < n; ++j) b(i, j) = rows_of_b(i, j) = numbers_of_b[static_cast<std::size_t>(i * n + j)];
+  }
+  plan.apply(Host(), Op::NoTrans, 2.5, b, 0, c);
+  plan.apply(Host(), Op::NoTrans, 2.5, rows_of_b, 0, rows_of_c);
+  std::vector<double> result;
+  int others = 0;
+  for (int i = 0; i < size; ++i) {
+    for (int j = 0; j < n; ++j) result.push_back(c(i, j)), others += c(i, j) == rows_of_c(i, j) ? 0 : 1;
+  }
+  EXPECT_EQ(others, 0);
+  const std::vector<double> none(result.size(), 0.0);
+  EXPECT_TRUE(agrees_dense<double>(A, n, {2.5, 0}, numbers_of_b, none, result, false));
+}
+
 // A float matrix with double operands sums in double.
 TEST(MixedSpmm, FloatMatrixDoubleOperandsSumInDouble) {
   constexpr int n = 1001;

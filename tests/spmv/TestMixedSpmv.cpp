@@ -5,13 +5,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <vector>
+
 #include "support/Tessera_TestSpmv.hpp"
 
 namespace Tessera {
 namespace Testing {
 
 using Exec = Kokkos::DefaultExecutionSpace;
-constexpr SpmvAlgorithm portable[] = {SpmvAlgorithm::Csr, SpmvAlgorithm::Csr5};
+constexpr SpmvAlgorithm portable[] = {SpmvAlgorithm::Csr, SpmvAlgorithm::Csr5, SpmvAlgorithm::Auto};
 
 /// Element types that differ: the widest one decides the sums.
 template <class A, class X, class Y>
@@ -39,6 +42,39 @@ TEST(MixedSpmv, BhalfFloatFloat) { expect_mixed<bhalf_t, float, float>(); }
 TEST(MixedSpmv, FloatDoubleFloat) { expect_mixed<float, double, float>(); }
 TEST(MixedSpmv, DoubleFloatFloat) { expect_mixed<double, float, float>(); }
 #endif
+
+/// Where Auto takes packed slices, hosts multiply wider vectors from these, too: right for every scaling, and the same
+/// bits whatever the strides and however many vectors. Rows of 600 entries are in parts.
+template <class A, class X>
+void expect_wide_vectors() {
+  using Host = Kokkos::DefaultHostExecutionSpace;
+  constexpr int columns = 3;
+  const auto matrix = make_matrix<A>(all_classes(600, 100), Data::Real, 5);
+  const DeviceMatrix<Host, A> device(matrix);
+  const SpmvPlan<typename DeviceMatrix<Host, A>::Csr> plan(Host(), device.view(), {});
+  ASSERT_EQ(plan.options().algorithm, SpmvAlgorithm::PackedSlices);
+  Kokkos::View<X**, Kokkos::LayoutLeft, Host> x("x", matrix.cols, columns), y("y", matrix.rows, columns);
+  Kokkos::View<X**, Kokkos::LayoutRight, Host> other_x("x", matrix.cols, columns), other_y("y", matrix.rows, columns);
+  for (const Scaling s : scalings()) {
+    for (int j = 0; j < columns; ++j) {
+      const auto from = numbers<X>(matrix.cols, Data::Real, 6 + j), to = numbers<X>(matrix.rows, Data::Real, 16 + j);
+      for (std::size_t i = 0; i < from.size(); ++i) x(i, j) = other_x(i, j) = from[i];
+      for (std::size_t i = 0; i < to.size(); ++i) y(i, j) = other_y(i, j) = to[i];
+    }
+    plan.apply(Host(), Op::NoTrans, s.alpha, x, s.beta, y);
+    plan.apply(Host(), Op::NoTrans, s.alpha, other_x, s.beta, other_y);
+    for (int j = 0; j < columns; ++j) {
+      const auto from = numbers<X>(matrix.cols, Data::Real, 6 + j), to = numbers<X>(matrix.rows, Data::Real, 16 + j);
+      std::vector<X> result(to.size()), other(to.size());
+      for (std::size_t i = 0; i < to.size(); ++i) result[i] = y(i, j), other[i] = other_y(i, j);
+      EXPECT_TRUE((agrees<X>(matrix, s, from, to, result, false)));
+      const auto single = product(plan, s, from, to);
+      EXPECT_EQ(std::memcmp(single.data(), result.data(), to.size() * sizeof(X)), 0) << "column " << j;
+      EXPECT_EQ(std::memcmp(single.data(), other.data(), to.size() * sizeof(X)), 0) << "column " << j;
+    }
+  }
+}
+TEST(MixedSpmv, FloatWithDoubleVectorsOnHosts) { expect_wide_vectors<float, double>(); }
 
 // A float matrix with double vectors sums in double (Kokkos Kernels issue 101): one large entry and a thousand small
 // ones, each of which a float sum would lose.
