@@ -172,7 +172,11 @@ struct CopyHubsBody {
 template <class Device, class Body>
 Status launch_packed(const SpmvPackedArgs& args, std::int64_t thread_blocks, Stream stream,
                      std::size_t table_bytes = 0) {
-  return Device::status(launch<Device, Body>({thread_blocks, 1, table_bytes}, stream, args), "Tessera::spmv[packed]");
+  SpmvPackedArgs rounded = args;
+  rounded.single_alpha = static_cast<float>(args.alpha);
+  rounded.single_beta = static_cast<float>(args.beta);
+  return Device::status(launch<Device, Body>({thread_blocks, 1, table_bytes}, stream, rounded),
+                        "Tessera::spmv[packed]");
 }
 
 template <class Device, class Types, class Gather, class Tuning>
@@ -239,6 +243,12 @@ Status launch_variant(const SpmvPackedArgs& args, Stream stream) {
   using Gather = PlainOf<Device, Types>;
   if (args.variant == PackedVariant::Even) {
     return launch_slices<Device, Types, Gather, typename Tunings::Even>(args, stream);
+  }
+  if (args.variant == PackedVariant::Diagonals) {
+    using Diagonals = typename Tunings::Diagonals;
+    using Written = GatherPlain<typename Types::Value, typename Device::Wave, false, true>;
+    return launch_slices<Device, Types, Written, std::conditional_t<Streaming, Diagonals, PackedCached<Diagonals>>>(
+        args, stream);
   }
   if constexpr (Tunings::variants) {
     using Short = typename Tunings::ShortSlices;

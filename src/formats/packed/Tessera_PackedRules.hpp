@@ -132,6 +132,16 @@ inline void packed_even(PackedShape& s, const PackedOptions& o, const SpmvFeatur
   s.sort_window = 4032;  // of whole slices, whatever the lanes per row
 }
 
+/// Whether to look for a list of diagonals that all rows take their columns from. Rows are padded to the longest; the
+/// rest of the matrix waits for the answer, so that a matrix that looks like it must be large.
+inline bool packed_may_be_diagonals(const PackedShape& s, const PackedOptions& o, const SpmvFeatures& f) {
+  const bool open = o.max_steps == 0 && o.split_steps == 0 && o.window == 0 && o.index_free && o.narrow_indices;
+  return o.diagonals && open && f.nnz >= std::max<std::int64_t>(o.least_diagonals, 1) && f.shift >= 0.5 &&
+         s.lanes <= packed_most_diagonals && s.blocks == 1 && s.group == 1 && f.longest <= packed_most_diagonals &&
+         f.cols < (std::int64_t{1} << 31) &&
+         static_cast<double>(f.rows) * static_cast<double>(f.longest) <= 1.1 * static_cast<double>(f.nnz);
+}
+
 /// The shape of slices.
 inline PackedShape packed_shape(const PackedOptions& o, const SpmvFeatures& f, int lanes, int value_bytes, int blocks,
                                 bool hubs) {
@@ -168,7 +178,7 @@ inline PackedShape packed_shape(const PackedOptions& o, const SpmvFeatures& f, i
 template <class MemorySpace>
 PackedVariant packed_variant(const Experimental::PackedSlices<MemorySpace>& p, const SpmvFeatures& f) {
   const Experimental::PackedSummary& s = p.summary;
-  if (p.even != 0) return PackedVariant::Even;
+  if (p.even != 0) return s.index_slots[PackedDiagonals] > 0 ? PackedVariant::Diagonals : PackedVariant::Even;
   if (s.grouped_slots > 0 || p.hub_columns.extent(0) > 0) return PackedVariant::General;
   const bool free = s.index_slots[PackedIndexFree] * 2 > s.stored, brief = s.short_slices * 4 > s.slices * 3;
   if (brief && (free || (s.steps <= 3 * s.slices && f.nnz >= 1000000))) return PackedVariant::ShortSlices;
