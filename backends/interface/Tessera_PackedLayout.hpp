@@ -192,6 +192,7 @@ struct SpmvPackedArgs {
   std::uint32_t hubs = 0;
   bool streaming = true;                           ///< load the matrix past the first-level cache
   PackedVariant variant = PackedVariant::General;  ///< General where slices are grouped
+  bool eight_waves = false;                        ///< eight waves per thread block: for many slices of few steps
   /// Even, Diagonals: what slice 0 is, and by how much packets and rows of the next lie behind.
   PackedSlice even_slice{};
   /// Diagonals: column - row of each step; beyond the last one of chunks that are asked for and not used.

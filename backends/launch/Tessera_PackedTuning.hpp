@@ -25,6 +25,12 @@ struct PackedCached : Tuning {
   static constexpr bool streaming = false;
 };
 
+/// The same with twice the waves per thread block.
+template <class Tuning>
+struct PackedEightWaves : Tuning {
+  static constexpr int waves = 2 * Tuning::waves, bound = Tuning::bound / 2;
+};
+
 /// The same for a matrix beside which nothing stays in the caches. Code for each number of steps gains nothing there
 /// where slices are index-free.
 template <class Tuning>

@@ -103,7 +103,8 @@ inline void packed_steps(PackedShape& s, const SpmvFeatures& f, int value_bytes,
     s.max_steps = s.split_steps = f.nnz < 16000000 ? 16 : value_bytes == 2 ? 48 : 24;
   } else if (f.mean >= 300) {
     // Parts of rows: short ones, where there are few, as all of them end with three waits for each other.
-    s.max_steps = s.split_steps = f.nnz < 1000000 ? 8 : f.nnz < 2500000 ? 16 : f.nnz < 10000000 ? 32 : 63;
+    const bool huge = value_bytes == 8 && f.nnz >= 500000 && f.mean >= 4096;  // many parts that wait for each other
+    s.max_steps = s.split_steps = f.nnz < 1000000 ? (huge ? 24 : 8) : f.nnz < 2500000 ? 16 : f.nnz < 10000000 ? 32 : 63;
   } else if (s.group > 1 && (s.group == 3 ? f.same3 : f.same2) > 0.9) {  // a step of a group has two or three values
     s.max_steps = f.nnz < 2500000 ? 8 : f.nnz < 4000000 ? 12 : f.nnz < 10000000 ? 16 : value_bytes == 2 ? 32 : 12;
     s.split_steps = std::max(16, s.max_steps);
@@ -185,6 +186,17 @@ PackedVariant packed_variant(const Experimental::PackedSlices<MemorySpace>& p, c
   if (free && s.steps <= 8 * s.slices) return PackedVariant::IndexFree;
   const bool small = f.nnz < 1000000 && p.value_bytes() < 8;
   return packed_is_scattered(f) || small ? PackedVariant::WideBlocks : PackedVariant::General;
+}
+
+/// Whether thread blocks have eight waves. A device starts 0.8 thread blocks per ns, whatever these do, and of slices
+/// of few steps more would be ready.
+template <class MemorySpace>
+bool packed_eight_waves(const Experimental::PackedSlices<MemorySpace>& p, const SpmvFeatures& f) {
+  const Experimental::PackedSummary& s = p.summary;
+  if (f.nnz < 1000000 || p.blocks > 1 || s.grouped_slots > 0) return false;
+  if (p.variant == PackedVariant::ShortSlices) return true;
+  if (p.variant == PackedVariant::Diagonals) return s.steps <= (p.value_bytes() == 2 ? 8 : 6) * s.slices;
+  return p.variant == PackedVariant::General && s.steps <= 8 * s.slices;
 }
 
 }  // namespace Impl
