@@ -46,16 +46,18 @@ struct PackedOptions {
   int max_steps = 0;    ///< a row gets the fewest lanes with which it takes no more steps; 0: 8, 16 or 32 by size
   int split_steps = 0;  ///< rows of more steps of a whole wave are cut; 0: by size
   int window = 0;       ///< rows sorted among themselves, rounded down to a multiple of 12; 0: by size
-  double natural_padding = 0.02;     ///< rows are sorted only where their natural order pads more than this
-  bool narrow_indices = true;        ///< 8, 16 or 24 bits where the columns of a slice allow it
-  bool index_free = true;            ///< one offset per step where rows repeat, shifted (stencils)
-  bool shared_patterns = true;       ///< one index list for two or three rows with equal columns
-  long long least_shared = 1000000;  ///< ... in matrices of at least so many entries
-  bool even_slices = true;           ///< slices of one size, which need no records, where rows are few and even
-  long long most_even = 300000;      ///< ... in matrices of at most so many entries
-  bool value_classes = true;         ///< store values in fewer bytes where that loses nothing
-  int hubs = -1;                     ///< columns whose x stays in shared memory; -1: by size and skew, 0: none
-  int column_blocks = -1;            ///< blocks of columns whose x fits there (at most 64); -1: by size, 0 or 1: none
+  double natural_padding = 0.02;       ///< rows are sorted only where their natural order pads more than this
+  bool narrow_indices = true;          ///< 8, 16 or 24 bits where the columns of a slice allow it
+  bool index_free = true;              ///< one offset per step where rows repeat, shifted (stencils)
+  bool shared_patterns = true;         ///< one index list for two or three rows with equal columns
+  long long least_shared = 1000000;    ///< ... in matrices of at least so many entries
+  bool even_slices = true;             ///< slices of one size, which need no records, where rows are few and even
+  long long most_even = 300000;        ///< ... in matrices of at most so many entries
+  bool diagonals = true;               ///< one list of offsets for all rows, where they have no others (stencils)
+  long long least_diagonals = 100000;  ///< ... in matrices of at least so many entries
+  bool value_classes = true;           ///< store values in fewer bytes where that loses nothing
+  int hubs = -1;                       ///< columns whose x stays in shared memory; -1: by size and skew, 0: none
+  int column_blocks = -1;              ///< blocks of columns whose x fits there (at most 64); -1: by size, 0 or 1: none
   CacheBypass bypass = CacheBypass::Auto;  ///< how the matrix is read
 };
 

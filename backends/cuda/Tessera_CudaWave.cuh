@@ -198,6 +198,82 @@ class CudaWave {
     return value;
   }
 
+  // The same of memory that a launch before may still be writing: loads that are not non-coherent stay behind the wait
+  // for that launch, past which the assembler moves others where no branch is in between.
+  template <bool Streaming, int Bytes>
+  __device__ __forceinline__ static void load_written_if(const void* p, bool on, unsigned fill, unsigned* w) {
+    const int want = on;
+    if constexpr (Bytes == 16 && Streaming) {
+      asm volatile(
+          "{.reg .pred q; setp.ne.s32 q, %5, 0; mov.u32 %0, %6; mov.u32 %1, %6; mov.u32 %2, %6; mov.u32 %3, %6; "
+          "@q ld.global.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];}"
+          : "=&r"(w[0]), "=&r"(w[1]), "=&r"(w[2]), "=&r"(w[3])
+          : "l"(p), "r"(want), "r"(fill)
+          : "memory");
+    } else if constexpr (Bytes == 16) {
+      asm volatile(
+          "{.reg .pred q; setp.ne.s32 q, %5, 0; mov.u32 %0, %6; mov.u32 %1, %6; mov.u32 %2, %6; mov.u32 %3, %6; "
+          "@q ld.global.v4.u32 {%0,%1,%2,%3}, [%4];}"
+          : "=&r"(w[0]), "=&r"(w[1]), "=&r"(w[2]), "=&r"(w[3])
+          : "l"(p), "r"(want), "r"(fill)
+          : "memory");
+    } else if constexpr (Bytes == 8 && Streaming) {
+      asm volatile(
+          "{.reg .pred q; setp.ne.s32 q, %3, 0; mov.u32 %0, %4; mov.u32 %1, %4; "
+          "@q ld.global.L1::no_allocate.v2.u32 {%0,%1}, [%2];}"
+          : "=&r"(w[0]), "=&r"(w[1])
+          : "l"(p), "r"(want), "r"(fill)
+          : "memory");
+    } else if constexpr (Bytes == 8) {
+      asm volatile(
+          "{.reg .pred q; setp.ne.s32 q, %3, 0; mov.u32 %0, %4; mov.u32 %1, %4; "
+          "@q ld.global.v2.u32 {%0,%1}, [%2];}"
+          : "=&r"(w[0]), "=&r"(w[1])
+          : "l"(p), "r"(want), "r"(fill)
+          : "memory");
+    } else if constexpr (Bytes == 4) {
+      asm volatile("{.reg .pred q; setp.ne.s32 q, %2, 0; mov.u32 %0, %3; @q ld.global.L1::no_allocate.u32 %0, [%1];}"
+                   : "=&r"(w[0])
+                   : "l"(p), "r"(want), "r"(fill)
+                   : "memory");
+    } else {
+      static_assert(Bytes == 2, "loads of 2, 4, 8 or 16 bytes");
+      asm volatile("{.reg .pred q; setp.ne.s32 q, %2, 0; mov.u32 %0, %3; @q ld.global.L1::no_allocate.u16 %0, [%1];}"
+                   : "=&r"(w[0])
+                   : "l"(p), "r"(want), "r"(fill)
+                   : "memory");
+    }
+  }
+  template <class T>
+  __device__ __forceinline__ static T gather_written_if(const T* p, bool on) {
+    const int want = on;
+    T value;
+    if constexpr (sizeof(T) == 8) {
+      double d;
+      asm volatile("{.reg .pred q; setp.ne.s32 q, %2, 0; mov.f64 %0, 0d0000000000000000; @q ld.global.f64 %0, [%1];}"
+                   : "=&d"(d)
+                   : "l"(p), "r"(want)
+                   : "memory");
+      __builtin_memcpy(&value, &d, 8);
+    } else if constexpr (sizeof(T) == 4) {
+      unsigned bits;
+      asm volatile("{.reg .pred q; setp.ne.s32 q, %2, 0; mov.u32 %0, 0; @q ld.global.u32 %0, [%1];}"
+                   : "=&r"(bits)
+                   : "l"(p), "r"(want)
+                   : "memory");
+      __builtin_memcpy(&value, &bits, 4);
+    } else {
+      unsigned bits;
+      asm volatile("{.reg .pred q; setp.ne.s32 q, %2, 0; mov.u32 %0, 0; @q ld.global.u16 %0, [%1];}"
+                   : "=&r"(bits)
+                   : "l"(p), "r"(want)
+                   : "memory");
+      const unsigned short low = static_cast<unsigned short>(bits);
+      __builtin_memcpy(&value, &low, 2);
+    }
+    return value;
+  }
+
   /// Shared memory by its own addresses: 32 bits are half the arithmetic.
   using Memory = std::uint32_t;
   __device__ __forceinline__ static Memory memory(char* shared) {

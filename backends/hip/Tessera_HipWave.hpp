@@ -119,6 +119,14 @@ class HipWave {
     if (on) value = *p;
     return value;
   }
+  template <bool Streaming, int Bytes>
+  __device__ __forceinline__ static void load_written_if(const void* p, bool on, std::uint32_t fill, std::uint32_t* w) {
+    load_if<Streaming, Bytes>(p, on, fill, w);
+  }
+  template <class T>
+  __device__ __forceinline__ static T gather_written_if(const T* p, bool on) {
+    return gather_if(p, on);
+  }
 
   // Memory of a wave in the local data share. Its accesses are executed in order; what is needed is that the compiler
   // leaves them so.

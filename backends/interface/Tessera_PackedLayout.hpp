@@ -20,7 +20,8 @@
 ///
 ///     values   steps x group x lanes entries, in chunks of `chunk` steps: a lane's entries of a chunk are adjacent
 ///     indices  the same for the columns, relative to the record's column (24 bits: a plane of 16 and one of 8), or for
-///              an index-free slice one offset (column - row) per step and, where rows lack entries, a mask per lane
+///              an index-free slice one offset (column - row) per step and, where rows lack entries, a mask per lane;
+///              of a matrix of few diagonals, which has one list of offsets, a word per step: lanes with an entry
 ///     row ids  16 bits per row, unless the rows are consecutive
 ///
 /// The last steps (fewer than `chunk`) follow as chunks of half the size, a quarter, and so on. `group` rows with equal
@@ -30,7 +31,17 @@
 namespace Tessera {
 
 /// How a slice names its columns.
-enum PackedIndex : int { PackedIndex8, PackedIndex16, PackedIndex24, PackedIndex32, PackedIndexFree };
+enum PackedIndex : int {
+  PackedIndex8,
+  PackedIndex16,
+  PackedIndex24,
+  PackedIndex32,
+  PackedIndexFree,
+  PackedDiagonals  ///< the offsets of all slices are SpmvPackedArgs::offsets
+};
+
+/// Diagonals that a matrix may have whose slices are named by them, and the most lanes of a wave: bits of a word.
+constexpr int packed_most_diagonals = 32;
 
 /// How values are stored, without loss. Float: doubles that are exact in binary32. Integer: whole numbers of -128..127.
 /// Dictionary: at most 256 different numbers. Constant: one number.
@@ -110,7 +121,7 @@ struct PackedPacket {
   TESSERA_FUNCTION static std::size_t round_up(std::size_t bytes) {
     return (bytes + packed_unit - 1) / packed_unit * packed_unit;
   }
-  TESSERA_FUNCTION static int index_bytes(int index) { return index == PackedIndexFree ? 4 : index + 1; }
+  TESSERA_FUNCTION static int index_bytes(int index) { return index >= PackedIndexFree ? 4 : index + 1; }
 
   TESSERA_FUNCTION std::size_t indices(const PackedSlice& s) const {
     return static_cast<std::size_t>(s.steps()) * s.group() * lanes * value_bytes;
@@ -122,6 +133,7 @@ struct PackedPacket {
   }
   TESSERA_FUNCTION std::size_t row_ids(const PackedSlice& s) const {
     if (s.index() == PackedIndexFree) return high(s) + (s.masked() ? static_cast<std::size_t>(lanes) * 4 : 0);
+    if (s.index() == PackedDiagonals) return indices(s) + round_up(static_cast<std::size_t>(s.steps()) * 4);
     return indices(s) + static_cast<std::size_t>(s.steps()) * lanes * index_bytes(s.index());
   }
   TESSERA_FUNCTION std::size_t bytes(const PackedSlice& s) const {
@@ -165,7 +177,7 @@ struct PackedTypes {
 /// steps. IndexFree: most are index-free with more. WideBlocks: large matrices whose x has no locality, where many
 /// neighbouring slices should share a first-level cache. Even: all slices are alike but for their rows and contents, so
 /// that nothing waits for a record (SpmvPackedArgs::even_slice).
-enum class PackedVariant : int { General, ShortSlices, IndexFree, WideBlocks, Even };
+enum class PackedVariant : int { General, ShortSlices, IndexFree, WideBlocks, Even, Diagonals };
 
 /// y := alpha A x + beta y in packed slices; `columns` vectors at once (Tessera_PackedCheck.hpp says when several).
 struct SpmvPackedArgs {
@@ -180,7 +192,13 @@ struct SpmvPackedArgs {
   std::uint32_t hubs = 0;
   bool streaming = true;                           ///< load the matrix past the first-level cache
   PackedVariant variant = PackedVariant::General;  ///< General where slices are grouped
-  PackedSlice even_slice{};  ///< Even: what slice 0 is, and by how much packets and rows of the next lie behind
+  bool eight_waves = false;                        ///< eight waves per thread block: for many slices of few steps
+  /// Even, Diagonals: what slice 0 is, and by how much packets and rows of the next lie behind.
+  PackedSlice even_slice{};
+  /// Diagonals: column - row of each step; beyond the last one of chunks that are asked for and not used.
+  std::int32_t offsets[packed_most_diagonals + 8] = {};
+  std::int32_t least_offset = 0, greatest_offset = 0;
+  std::int64_t cols = 0;
   // Scratch for rows of several parts: `columns` sums per part, one counter per part (zero between applies).
   void* partials = nullptr;
   std::uint32_t* arrivals = nullptr;
@@ -199,6 +217,7 @@ struct SpmvPackedArgs {
   int columns = 1;
   ElementType y_type = ElementType::Double;
   double alpha = 1, beta = 0;
+  float single_alpha = 1, single_beta = 0;  ///< the same; launchers round, so that lanes need not
 };
 
 /// Slice `index` of a matrix whose slices are even.

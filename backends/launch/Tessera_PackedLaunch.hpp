@@ -172,7 +172,11 @@ struct CopyHubsBody {
 template <class Device, class Body>
 Status launch_packed(const SpmvPackedArgs& args, std::int64_t thread_blocks, Stream stream,
                      std::size_t table_bytes = 0) {
-  return Device::status(launch<Device, Body>({thread_blocks, 1, table_bytes}, stream, args), "Tessera::spmv[packed]");
+  SpmvPackedArgs rounded = args;
+  rounded.single_alpha = static_cast<float>(args.alpha);
+  rounded.single_beta = static_cast<float>(args.beta);
+  return Device::status(launch<Device, Body>({thread_blocks, 1, table_bytes}, stream, rounded),
+                        "Tessera::spmv[packed]");
 }
 
 template <class Device, class Types, class Gather, class Tuning>
@@ -233,6 +237,15 @@ Status launch_hubs(const SpmvPackedArgs& args, Stream stream) {
   return launch_slices<Device, Types, GatherRenumbered<Value, Wave>, typename Tunings::Renumbered>(args, stream);
 }
 
+/// In thread blocks of four waves, or of eight (SpmvPackedArgs::eight_waves).
+template <class Device, class Types, class Gather, class Tuning>
+Status launch_by_waves(const SpmvPackedArgs& args, Stream stream) {
+  if constexpr (PackedTunings<Device, Types>::variants) {
+    if (args.eight_waves) return launch_slices<Device, Types, Gather, PackedEightWaves<Tuning>>(args, stream);
+  }
+  return launch_slices<Device, Types, Gather, Tuning>(args, stream);
+}
+
 template <class Device, class Types, bool Streaming>
 Status launch_variant(const SpmvPackedArgs& args, Stream stream) {
   using Tunings = PackedTunings<Device, Types>;
@@ -240,13 +253,19 @@ Status launch_variant(const SpmvPackedArgs& args, Stream stream) {
   if (args.variant == PackedVariant::Even) {
     return launch_slices<Device, Types, Gather, typename Tunings::Even>(args, stream);
   }
+  if (args.variant == PackedVariant::Diagonals) {
+    using Diagonals = typename Tunings::Diagonals;
+    using Written = GatherPlain<typename Types::Value, typename Device::Wave, false, true>;
+    return launch_by_waves<Device, Types, Written, std::conditional_t<Streaming, Diagonals, PackedCached<Diagonals>>>(
+        args, stream);
+  }
   if constexpr (Tunings::variants) {
     using Short = typename Tunings::ShortSlices;
     using Free = typename Tunings::IndexFree;
     switch (args.variant) {
       case PackedVariant::ShortSlices:
-        return launch_slices<Device, Types, Gather,
-                             std::conditional_t<Streaming, PackedLarge<Short>, PackedCached<Short>>>(args, stream);
+        return launch_by_waves<Device, Types, Gather,
+                               std::conditional_t<Streaming, PackedLarge<Short>, PackedCached<Short>>>(args, stream);
       case PackedVariant::IndexFree:
         return launch_slices<Device, Types, Gather,
                              std::conditional_t<Streaming, PackedLarge<Free>, PackedCached<Free>>>(args, stream);
@@ -257,8 +276,8 @@ Status launch_variant(const SpmvPackedArgs& args, Stream stream) {
     }
   }
   using General = typename Tunings::General;
-  return launch_slices<Device, Types, Gather, std::conditional_t<Streaming, General, PackedCached<General>>>(args,
-                                                                                                             stream);
+  return launch_by_waves<Device, Types, Gather, std::conditional_t<Streaming, General, PackedCached<General>>>(args,
+                                                                                                               stream);
 }
 
 template <class Device, class Value>

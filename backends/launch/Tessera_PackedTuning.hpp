@@ -25,6 +25,12 @@ struct PackedCached : Tuning {
   static constexpr bool streaming = false;
 };
 
+/// The same with twice the waves per thread block.
+template <class Tuning>
+struct PackedEightWaves : Tuning {
+  static constexpr int waves = 2 * Tuning::waves, bound = Tuning::bound / 2;
+};
+
 /// The same for a matrix beside which nothing stays in the caches. Code for each number of steps gains nothing there
 /// where slices are index-free.
 template <class Tuning>
@@ -60,6 +66,10 @@ struct PackedNvidia {
     static constexpr int batch = pairs ? 6 : 3, bound = 6;
     static constexpr bool groups = false, even = true, streaming = false;
   };
+  struct Diagonals : PackedTuning {
+    static constexpr int batch = pairs ? 3 : 1, bound = pairs ? 8 : 10;
+    static constexpr bool groups = false, even = true, diagonals = true;
+  };
   struct CopiedHubs : General {
     static constexpr bool groups = false, straight_ids = false;
   };
@@ -70,6 +80,7 @@ struct PackedNvidia {
   };
   struct Strided : PackedTuning {
     static constexpr int batch = 2, bound = 8;
+    static constexpr bool diagonals = true;
   };
   struct StoredStrided : General {
     static constexpr bool straight_ids = false;
@@ -80,9 +91,11 @@ struct PackedNvidia {
   };
   struct FewVectors : PackedTuning {
     static constexpr int batch = 2, columns = 4;
+    static constexpr bool diagonals = true;
   };
   struct ManyVectors : PackedTuning {
     static constexpr int batch = 1, columns = packed_max_columns;
+    static constexpr bool diagonals = true;
   };
 };
 
@@ -97,6 +110,7 @@ struct PackedAmd {
   struct Even : General {
     static constexpr bool groups = false, even = true;
   };
+  using Diagonals = Even;  // words of 32 lanes: there are none
   struct Strided : PackedTuning {
     static constexpr int batch = 1;
   };
@@ -121,12 +135,17 @@ struct PackedEmulation {
   struct Even : PackedTuning {
     static constexpr bool groups = false, even = true;
   };
-  struct ManyVectors : PackedTuning {
+  struct Diagonals : Even {
+    static constexpr bool diagonals = true;
+  };
+  struct Strided : PackedTuning {
+    static constexpr bool diagonals = true;
+  };
+  struct ManyVectors : Strided {
     static constexpr int columns = packed_max_columns;
   };
   using CopiedHubs = PackedTuning;
   using Table = PackedTuning;
-  using Strided = PackedTuning;
   using StoredStrided = PackedTuning;
   using Renumbered = PackedTuning;
   using FewVectors = ManyVectors;

@@ -35,6 +35,9 @@
 ///   load_if<Streaming, Bytes>(p, on, fill, w)
 ///                                      w = the 1, 2, 4, 8 or 16 bytes at p if on, else words of `fill`; no branch
 ///   gather_if(p, on)                   *p if on, else zero; no branch; through the first-level cache
+///   load_written_if, gather_written_if the same of memory that the launch before may be writing, where no branch and
+///   no
+///                                      other load keeps them behind the wait for it
 ///   Memory, memory(pointer)            an address in memory of the wave alone, shared memory on devices
 ///   copy_async<Cached>(to, p, on)      starts copying the 16 bytes at p (zeros if not on) to memory of the wave
 ///   copy_part(to, p, bytes, hint)      the same for the first 4, 8, 12 or 16 of those bytes; zeros after them
@@ -157,6 +160,14 @@ class HostWave {
     if (!on) return T{};
     expect_aligned(p, alignof(T));
     return *p;
+  }
+  template <bool Streaming, int Bytes>
+  static void load_written_if(const void* p, bool on, std::uint32_t fill, std::uint32_t* w) {
+    load_if<Streaming, Bytes>(p, on, fill, w);
+  }
+  template <class T>
+  static T gather_written_if(const T* p, bool on) {
+    return gather_if(p, on);
   }
   using Memory = char*;
   static Memory memory(char* p) { return p; }

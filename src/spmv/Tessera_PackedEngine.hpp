@@ -87,8 +87,8 @@ class PackedEngine {
   void update(const Exec& space, const Csr& A) { Experimental::packed_update<Csr>(space, packed_, A.values(), table_); }
 
   void describe(Statistics& s) const {
-    static constexpr const char* widths[] = {"8-bit indices", "16-bit indices", "24-bit indices", "32-bit indices",
-                                             "index-free"};
+    static constexpr const char* widths[] = {"8-bit indices",  "16-bit indices", "24-bit indices",
+                                             "32-bit indices", "index-free",     "diagonals"};
     static constexpr const char* storages[] = {"in full", "as float", "as 8-bit integers", "in a dictionary",
                                                "as a constant"};
     const Experimental::PackedSummary& p = packed_.summary;
@@ -98,7 +98,7 @@ class PackedEngine {
     s.workspace_bytes = packed_.workspace_bytes();
     s.launches = packed_.launches();
     s.classes.clear();
-    for (int i = 0; i < 5; ++i) {
+    for (int i = 0; i < 6; ++i) {
       if (p.index_slots[i] > 0) s.classes.push_back({widths[i], 0, p.index_slots[i]});
     }
     if (p.grouped_slots > 0) s.classes.push_back({"shared patterns", 0, p.grouped_slots});

@@ -36,6 +36,7 @@ inline PackedOptions packed_host_options(PackedOptions o) {
   if (o.hubs < 0) o.hubs = 0;
   if (o.column_blocks < 0) o.column_blocks = 0;
   o.least_shared = 0;
+  o.diagonals = false;      // words of as many lanes as a device has
   o.value_classes = false;  // decoding costs a core more than the bytes it saves
   return o;
 }

@@ -28,6 +28,7 @@ template <class Suite>
 class DevicePacked : public FormatSpmv<Suite> {};
 TYPED_TEST_SUITE(DevicePacked, PackedSuites);
 TYPED_TEST(DevicePacked, MaskedSteps) { TESSERA_EACH(masked_steps()); }
+TYPED_TEST(DevicePacked, Diagonals) { TESSERA_EACH(diagonals()); }
 TYPED_TEST(DevicePacked, ClassesChangeNoBit) { TESSERA_EACH(classes_change_no_bit()); }
 TYPED_TEST(DevicePacked, NewValues) { TESSERA_EACH(new_values()); }
 TYPED_TEST(DevicePacked, HubColumns) { TESSERA_EACH(hub_columns()); }

@@ -106,6 +106,35 @@ TEST(PackedSetUp, UnfinishedMemoryIsNotKept) {
   EXPECT_EQ(CountingRuntime::spoiled, 1);
 }
 
+// One list of offsets: where all rows keep to it, numbers are stored in full, and a word has a bit for each lane.
+TEST(PackedSetUp, Diagonals) {
+  const Exec space;
+  const auto variant = [&](const Pattern& p, int lanes, PackedStorage storage = PackedStorage::Full, bool open = true) {
+    auto A = make_matrix<double>(p, Data::Real, 7);
+    fill_class(A.values, storage, 7);
+    const DeviceMatrix<Exec, double> device(A);
+    PackedOptions o;
+    o.least_diagonals = 0;
+    o.diagonals = open;
+    const SpmvFeatures f = spmv_features(space, device.view());
+    auto packed = Experimental::to_packed(space, device.view(), lanes, Precision::FP64, f, o);
+    packed.done();
+    EXPECT_EQ(packed.storage, storage);
+    EXPECT_EQ(Experimental::to_csr(packed).entries, A.entries);
+    return packed.variant;
+  };
+  const Pattern grid = generate("stencil2d:nx=41:ny=31");
+  EXPECT_EQ(variant(grid, 32), PackedVariant::Diagonals);
+  EXPECT_EQ(variant(grid, 8), PackedVariant::Diagonals);
+  EXPECT_EQ(variant(with_unsorted_columns(generate("diagonal:rows=300:cols=300")), 32), PackedVariant::Diagonals);
+  EXPECT_NE(variant(grid, 64), PackedVariant::Diagonals);
+  EXPECT_NE(variant(grid, 32, PackedStorage::Full, false), PackedVariant::Diagonals);
+  EXPECT_NE(variant(grid, 32, PackedStorage::Integer), PackedVariant::Diagonals);
+  Pattern other = grid;  // one row has a column that no other has
+  other.entries[static_cast<std::size_t>(other.row_map[700])] -= 1;
+  EXPECT_NE(variant(other, 32), PackedVariant::Diagonals);
+}
+
 // Room for packets is by estimate: one allocation suffices, and two where rows of one step each are rounded up to a
 // whole wave.
 TEST(PackedSetUp, RoomByEstimate) {

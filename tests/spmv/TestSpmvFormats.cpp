@@ -37,6 +37,7 @@ template <class Suite>
 class PackedSpmv : public FormatSpmv<Suite> {};
 TYPED_TEST_SUITE(PackedSpmv, PackedSuites);
 TYPED_TEST(PackedSpmv, MaskedSteps) { TESSERA_EACH(masked_steps()); }
+TYPED_TEST(PackedSpmv, Diagonals) { TESSERA_EACH(diagonals()); }
 TYPED_TEST(PackedSpmv, ClassesChangeNoBit) { TESSERA_EACH(classes_change_no_bit()); }
 TYPED_TEST(PackedSpmv, NewValues) { TESSERA_EACH(new_values()); }
 TYPED_TEST(PackedSpmv, HubColumns) { TESSERA_EACH(hub_columns()); }

@@ -244,12 +244,13 @@ inline std::vector<Named<PackedOptions>> packed_option_sets() {
   const auto add = [&](const std::string& name, const auto& change) {
     PackedOptions o;
     o.least_shared = 0;  // also in matrices as small as those of the tests
-    o.even_slices = false;
+    o.even_slices = o.diagonals = false;
     change(o);
     all.push_back({name, o});
   };
   add("defaults", [](PackedOptions& o) { o = PackedOptions{}; });
   add("even slices", [](PackedOptions& o) { o.even_slices = true, o.value_classes = false; });
+  add("diagonals", [](PackedOptions& o) { o.diagonals = true, o.least_diagonals = 0, o.value_classes = false; });
   add("shared patterns", [](PackedOptions&) {});
   add("wide indices", [](PackedOptions& o) { o.narrow_indices = false; });
   add("no index-free slices", [](PackedOptions& o) { o.index_free = false; });

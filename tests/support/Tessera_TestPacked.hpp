@@ -132,6 +132,43 @@ class PackedSuite : public SpmvSuite<Exec, Scalar> {
     });
   }
 
+  /// Rows that take their columns from one list of offsets: with fewer and more diagonals than have code of their own,
+  /// with gaps, in matrices that are wider than high. Bad numbers in x reach the rows that use them alone.
+  void diagonals() {
+    const auto band = [](int rows, int below, int above, int cols) {
+      return pattern_of_rows(rows, cols, [=](std::int64_t i, std::vector<int>& columns) {
+        for (std::int64_t c = i - below; c <= i + above; ++c) {
+          if (c >= 0 && c < cols && (c + i) % 101 != 5) columns.push_back(static_cast<int>(c));
+        }
+      });
+    };
+    PackedOptions o;
+    o.least_diagonals = 0;
+    for (const Pattern& p : {generate("stencil2d:nx=41:ny=31"), stencil_with_gaps(), band(300, 0, 0, 300),
+                             band(700, 4, 3, 705), band(901, 5, 5, 880), band(1100, 15, 16, 1100)}) {
+      SCOPED_TRACE(p.rows);
+      Matrix A = make_matrix<Scalar>(p, Data::Real, 5);
+      const Device device(A);
+      this->each({with(o)}, [&] {
+        Plan plan = this->plan(device);
+        if (this->options.backend == Backend::EmulatedNvidia) {
+          ASSERT_TRUE(has_class(plan.statistics(), "diagonals"));
+        }
+        Base::several_vectors(A, {1, 3, 9});
+        for (int shift = 0; shift < 5; ++shift) {
+          auto x = numbers<Scalar>(A.cols, Data::Real, 6);
+          for (std::size_t j = static_cast<std::size_t>(shift); j < x.size(); j += 13) x[j] = as<Scalar>(bad_number(j));
+          this->expect_with(plan, A, x, numbers<Sum>(A.rows, Data::Real, 7), false, {2.5, -1});
+        }
+        A.values = numbers<Scalar>(A.nnz(), Data::Integers, 8);
+        const Device fresh(A);
+        plan.update_values(Exec(), fresh.view().values());
+        this->expect(plan, A, Data::Integers);
+      });
+      A.values = make_matrix<Scalar>(p, Data::Real, 5).values;
+    }
+  }
+
   // ---- value classes
 
   /// Bitwise the result of values in full, for every kind of slice.

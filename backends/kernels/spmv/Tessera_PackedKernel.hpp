@@ -9,6 +9,7 @@
 #include "backends/interface/Tessera_Half.hpp"
 #include "backends/interface/Tessera_PackedLayout.hpp"
 #include "backends/interface/Tessera_StoreResult.hpp"
+#include "backends/kernels/spmv/Tessera_PackedGather.hpp"
 #include "backends/units/Tessera_RegisterWords.hpp"
 #include "backends/units/Tessera_Wave.hpp"
 
@@ -24,85 +25,6 @@
 
 namespace Tessera {
 
-// Policies of reading x; `make` fills them from the arguments of a product.
-
-/// x in memory; Strides: whether it has any stride but 1.
-template <class Value, class Wave, bool Strides>
-struct GatherPlain {
-  const Value* x;
-  std::int64_t stride, column_stride;  // read with Strides and for several vectors only
-
-  TESSERA_FUNCTION static GatherPlain make(const SpmvPackedArgs& args) {
-    return {static_cast<const Value*>(args.x), args.x_stride, args.x_column_stride};
-  }
-  TESSERA_FUNCTION Value operator()(std::int64_t column, int vector, bool on) const {
-    return Wave::gather_if(x + (Strides ? column * stride + vector * column_stride : column), on);
-  }
-};
-
-/// x in memory, but the columns below `hubs` in a table close to the wave (shared memory).
-template <class Value, class Wave>
-struct GatherHubs {
-  const Value* x;
-  const Value* table;
-  std::int64_t hubs;
-
-  TESSERA_FUNCTION static GatherHubs make(const SpmvPackedArgs& args, const Value* table) {
-    return {static_cast<const Value*>(args.x), table, args.hubs};
-  }
-  TESSERA_FUNCTION Value operator()(std::int64_t column, int, bool on) const {
-    const bool hub = column < hubs;
-    Value value = Wave::gather_if(x + (column - hubs), on && !hub);
-    if (on && hub) value = table[column];
-    return value;
-  }
-};
-
-/// The same with a table in memory, small enough for the first-level cache.
-template <class Value, class Wave>
-struct GatherCopied {
-  const Value* x;
-  const Value* table;
-  std::int64_t hubs;
-
-  TESSERA_FUNCTION static GatherCopied make(const SpmvPackedArgs& args) {
-    return {static_cast<const Value*>(args.x), static_cast<const Value*>(args.hub_copy), args.hubs};
-  }
-  TESSERA_FUNCTION Value operator()(std::int64_t column, int, bool on) const {
-    return Wave::gather_if(column < hubs ? table + column : x + (column - hubs), on);
-  }
-};
-
-/// The same numbering of columns without a table: for strides and several vectors.
-template <class Value, class Wave>
-struct GatherRenumbered {
-  GatherPlain<Value, Wave, true> plain;
-  const std::uint32_t* hub_columns;
-  std::int64_t hubs;
-
-  TESSERA_FUNCTION static GatherRenumbered make(const SpmvPackedArgs& args) {
-    return {GatherPlain<Value, Wave, true>::make(args), args.hub_columns, args.hubs};
-  }
-  TESSERA_FUNCTION Value operator()(std::int64_t column, int vector, bool on) const {
-    std::int64_t place = column - hubs;
-    if (on && column < hubs) place = hub_columns[column];
-    return plain(place, vector, on);
-  }
-};
-
-/// x at the columns of a column block, from `first` on, in a table close to the wave; no other column is asked for.
-template <class Value, class Wave>
-struct GatherBlock {
-  const Value* table;
-  std::int64_t first;
-
-  TESSERA_FUNCTION Value operator()(std::int64_t column, int, bool on) const {
-    Value value{};
-    if (on) value = table[column - first];
-    return value;
-  }
-};
-
 /// What a kernel over packed slices is compiled for.
 struct PackedKernelTuning {
   static constexpr int batch = 2;              ///< chunks that a lane has in flight
@@ -110,6 +32,7 @@ struct PackedKernelTuning {
   static constexpr bool streaming = true;      ///< matrix loads pass the first-level cache by
   static constexpr bool groups = true;         ///< whether there are slices of grouped rows (their sums need registers)
   static constexpr bool even = false;          ///< whether slices are even, with indices of 16 or 24 bits
+  static constexpr bool diagonals = false;     ///< whether slices may be of few diagonals; with `even`: whether all are
   static constexpr int exact = 0;              ///< steps up to which slices have code of their own
   static constexpr bool exact_free = false;    ///< whether index-free ones have, too
   static constexpr bool straight_ids = false;  ///< row ids without a branch, which would wait for them
@@ -140,9 +63,16 @@ class PackedKernel {
         return kernel.exact();
       }
     }
+    if constexpr (Tuning::even && Tuning::diagonals) {
+      if (s.steps() - 1 < most_exact_diagonals) return kernel.template diagonals<1>();
+      return kernel.template slice<1, PackedDiagonals>();
+    }
     if constexpr (Tuning::even) {
       return s.index() == PackedIndex16 ? kernel.template slice<1, PackedIndex16>()
                                         : kernel.template slice<1, PackedIndex24>();
+    }
+    if constexpr (Tuning::diagonals) {
+      if (s.index() == PackedDiagonals) return kernel.template slice<1, PackedDiagonals>();
     }
     // Few slices differ in this from their neighbours; the branches are uniform over the wave.
     if constexpr (Tuning::groups) {
@@ -158,6 +88,7 @@ class PackedKernel {
   static constexpr int chunk = value_bytes == 8 ? 2 : 4;
   static constexpr int columns = Tuning::columns;
   static constexpr bool stored = value_bytes > 0, streaming = Tuning::streaming;
+  static constexpr int most_exact_diagonals = 9;
 
   template <class T>
   using Varying = typename Wave::template Varying<T>;
@@ -165,6 +96,10 @@ class PackedKernel {
   using Low = std::conditional_t<
       Index == PackedIndex8, std::uint8_t,
       std::conditional_t<Index == PackedIndex16 || Index == PackedIndex24, std::uint16_t, std::uint32_t>>;
+
+  /// Whether a packet names columns without an index per entry.
+  template <int Index>
+  static constexpr bool no_indices = Index == PackedIndexFree || Index == PackedDiagonals;
 
   template <int N, int Group, int Index>
   struct Chunk {
@@ -217,8 +152,10 @@ class PackedKernel {
   template <int Group, int Index>
   TESSERA_FUNCTION void slice() const {
     const int log_lanes = s_.log_lanes();
-    const PackedPacket packet(lanes, value_bytes);
     const unsigned char* const base = p_.packets + static_cast<std::size_t>(s_.packet) * packed_unit;
+    // As PackedPacket has them, of a kind of slice that the code knows: half the arithmetic.
+    const std::uint32_t slots = static_cast<std::uint32_t>(s_.steps()) * lanes, indices = slots * (Group * value_bytes);
+    const std::uint32_t ids = indices + slots * (Index + 1);
     Varying<std::int32_t> row;
     Varying<Sums<Group>> sums;
     w_.each([&](int lane) {
@@ -226,20 +163,21 @@ class PackedKernel {
       const int q = lane >> log_lanes;
       row(lane) = s_.row + q * Group;
       std::uint32_t id[1];
-      if constexpr (Tuning::straight_ids && Index != PackedIndexFree) {
-        Wave::template load_if<streaming, 2>(base + packet.row_ids(s_) + 2 * q, s_.has_ids() && q < s_.rows(),
+      if constexpr (Tuning::straight_ids && !no_indices<Index>) {
+        Wave::template load_if<streaming, 2>(base + ids + 2 * q, s_.has_ids() && q < s_.rows(),
                                              static_cast<unsigned>(q * Group), id);
         row(lane) = s_.row + static_cast<std::int32_t>(id[0] & 0xffffu);
-      } else if (Index != PackedIndexFree && s_.has_ids()) {
-        Wave::template load_if<streaming, 2>(base + packet.row_ids(s_) + 2 * q, q < s_.rows(), 0u, id);
+      } else if (!no_indices<Index> && s_.has_ids()) {
+        Wave::template load_if<streaming, 2>(base + ids + 2 * q, q < s_.rows(), 0u, id);
         row(lane) = s_.row + static_cast<std::int32_t>(id[0] & 0xffffu);
       }
       Lane at;
       at.lane = lane;
       at.values = base;
-      at.low = base + packet.indices(s_);
-      at.high = base + packet.high(s_);
-      at.column = Index == PackedIndexFree ? row(lane) : static_cast<std::int64_t>(s_.column);
+      at.low = base + indices;
+      at.high = at.low + (Index == PackedIndexFree ? PackedPacket::round_up(static_cast<std::size_t>(s_.steps()) * 4)
+                                                   : std::size_t{slots} * 2);
+      at.column = no_indices<Index> ? row(lane) : static_cast<std::int64_t>(s_.column);
       at.mask = 0;
       if (Index == PackedIndexFree) {
         std::uint32_t mask[1] = {lane < s_.rows() ? ~0u : 0u};
@@ -260,7 +198,7 @@ class PackedKernel {
         }
       }
     }
-    if (Group == 1 && Index != PackedIndexFree && s_.part()) return finish_part(sums);
+    if (Group == 1 && !no_indices<Index> && s_.part()) return finish_part(sums);
     w_.each([&](int lane) {
       if ((lane & ((1 << log_lanes) - 1)) != 0 || (lane >> log_lanes) >= s_.rows()) return;
       TESSERA_UNROLL
@@ -382,7 +320,7 @@ class PackedKernel {
   /// `Count` chunks from step `First` on of a slice of `Steps`.
   template <int Steps, int Count, int First, int N, int Index>
   TESSERA_FUNCTION static void load_exact(const unsigned char* base, int lane, Chunk<N, 1, Index>* c) {
-    constexpr bool free = Index == PackedIndexFree;
+    constexpr bool free = no_indices<Index>;
     constexpr int low_bytes = static_cast<int>(sizeof(Low<Index>)), low_step = free ? 4 : lanes * low_bytes;
     constexpr std::uint32_t indices = Steps * lanes * value_bytes;
     if constexpr (Count > 0) {
@@ -401,8 +339,13 @@ class PackedKernel {
       }
       TESSERA_UNROLL
       for (int u = 0; u < Count; ++u) {
-        Wave::template load_if<streaming, N * value_bytes>(values + u * N * lanes * value_bytes, true, 0u,
-                                                           c[u].value[0].w);
+        if constexpr (Index == PackedDiagonals) {
+          Wave::template load_written_if<streaming, N * value_bytes>(values + u * N * lanes * value_bytes, true, 0u,
+                                                                     c[u].value[0].w);
+        } else {
+          Wave::template load_if<streaming, N * value_bytes>(values + u * N * lanes * value_bytes, true, 0u,
+                                                             c[u].value[0].w);
+        }
       }
     }
   }
@@ -416,6 +359,94 @@ class PackedKernel {
       const bool on = Index == PackedIndexFree ? (mask >> (step + n) & 1u) != 0 : index != padding<Index>;
       const std::uint32_t column = first + index;
       c.x[n][0] = gather_(column, 0, on);
+    }
+  }
+
+  // ---- few diagonals
+
+  /// A slice that is named by its number alone: its x and its packet are asked for at the same time.
+  template <int Steps>
+  TESSERA_FUNCTION void diagonals() const {
+    if constexpr (Steps < most_exact_diagonals) {
+      if (s_.steps() != Steps) return diagonals<Steps + 1>();
+    }
+    const std::int64_t first = s_.row;
+    const bool inside = first + p_.least_offset >= 0 && first + (lanes - 1) + p_.greatest_offset < p_.cols;
+    w_.each([&](int lane) {
+      const Sum sum = diagonal_sum<Steps>(lane, inside);
+      if (lane >= s_.rows()) return;
+      const Sum whole[1] = {sum};
+      store(s_.row + lane, whole);
+    });
+  }
+
+  template <int Steps>
+  TESSERA_FUNCTION Sum diagonal_sum(int lane, bool inside) const {
+    constexpr int whole = Steps / chunk, tail = whole * chunk, half_steps = Steps % chunk & chunk / 2;
+    constexpr bool has_last = chunk == 4 && Steps % 2 != 0;
+    constexpr int Index = PackedDiagonals;
+    const unsigned char* const base = p_.packets + static_cast<std::size_t>(s_.packet) * packed_unit;
+    Chunk<chunk, 1, Index> c[whole > 0 ? whole : 1];
+    Chunk<chunk / 2, 1, Index> half;
+    Chunk<1, 1, Index> last;
+    load_exact<Steps, whole, 0>(base, lane, c);
+    if constexpr (half_steps > 0) load_exact<Steps, 1, tail>(base, lane, &half);
+    if constexpr (has_last) load_exact<Steps, 1, tail + half_steps>(base, lane, &last);
+    const std::uint32_t row = static_cast<std::uint32_t>(s_.row + lane);
+    const auto gathers = [&](auto checked) {
+      TESSERA_UNROLL
+      for (int u = 0; u < whole; ++u) gather_diagonal<decltype(checked)::value>(row, u * chunk, c[u]);
+      if constexpr (half_steps > 0) gather_diagonal<decltype(checked)::value>(row, tail, half);
+      if constexpr (has_last) gather_diagonal<decltype(checked)::value>(row, tail + half_steps, last);
+    };
+    if (inside) {
+      gathers(std::false_type{});
+    } else {
+      gathers(std::true_type{});
+    }
+    Sum sum = Sum(0);
+    std::uint32_t every = ~0u;
+    const auto all_of = [&](const auto& chunk_of, int n) {
+      for (int k = 0; k < n; ++k) every &= chunk_of.low.w[k];
+    };
+    TESSERA_UNROLL
+    for (int u = 0; u < whole; ++u) all_of(c[u], chunk);
+    if constexpr (half_steps > 0) all_of(half, half_steps);
+    if constexpr (has_last) all_of(last, 1);
+    const auto adds = [&](auto masked) {
+      TESSERA_UNROLL
+      for (int u = 0; u < whole; ++u) add_diagonal<decltype(masked)::value>(c[u], sum, lane);
+      if constexpr (half_steps > 0) add_diagonal<decltype(masked)::value>(half, sum, lane);
+      if constexpr (has_last) add_diagonal<decltype(masked)::value>(last, sum, lane);
+    };
+    if (every == ~0u) {
+      adds(std::false_type{});
+    } else {
+      adds(std::true_type{});
+    }
+    return sum;
+  }
+
+  template <bool Checked, int N>
+  TESSERA_FUNCTION void gather_diagonal(std::uint32_t row, int step, Chunk<N, 1, PackedDiagonals>& c) const {
+    TESSERA_UNROLL
+    for (int n = 0; n < N; ++n) {
+      if constexpr (Checked) {
+        const std::uint32_t there = row + static_cast<std::uint32_t>(p_.offsets[step + n]);
+        c.x[n][0] = gather_(there, 0, there < static_cast<std::uint32_t>(p_.cols));
+      } else {
+        c.x[n][0] = gather_(std::int64_t{row} + p_.offsets[step + n], 0, true);
+      }
+    }
+  }
+
+  template <bool Masked, int N>
+  TESSERA_FUNCTION static void add_diagonal(const Chunk<N, 1, PackedDiagonals>& c, Sum& sum, int lane) {
+    TESSERA_UNROLL
+    for (int n = 0; n < N; ++n) {
+      Sum x = static_cast<Sum>(c.x[n][0]);
+      if constexpr (Masked) x = (c.low.get(n) >> lane & 1u) != 0 ? x : Sum(0);
+      sum += static_cast<Sum>(c.value[0].get(n)) * x;
     }
   }
 
@@ -446,27 +477,26 @@ class PackedKernel {
     TESSERA_UNROLL
     for (int u = 0; u < batch; ++u) gather<Index>(at, u * chunk, c[u]);
     TESSERA_UNROLL
-    for (int u = 0; u < batch; ++u) add(c[u], sums);
+    for (int u = 0; u < batch; ++u) add(c[u], sums, at.lane);
     for (int first = batch; first < whole; first += batch) {
       TESSERA_UNROLL
       for (int u = 0; u < batch; ++u) load(at, (first + u) * chunk, first + u < whole, c[u]);
       TESSERA_UNROLL
       for (int u = 0; u < batch; ++u) gather<Index>(at, (first + u) * chunk, c[u]);
       TESSERA_UNROLL
-      for (int u = 0; u < batch; ++u) add(c[u], sums);
+      for (int u = 0; u < batch; ++u) add(c[u], sums, at.lane);
     }
-    add(half, sums);
-    if constexpr (chunk == 4) add(last, sums);
+    add(half, sums, at.lane);
+    if constexpr (chunk == 4) add(last, sums, at.lane);
   }
 
   template <int N, int Group, int Index>
   TESSERA_FUNCTION static void load(const Lane& at, int step, bool on, Chunk<N, Group, Index>& c) {
     constexpr int low_bytes = static_cast<int>(sizeof(Low<Index>));
-    // An index-free slice has one offset per step, which all lanes read.
-    const std::size_t low = Index == PackedIndexFree
-                                ? static_cast<std::size_t>(step) * 4
-                                : (static_cast<std::size_t>(step) * lanes + at.lane * N) * low_bytes;
-    Wave::template load_if<streaming, N * low_bytes>(at.low + low, on, ~0u, c.low.w);
+    // Without indices there is one word per step, which all lanes read.
+    const std::size_t low = no_indices<Index> ? static_cast<std::size_t>(step) * 4
+                                              : (static_cast<std::size_t>(step) * lanes + at.lane * N) * low_bytes;
+    Wave::template load_if<streaming, N * low_bytes>(at.low + low, on, Index == PackedDiagonals ? 0u : ~0u, c.low.w);
     if constexpr (Index == PackedIndex24) {
       Wave::template load_if<streaming, N>(at.high + static_cast<std::size_t>(step) * lanes + at.lane * N, on, ~0u,
                                            c.high.w);
@@ -476,7 +506,11 @@ class PackedKernel {
           at.values + (static_cast<std::size_t>(step) * Group * lanes + at.lane * N) * value_bytes;
       TESSERA_UNROLL
       for (int r = 0; r < Group; ++r) {
-        Wave::template load_if<streaming, N * value_bytes>(v + r * (N * lanes * value_bytes), on, 0u, c.value[r].w);
+        if constexpr (Tuning::even && Tuning::diagonals) {
+          Wave::template load_written_if<streaming, N * value_bytes>(v, on, 0u, c.value[r].w);
+        } else {
+          Wave::template load_if<streaming, N * value_bytes>(v + r * (N * lanes * value_bytes), on, 0u, c.value[r].w);
+        }
       }
     }
   }
@@ -488,7 +522,13 @@ class PackedKernel {
       const std::uint32_t index = c.index(n);
       bool on = index != padding<Index>;
       std::int64_t column = at.column;
-      if constexpr (Index == PackedIndexFree) {
+      if constexpr (Index == PackedDiagonals) {
+        // Where x lies is known from the row, so that nothing waits for the packet; what is not an entry is not used.
+        const std::uint32_t there =
+            static_cast<std::uint32_t>(at.column) + static_cast<std::uint32_t>(p_.offsets[step + n]);
+        on = step + n < s_.steps() && there < static_cast<std::uint32_t>(p_.cols);
+        column = there;
+      } else if constexpr (Index == PackedIndexFree) {
         on = on && (at.mask >> ((step + n) & 31) & 1u) != 0;
         column += static_cast<std::int32_t>(index ^ 0x80000000u);
       } else {
@@ -502,7 +542,7 @@ class PackedKernel {
   }
 
   template <int N, int Group, int Index>
-  TESSERA_FUNCTION void add(const Chunk<N, Group, Index>& c, Sums<Group>& sums) const {
+  TESSERA_FUNCTION void add(const Chunk<N, Group, Index>& c, Sums<Group>& sums, int lane = 0) const {
     TESSERA_UNROLL
     for (int n = 0; n < N; ++n) {
       TESSERA_UNROLL
@@ -516,7 +556,11 @@ class PackedKernel {
           value = static_cast<Sum>(c.value[r].get(n));
         }
         TESSERA_UNROLL
-        for (int j = 0; j < columns; ++j) sums.sum[r][j] += value * static_cast<Sum>(c.x[n][j]);
+        for (int j = 0; j < columns; ++j) {
+          Sum x = static_cast<Sum>(c.x[n][j]);
+          if constexpr (Index == PackedDiagonals) x = (c.low.get(n) >> lane & 1u) != 0 ? x : Sum(0);
+          sums.sum[r][j] += value * x;
+        }
       }
     }
   }
@@ -525,7 +569,14 @@ class PackedKernel {
     TESSERA_UNROLL
     for (int j = 0; j < columns; ++j) {
       if (columns > 1 && j >= p_.columns) break;
-      store_result<Value>(p_, row * p_.y_stride + j * p_.y_column_stride, sum[j]);
+      const std::int64_t at = row * p_.y_stride + j * p_.y_column_stride;
+      if constexpr (sizeof(Sum) == 8) {
+        store_result<Value>(p_, at, sum[j]);
+      } else if (sizeof(Value) == 4 || p_.y_type == ElementType::Float) {
+        store_scaled(static_cast<float*>(p_.y) + at, p_.single_alpha, sum[j], p_.single_beta);
+      } else {
+        store_scaled(static_cast<Value*>(p_.y) + at, p_.single_alpha, sum[j], p_.single_beta);
+      }
     }
   }
 

@@ -237,7 +237,7 @@ class PackedDecoder {
   struct Slots {
     std::vector<std::uint64_t> stored[3];  // planes of values
     std::vector<std::int64_t> column;      // -1: padding; of index-free slices the offset
-    std::vector<std::uint32_t> masks;      // of lanes; empty unless masked
+    std::vector<std::uint32_t> masks;      // of lanes, steps that have an entry; empty if all have all
     std::vector<std::int64_t> ids;
   };
 
@@ -284,6 +284,15 @@ class PackedDecoder {
       for (int lane = 0; s.masked() && lane < p_.lanes; ++lane) {
         result.masks.push_back(static_cast<std::uint32_t>(take(at, 4)));
       }
+    } else if (s.index() == PackedDiagonals) {
+      const std::size_t begin = at;
+      result.masks.assign(lanes, 0);
+      for (int step = 0; step < s.steps(); ++step) {
+        const auto word = static_cast<std::uint32_t>(take(at, 4));
+        result.column.push_back(p_.offsets[step]);
+        for (std::size_t lane = 0; lane < lanes; ++lane) result.masks[lane] |= (word >> lane & 1u) << step;
+      }
+      at = begin + up_to_unit(at - begin);
     } else {
       std::vector<std::uint32_t> index(slots);
       const int low = s.index() == PackedIndex8 ? 1 : s.index() == PackedIndex32 ? 4 : 2;
@@ -309,13 +318,15 @@ class PackedDecoder {
 
   void check_record(std::size_t i, const PackedSlice& s) const {
     sound((p_.lanes & (p_.lanes - 1)) == 0 && p_.lanes >= 1 && p_.lanes <= 64, "a wave of an impossible size");
-    sound(s.index() >= PackedIndex8 && s.index() <= PackedIndexFree, "an unknown kind of index");
+    sound(s.index() >= PackedIndex8 && s.index() <= PackedDiagonals, "an unknown kind of index");
+    sound(s.index() != PackedDiagonals || (p_.lanes <= 32 && p_.even != 0 && !s.masked()),
+          "diagonals of uneven slices");
     sound(s.group() <= 3, "groups of more than three rows");
     sound(s.rows() << s.log_lanes() <= p_.lanes, "more rows than lanes");
     sound(s.part() == (i < parts_.size()), "parts are not the first slices");
     sound(!s.part() || (s.rows() == 1 && s.group() == 1 && 1 << s.log_lanes() == p_.lanes && !s.contiguous()),
           "a part that does not take the whole wave");
-    const bool free = s.index() == PackedIndexFree;
+    const bool free = s.index() == PackedIndexFree || s.index() == PackedDiagonals;
     sound(!s.masked() || free, "a mask beside indices");
     sound(!free || (s.contiguous() && s.group() == 1 && s.log_lanes() == 0 && s.steps() > 0 && s.steps() <= 32 &&
                     hub_columns_.empty()),
@@ -366,7 +377,8 @@ class PackedDecoder {
     std::vector<std::pair<std::int32_t, std::size_t>> found;
     const int per_step = 1 << s.log_lanes();
     bool ended = false;
-    if (s.masked()) {
+    const bool masked = !slots.masks.empty();
+    if (masked) {
       const std::uint32_t mask = slots.masks[static_cast<std::size_t>(q)];
       sound((row >= 0 || mask == 0) && (s.steps() == 32 || mask >> s.steps() == 0), "a mask beyond rows or steps");
     }
@@ -375,11 +387,11 @@ class PackedDecoder {
       const std::size_t slot =
           static_cast<std::size_t>(step) * static_cast<std::size_t>(p_.lanes) + static_cast<std::size_t>(lane);
       std::int64_t column = -1;
-      if (s.index() != PackedIndexFree) {
+      if (s.index() < PackedIndexFree) {
         column = slots.column[slot];
         sound(column < 0 || !ended, "padding before the end of a row");
         ended = column < 0;
-      } else if (row >= 0 && (!s.masked() || (slots.masks[static_cast<std::size_t>(q)] >> step & 1u) != 0)) {
+      } else if (row >= 0 && (!masked || (slots.masks[static_cast<std::size_t>(q)] >> step & 1u) != 0)) {
         column = row + slots.column[static_cast<std::size_t>(step)];
         sound(column >= 0 && column < p_.cols, "an offset leads out of the matrix");
       }
@@ -442,7 +454,7 @@ class PackedDecoder {
     sound(a.units == static_cast<std::int64_t>(bytes() / 32), "the summary counts other packets");
     sound(a.steps == b.steps && a.stored == b.stored && a.short_slices == b.short_slices,
           "the summary counts other steps");
-    sound(std::equal(a.index_slots, a.index_slots + 5, b.index_slots), "the summary counts other indices");
+    sound(std::equal(a.index_slots, a.index_slots + 6, b.index_slots), "the summary counts other indices");
     sound(a.grouped_slots == b.grouped_slots, "the summary counts other groups");
     sound(a.id_rows == b.id_rows, "the summary counts other row ids");
     sound(static_cast<std::size_t>(b.parts) == parts_.size(), "parts without slices");

@@ -520,6 +520,12 @@ struct PackedValueFunctor {
       const std::uint32_t mask = reinterpret_cast<const std::uint32_t*>(base + packet.high(s))[lane];
       return by_mask(s, begin, valid ? mask : 0, lane, out);
     }
+    if (s.index() == PackedDiagonals && length < s.steps()) {
+      const std::uint32_t* const words = reinterpret_cast<const std::uint32_t*>(base + packet.indices(s));
+      std::uint32_t mask = 0;
+      for (int step = 0; step < s.steps(); ++step) mask |= (words[step] >> lane & 1u) << step;
+      return by_mask(s, begin, mask, lane, out);
+    }
     const PackedEntries e(s, parts.data(), part_length, begin, length);
     for (int plane = 0; plane < s.group(); ++plane) {  // the rows of a group follow each other and are equally long
       in_order(s, e.begin + plane * length, static_cast<int>(e.length), plane, lane, out);

@@ -32,6 +32,7 @@ struct PackedShape {
   std::int64_t rows = 0, sort_windows = 0;  // of a column block
   int blocks = 1;
   int even_steps = 0, even_log = 0;  // even slices: steps and log2 of the lanes per row of all; 0: not
+  bool diagonals = false;            // even slices of a matrix of few diagonals
 
   KOKKOS_INLINE_FUNCTION std::int64_t first_row(std::int64_t w) const {
     return w / sort_windows * rows + w % sort_windows * sort_window;
@@ -55,6 +56,11 @@ struct PackedShape {
   /// Even slices count columns from the first of the matrix.
   KOKKOS_INLINE_FUNCTION static int even_index(std::int64_t cols) {
     return cols <= 0xffff ? PackedIndex16 : PackedIndex24;
+  }
+  /// PackedSlice::packed of a slice that is full of rows.
+  std::uint32_t even_slice(std::int64_t cols) const {
+    return PackedSlice::pack(even_steps, even_log, diagonals ? PackedDiagonals : even_index(cols), true, false, false,
+                             1, lanes >> even_log);
   }
   KOKKOS_INLINE_FUNCTION static std::int64_t steps_of(std::int64_t length, int log) {
     return (length + (std::int64_t{1} << log) - 1) >> log;
@@ -162,7 +168,7 @@ struct PackedGroupFunctor : PackedTypesOf<Csr> {
 
 /// What the host must know of the conversion before it makes room for packets.
 struct PackedSizes {
-  std::int64_t units, steps, stored, short_slices, index_slots[5], grouped_slots, id_rows;
+  std::int64_t units, steps, stored, short_slices, index_slots[6], grouped_slots, id_rows;
 
   KOKKOS_INLINE_FUNCTION void count(const PackedPacket& packet, const PackedSlice& s) {
     const std::int64_t slots = std::int64_t{s.steps()} * packet.lanes * s.group();
@@ -178,7 +184,7 @@ struct PackedSizes {
   KOKKOS_INLINE_FUNCTION static void add(A& a, const B& b) {
     a.units = a.units + b.units, a.steps = a.steps + b.steps, a.stored = a.stored + b.stored;
     a.short_slices = a.short_slices + b.short_slices;
-    for (int i = 0; i < 5; ++i) a.index_slots[i] = a.index_slots[i] + b.index_slots[i];
+    for (int i = 0; i < 6; ++i) a.index_slots[i] = a.index_slots[i] + b.index_slots[i];
     a.grouped_slots = a.grouped_slots + b.grouped_slots, a.id_rows = a.id_rows + b.id_rows;
   }
 };

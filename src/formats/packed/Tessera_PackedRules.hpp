@@ -103,7 +103,8 @@ inline void packed_steps(PackedShape& s, const SpmvFeatures& f, int value_bytes,
     s.max_steps = s.split_steps = f.nnz < 16000000 ? 16 : value_bytes == 2 ? 48 : 24;
   } else if (f.mean >= 300) {
     // Parts of rows: short ones, where there are few, as all of them end with three waits for each other.
-    s.max_steps = s.split_steps = f.nnz < 1000000 ? 8 : f.nnz < 2500000 ? 16 : f.nnz < 10000000 ? 32 : 63;
+    const bool huge = value_bytes == 8 && f.nnz >= 500000 && f.mean >= 4096;  // many parts that wait for each other
+    s.max_steps = s.split_steps = f.nnz < 1000000 ? (huge ? 24 : 8) : f.nnz < 2500000 ? 16 : f.nnz < 10000000 ? 32 : 63;
   } else if (s.group > 1 && (s.group == 3 ? f.same3 : f.same2) > 0.9) {  // a step of a group has two or three values
     s.max_steps = f.nnz < 2500000 ? 8 : f.nnz < 4000000 ? 12 : f.nnz < 10000000 ? 16 : value_bytes == 2 ? 32 : 12;
     s.split_steps = std::max(16, s.max_steps);
@@ -130,6 +131,16 @@ inline void packed_even(PackedShape& s, const PackedOptions& o, const SpmvFeatur
   s.even_steps = s.max_steps = s.split_steps = static_cast<int>(steps);
   s.even_log = log;
   s.sort_window = 4032;  // of whole slices, whatever the lanes per row
+}
+
+/// Whether to look for a list of diagonals that all rows take their columns from. Rows are padded to the longest; the
+/// rest of the matrix waits for the answer, so that a matrix that looks like it must be large.
+inline bool packed_may_be_diagonals(const PackedShape& s, const PackedOptions& o, const SpmvFeatures& f) {
+  const bool open = o.max_steps == 0 && o.split_steps == 0 && o.window == 0 && o.index_free && o.narrow_indices;
+  return o.diagonals && open && f.nnz >= std::max<std::int64_t>(o.least_diagonals, 1) && f.shift >= 0.5 &&
+         s.lanes <= packed_most_diagonals && s.blocks == 1 && s.group == 1 && f.longest <= packed_most_diagonals &&
+         f.cols < (std::int64_t{1} << 31) &&
+         static_cast<double>(f.rows) * static_cast<double>(f.longest) <= 1.1 * static_cast<double>(f.nnz);
 }
 
 /// The shape of slices.
@@ -168,13 +179,24 @@ inline PackedShape packed_shape(const PackedOptions& o, const SpmvFeatures& f, i
 template <class MemorySpace>
 PackedVariant packed_variant(const Experimental::PackedSlices<MemorySpace>& p, const SpmvFeatures& f) {
   const Experimental::PackedSummary& s = p.summary;
-  if (p.even != 0) return PackedVariant::Even;
+  if (p.even != 0) return s.index_slots[PackedDiagonals] > 0 ? PackedVariant::Diagonals : PackedVariant::Even;
   if (s.grouped_slots > 0 || p.hub_columns.extent(0) > 0) return PackedVariant::General;
   const bool free = s.index_slots[PackedIndexFree] * 2 > s.stored, brief = s.short_slices * 4 > s.slices * 3;
   if (brief && (free || (s.steps <= 3 * s.slices && f.nnz >= 1000000))) return PackedVariant::ShortSlices;
   if (free && s.steps <= 8 * s.slices) return PackedVariant::IndexFree;
   const bool small = f.nnz < 1000000 && p.value_bytes() < 8;
   return packed_is_scattered(f) || small ? PackedVariant::WideBlocks : PackedVariant::General;
+}
+
+/// Whether thread blocks have eight waves. A device starts 0.8 thread blocks per ns, whatever these do, and of slices
+/// of few steps more would be ready.
+template <class MemorySpace>
+bool packed_eight_waves(const Experimental::PackedSlices<MemorySpace>& p, const SpmvFeatures& f) {
+  const Experimental::PackedSummary& s = p.summary;
+  if (f.nnz < 1000000 || p.blocks > 1 || s.grouped_slots > 0) return false;
+  if (p.variant == PackedVariant::ShortSlices) return true;
+  if (p.variant == PackedVariant::Diagonals) return s.steps <= (p.value_bytes() == 2 ? 8 : 6) * s.slices;
+  return p.variant == PackedVariant::General && s.steps <= 8 * s.slices;
 }
 
 }  // namespace Impl

@@ -3,6 +3,7 @@
 #ifndef TESSERA_FORMATS_PACKED_PACKED_SLICES_HPP
 #define TESSERA_FORMATS_PACKED_PACKED_SLICES_HPP
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -33,7 +34,7 @@ struct PackedSummary {
   std::int64_t units = 0;                              ///< of packets, in packed_unit bytes
   std::int64_t steps = 0, stored = 0;                  ///< slots of values, padding included
   std::int64_t short_slices = 0;                       ///< of at most five steps
-  std::int64_t index_slots[5] = {};                    ///< value slots by PackedIndex
+  std::int64_t index_slots[6] = {};                    ///< value slots by PackedIndex
   std::int64_t grouped_slots = 0;                      ///< value slots in slices of grouped rows
   std::int64_t id_rows = 0;                            ///< rows that need a row id
 };
@@ -71,7 +72,9 @@ struct PackedSlices {
   double hub_share = 0;  ///< entries in hub columns
   int dictionary_words = 0;
   PackedVariant variant = PackedVariant::General;
-  std::uint32_t even = 0;  ///< PackedSlice::packed of even slices; 0: slices are not
+  bool eight_waves = false;                          ///< SpmvPackedArgs::eight_waves
+  std::uint32_t even = 0;                            ///< PackedSlice::packed of even slices; 0: slices are not
+  std::int32_t offsets[packed_most_diagonals] = {};  ///< column - row of the diagonals, where these name the columns
   bool updatable = false;
   /// x at the hub columns is copied before each product, for the first-level cache to hold; else it is kept in shared
   /// memory, which is better for what the cache cannot hold (more than 64 kB) and shared memory can.
@@ -115,10 +118,18 @@ struct PackedSlices {
     a.hub_columns = hub_columns.data();
     a.hubs = static_cast<std::uint32_t>(hub_columns.extent(0));
     a.variant = variant;
-    if (variant == PackedVariant::Even) {
+    a.eight_waves = eight_waves;
+    if (variant == PackedVariant::Even || variant == PackedVariant::Diagonals) {
       a.even_slice.packed = even;
       a.even_slice.packet = static_cast<std::uint32_t>(summary.units / summary.slices);
       a.even_slice.row = a.even_slice.rows();
+    }
+    std::copy(offsets, offsets + packed_most_diagonals, a.offsets);
+    a.cols = cols;
+    if (variant == PackedVariant::Diagonals) {
+      const int steps = a.even_slice.steps();
+      a.least_offset = *std::min_element(offsets, offsets + steps);
+      a.greatest_offset = *std::max_element(offsets, offsets + steps);
     }
     a.blocks = blocks;
     a.rows = rows;

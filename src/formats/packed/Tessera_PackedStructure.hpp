@@ -273,7 +273,7 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
       Kokkos::atomic_add(&to.steps, sizes.steps);
       Kokkos::atomic_add(&to.stored, sizes.stored);
       if (sizes.short_slices > 0) Kokkos::atomic_add(&to.short_slices, sizes.short_slices);
-      for (int k = 0; k < 5; ++k) {
+      for (int k = 0; k < 6; ++k) {
         if (sizes.index_slots[k] > 0) Kokkos::atomic_add(&to.index_slots[k], sizes.index_slots[k]);
       }
       if (sizes.grouped_slots > 0) Kokkos::atomic_add(&to.grouped_slots, sizes.grouped_slots);

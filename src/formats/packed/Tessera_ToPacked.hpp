@@ -12,6 +12,7 @@
 #include "Tessera_Options.hpp"
 #include "core/Tessera_Arena.hpp"
 #include "formats/packed/Tessera_PackedBlocks.hpp"
+#include "formats/packed/Tessera_PackedEven.hpp"
 #include "formats/packed/Tessera_PackedFill.hpp"
 #include "formats/packed/Tessera_PackedHubs.hpp"
 #include "formats/packed/Tessera_PackedRules.hpp"
@@ -113,8 +114,10 @@ class PackedConversion {
 
   void run(const DeviceFacts& device, bool updatable) {
     choose_shape(device);
-    if (shape_.even_steps > 0 && !classes()) {
-      make_even(updatable);
+    PackedEvenConversion<Pattern, Exec> even(space_, A_, numbers_, f_, backend_, p_, shape_);
+    if (hubs_ == 0 && packed_may_be_diagonals(shape_, o_, f_)) even.find_diagonals(classes());
+    if (shape_.diagonals || (shape_.even_steps > 0 && !classes())) {
+      even.make(updatable);
     } else {
       make_room(device, updatable);
       if (classes()) numbers_.classify(class_found_);
@@ -133,8 +136,9 @@ class PackedConversion {
         numbers_.fill(p_, map_, {});
       }
     }
-    if (shape_.even_steps > 0) p_.even = even_slice();
+    if (shape_.even_steps > 0) p_.even = shape_.even_slice(p_.cols);
     p_.variant = packed_variant(p_, f_);
+    p_.eight_waves = packed_eight_waves(p_, f_);
     if (p_.blocks > 1) share_out();
     if (!updatable) p_.row_map = {};
   }
@@ -262,55 +266,6 @@ class PackedConversion {
     write_indices(gate);
     numbers_.fill(p_, map_, gate);
     return true;
-  }
-
-  std::uint32_t even_slice() const {
-    return PackedSlice::pack(shape_.even_steps, shape_.even_log, PackedShape::even_index(p_.cols), true, false, false,
-                             1, p_.lanes >> shape_.even_log);
-  }
-
-  /// Even slices are all of one size, so that nobody has to be asked, and one kernel writes all but the values.
-  void make_even(bool updatable) {
-    PackedSlice slice{};
-    slice.packed = even_slice();
-    slice.row = slice.rows();
-    const PackedPacket packet(p_.lanes, p_.value_bytes());
-    slice.packet = static_cast<std::uint32_t>(packet.bytes(slice) / packed_unit);
-    const std::int64_t slices = (p_.rows + slice.rows() - 1) / slice.rows();
-    Experimental::PackedSummary& summary = p_.summary;
-    summary.slices = slices;
-    summary.units = slices * slice.packet;
-    summary.steps = slices * slice.steps();
-    summary.stored = summary.steps * p_.lanes;
-    summary.short_slices = slice.steps() <= 5 ? slices : 0;
-    summary.index_slots[slice.index()] = summary.stored;
-    const auto take_map = [&](Arena<Memory>& arena) {
-      p_.row_map = arena.template take<std::int64_t>(static_cast<std::size_t>(p_.rows) + 1);
-    };
-    p_.structure_storage =
-        Arena<Memory>::make(space_, backend_, "Tessera::packed::structure", Lifetime::Plan, [&](Arena<Memory>& arena) {
-          p_.slices = arena.template take<PackedSlice>(static_cast<std::size_t>(slices));
-          p_.packets = arena.template take<std::uint64_t>(static_cast<std::size_t>(summary.units) * (packed_unit / 8));
-          if (updatable) take_map(arena);
-        });
-    if (!updatable) {
-      scratch_ = Arena<Memory>::make(space_, backend_, "Tessera::packed::scratch", Lifetime::Temporary, take_map);
-    }
-    map_.begin = p_.row_map;
-    PackedEvenFunctor<Pattern> f;
-    f.columns = A_.entries();
-    f.row_map = A_.row_map();
-    f.map = map_;
-    f.slices = p_.slices;
-    f.first = slice;
-    f.rows = p_.rows;
-    f.lanes = p_.lanes;
-    f.log_wave = shape_.log_wave;
-    f.value_bytes = p_.value_bytes();
-    f.packets = reinterpret_cast<unsigned char*>(p_.packets.data());
-    Kokkos::parallel_for("Tessera::convert[packed] even slices",
-                         Kokkos::RangePolicy<Exec, Compat::LightWeight>(space_, 0, slices * p_.lanes), f);
-    numbers_.fill(p_, map_, {});
   }
 
   void fill_in(PackedSpans<Pattern>& f) const {
