@@ -156,5 +156,29 @@ TEST(PackedSetUp, RoomByEstimate) {
   }
 }
 
+// More sort windows than a device works on at once: small teams order them, and a kernel of its own places their
+// slices.
+TEST(PackedSetUp, ManySortWindows) {
+  const Exec space;
+  constexpr int windows = 5000;
+  std::vector<int> lengths(12 * windows);
+  for (std::size_t i = 0; i < lengths.size(); ++i)
+    lengths[i] = static_cast<int>(i * i % 11 + (i % 4999 == 7 ? 300 : 0));
+  const auto A = make_matrix<double>(pattern_of_lengths(lengths, 3001), Data::Real, 7);
+  const DeviceMatrix<Exec, double> device(A);
+  PackedOptions o;
+  o.even_slices = o.value_classes = false;
+  o.natural_padding = 0;
+  o.window = 12, o.max_steps = 2, o.split_steps = 2;
+  const SpmvFeatures f = spmv_features(space, device.view());
+  const auto p = Experimental::to_packed(space, device.view(), 32, Precision::FP64, f, o, true);
+  Compat::fence(space, "test");
+  EXPECT_EQ(p.summary.split_rows, 13);
+  EXPECT_EQ(p.summary.parts, 13 * 5);
+  const auto B = Experimental::to_csr(p);
+  EXPECT_EQ(B.row_map, std::vector<std::int64_t>(A.row_map.begin(), A.row_map.end()));
+  EXPECT_EQ(B.entries, A.entries);
+}
+
 }  // namespace Testing
 }  // namespace Tessera

@@ -87,13 +87,26 @@ struct PackedShape {
   }
 };
 
+/// What a sort window counts, in one word: slices without parts (13 bits), rows to be split (13 bits), parts.
+struct SortCount {
+  std::uint64_t packed;
+
+  KOKKOS_INLINE_FUNCTION static SortCount of(std::int64_t slices, std::int64_t split, std::int64_t parts) {
+    return {static_cast<std::uint64_t>(slices) | static_cast<std::uint64_t>(split) << 13 |
+            static_cast<std::uint64_t>(parts) << 26};
+  }
+  KOKKOS_INLINE_FUNCTION std::uint64_t slices() const { return packed & 0x1fffu; }
+  KOKKOS_INLINE_FUNCTION std::int64_t split() const { return static_cast<std::int64_t>(packed >> 13 & 0x1fffu); }
+  KOKKOS_INLINE_FUNCTION std::uint64_t parts() const { return packed >> 26; }
+};
+
 /// What became of a sort window.
 struct SortWindow {
   std::int32_t natural;  // rows in their order, all with the same lanes
   std::int32_t log_lanes, grouped;
   std::int32_t split;  // rows to be split come first
   std::int32_t run[2 * PackedShape::classes];
-  std::int64_t slices, parts;  // then: first slice (parts not counted), first part
+  std::int64_t slices, parts;  // first slice (parts not counted), first part; until these are known, how many
 };
 
 /// Where the entries of each row lie in the matrix: row r has [begin(r), begin(r + step)).
@@ -194,7 +207,7 @@ struct PackedTotals {
   PackedStorage storage;
 };
 
-/// Orders a sort window and counts its slices; the last team turns counts into places.
+/// Orders a sort window and counts its slices; the last team turns counts into places, or SortPlacesFunctor does.
 template <class Csr>
 struct SortWindowFunctor : PackedTypesOf<Csr> {
   using member = typename PackedTypesOf<Csr>::member;
@@ -211,7 +224,8 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
   /// Of rows to be split, in their order: parts in the sort window before. Empty where no row is that long.
   View<std::uint32_t> pieces;
   View<SortWindow> sort_windows;
-  std::uint32_t* arrived;  // zero
+  View<SortCount> counts;  // of these
+  std::uint32_t* arrived;  // zero; null: not the last team
   PackedTotals* totals;
   static constexpr int split_bit = 13, entries_bit = 26;
 
@@ -247,9 +261,12 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
       found.slices = 0;
       sort_rows(team, keys, begin, base, count, found);
     }
-    Kokkos::single(Kokkos::PerTeam(team), [&]() { sort_windows(w) = found; });
+    Kokkos::single(Kokkos::PerTeam(team), [&]() {
+      sort_windows(w) = found;
+      counts(w) = SortCount::of(found.slices, found.natural ? 0 : found.split, found.parts);
+    });
     const auto all = static_cast<std::uint32_t>(shape.sort_windows * shape.blocks);
-    if (!last_team(team, arrived, all)) return;
+    if (arrived == nullptr || !last_team(team, arrived, all)) return;
     give_places(team, static_cast<int>(all));
     Kokkos::single(Kokkos::PerTeam(team), [&]() { *arrived = 0; });
   }
@@ -332,8 +349,7 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
                               std::uint64_t here[batch];
                               for (int n = 0; n < batch; ++n) {
                                 const int w = first + n < last ? first + n : first;
-                                here[n] = static_cast<std::uint64_t>(sort_windows(w).slices) << 32 |
-                                          static_cast<std::uint64_t>(sort_windows(w).parts);
+                                here[n] = counts(w).slices() << 32 | counts(w).parts();
                               }
                               for (int n = 0; n < batch && first + n < last; ++n) {
                                 if (final) {
@@ -350,8 +366,8 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
                           });
     std::int64_t split = 0;
     Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, all),
-        [&](const int w, std::int64_t& sum) { sum += sort_windows(w).natural ? 0 : sort_windows(w).split; }, split);
+        Kokkos::TeamThreadRange(team, pieces.extent(0) > 0 ? all : 0),
+        [&](const int w, std::int64_t& sum) { sum += counts(w).split(); }, split);
     Kokkos::single(Kokkos::PerTeam(team), [&]() { totals->split = split; });
   }
 
@@ -407,6 +423,16 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
   KOKKOS_INLINE_FUNCTION int slice_rows(int run) const {
     const int log = 6 - run % PackedShape::classes;
     return log > shape.log_wave ? 1 : shape.lanes >> log;
+  }
+};
+
+/// Places of the slices of many sort windows, by one team: what the last of many small teams would take long for.
+template <class Csr>
+struct SortPlacesFunctor {
+  SortWindowFunctor<Csr> sort;
+
+  KOKKOS_INLINE_FUNCTION void operator()(const typename PackedTypesOf<Csr>::member& team) const {
+    sort.give_places(team, static_cast<int>(sort.shape.sort_windows * sort.shape.blocks));
   }
 };
 

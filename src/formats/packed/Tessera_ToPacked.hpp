@@ -122,7 +122,7 @@ class PackedConversion {
       make_room(device, updatable);
       if (classes()) numbers_.classify(class_found_);
       if (p_.blocks > 1) find_block_rows();
-      order_rows();
+      order_rows(device);
       Reply<PackedTotals> reply(backend_);
       make_structure(reply.ask(answer_));
       const bool before = fill_before_answer();
@@ -177,6 +177,7 @@ class PackedConversion {
                           [] { return std::string("packed slices: more than 2^31 slices"); });
     const auto rows = static_cast<std::size_t>(shape_.rows * shape_.blocks);
     const auto slices = static_cast<std::size_t>(most_slices), parts = static_cast<std::size_t>(most_parts);
+    const auto windows = static_cast<std::size_t>(shape_.sort_windows * shape_.blocks);
     map_.step = p_.blocks > 1 ? p_.rows : 1;
     // Up to two thousand teams on a device: enough of them though the bound is above what there is, few enough for what
     // a team does once.
@@ -209,7 +210,8 @@ class PackedConversion {
           shape_.group > 1 ? (rows + static_cast<std::size_t>(shape_.group) - 1) / shape_.group : 0);
       order_ = arena.template take<std::uint32_t>(rows);
       pieces_ = arena.template take<std::uint32_t>(most_parts > 0 ? rows : 0);
-      sort_windows_ = arena.template take<SortWindow>(static_cast<std::size_t>(shape_.sort_windows * shape_.blocks));
+      sort_windows_ = arena.template take<SortWindow>(windows);
+      sort_counts_ = arena.template take<SortCount>(windows);
       slot_ = arena.template take<std::uint32_t>(slices);
       unit_ = arena.template take<std::uint8_t>(slices);
       places_.slices = arena.template take<std::uint32_t>(slices);
@@ -415,7 +417,7 @@ class PackedConversion {
     Kokkos::parallel_for("Tessera::convert[packed] shares", Kokkos::RangePolicy<Exec>(space_, 0, 1), f);
   }
 
-  void order_rows() {
+  void order_rows(const DeviceFacts& device) {
     if (shape_.group > 1) {
       PackedGroupFunctor<Pattern> group;
       group.columns = A_.entries();
@@ -436,15 +438,25 @@ class PackedConversion {
     sort.order = order_;
     sort.pieces = pieces_;
     sort.sort_windows = sort_windows_;
-    sort.arrived = arrived_.data();
+    sort.counts = sort_counts_;
     sort.totals = totals_.data();
     const auto sort_windows = static_cast<int>(shape_.sort_windows * shape_.blocks);
-    const int team = shape_.sort_window < 512 ? 128 : 512;
+    int team = shape_.sort_window < 512 ? 128 : 512;
+    // Teams of 1,024 threads in all are under way per multiprocessor. Where there are more windows than that, a fourth
+    // of the threads takes less than four times as long; the last of so many small teams would, with all places.
+    const bool small = !Compat::is_host_v<Exec> && shape_.sort_window < 2048 && team / 4 >= device.wave &&
+                       sort_windows > std::int64_t{1024 / team} * device.compute_units;
+    if (small) team /= 4;
+    sort.arrived = small ? nullptr : arrived_.data();
     Kokkos::parallel_for("Tessera::convert[packed] order",
                          Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<512, 2>>(
                              space_, sort_windows, Compat::team_size<Exec>(team))
                              .set_scratch_size(0, Kokkos::PerTeam(sort.scratch_bytes())),
                          sort);
+    if (!small) return;
+    Kokkos::parallel_for("Tessera::convert[packed] places of sort windows",
+                         Kokkos::TeamPolicy<Exec, Compat::LightWeight>(space_, 1, Compat::team_size<Exec>(512)),
+                         SortPlacesFunctor<Pattern>{sort});
   }
 
   static constexpr int team_threads = 8;
@@ -468,6 +480,7 @@ class PackedConversion {
   View<std::uint8_t> same_, unit_;
   View<std::uint32_t> order_, pieces_, slot_, hub_place_;
   View<SortWindow> sort_windows_;
+  View<SortCount> sort_counts_;
   PackedPlaces<Pattern> places_;
 };
 
