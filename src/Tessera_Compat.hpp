@@ -213,6 +213,11 @@ constexpr int team_size(int wanted) {
   return is_host_v<Exec> ? 1 : wanted;
 }
 
+/// The level of a team's scratch beyond 32 KiB, which hosts grant at level 0 no more since Kokkos 5.1 (their levels are
+/// the same memory).
+template <class Exec>
+inline constexpr int large_scratch_level = is_host_v<Exec> ? 1 : 0;
+
 }  // namespace Compat
 }  // namespace Tessera
 

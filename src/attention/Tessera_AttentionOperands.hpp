@@ -45,8 +45,8 @@ BatchVector<typename V::value_type> batch_vector_of(const V& v) {
   BatchVector<typename V::value_type> b;
   b.data = v.data();
   b.size = static_cast<std::int64_t>(v.extent(batch ? 1 : 0));
-  if (b.size > 1) b.stride = static_cast<std::int64_t>(batch ? v.stride_1() : v.stride_0());
-  if (batch && v.extent(0) > 1) b.head_stride = static_cast<std::int64_t>(v.stride_0());
+  if (b.size > 1) b.stride = static_cast<std::int64_t>(v.stride(batch ? 1 : 0));
+  if (batch && v.extent(0) > 1) b.head_stride = static_cast<std::int64_t>(v.stride(0));
   return b;
 }
 

@@ -93,9 +93,7 @@ DenseBatch<typename V::value_type> dense_batch_of(const V& v, bool transposed = 
   d.data = v.data();
   d.rows = static_cast<std::int64_t>(v.extent(row));
   d.columns = static_cast<std::int64_t>(v.extent(column));
-  const auto stride = [&](unsigned r) {
-    return static_cast<std::int64_t>(r == 0 ? v.stride_0() : r == 1 ? v.stride_1() : v.stride_2());
-  };
+  const auto stride = [&](unsigned r) { return static_cast<std::int64_t>(v.stride(r)); };
   d.column_stride = d.columns > 1 ? stride(column) : 1;
   d.row_stride = d.rows > 1 ? stride(row) : D::padded(d.columns);
   DenseBatch<T> f{d, 0};

@@ -54,10 +54,10 @@ SddmmOutput<typename P::value_type> sddmm_output(const P& p) {
   SddmmOutput<typename P::value_type> out;
   out.data = p.data();
   out.nnz = static_cast<std::int64_t>(p.extent(batch ? 1 : 0));
-  if (out.nnz > 1) out.stride = static_cast<std::int64_t>(batch ? p.stride_1() : p.stride_0());
+  if (out.nnz > 1) out.stride = static_cast<std::int64_t>(p.stride(batch ? 1 : 0));
   if (batch) {
     out.heads = static_cast<std::int64_t>(p.extent(0));
-    out.head_stride = out.heads > 1 ? static_cast<std::int64_t>(p.stride_0()) : out.nnz;
+    out.head_stride = out.heads > 1 ? static_cast<std::int64_t>(p.stride(0)) : out.nnz;
   }
   return out;
 }

@@ -18,6 +18,7 @@ namespace Testing {
 
 using Exec = Kokkos::DefaultExecutionSpace;
 using Keys = Kokkos::View<std::uint32_t*, Exec>;
+constexpr int scratch_level = Compat::large_scratch_level<Exec>;
 
 struct SortOnce {
   using Words = Kokkos::View<std::uint32_t*, Exec::scratch_memory_space, Kokkos::MemoryUnmanaged>;
@@ -27,7 +28,7 @@ struct SortOnce {
 
   KOKKOS_INLINE_FUNCTION void operator()(const Kokkos::TeamPolicy<Exec>::member_type& team) const {
     const int count = static_cast<int>(keys.extent(0));
-    Words words(team.team_scratch(0), Sort::words(count));
+    Words words(team.team_scratch(scratch_level), Sort::words(count));
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, count), [&](const int i) { words(i) = keys(i); });
     team.team_barrier();
     const int begin = Sort(words, count).run(team, low, high);
@@ -40,10 +41,9 @@ void expect_sorted(std::vector<std::uint32_t> keys, int low, int high) {
   Kokkos::deep_copy(device,
                     Kokkos::View<std::uint32_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(keys.data(), keys.size()));
   const auto bytes = SortOnce::Words::shmem_size(SortOnce::Sort::words(static_cast<int>(keys.size())));
-  Kokkos::parallel_for(
-      "sort",
-      Kokkos::TeamPolicy<Exec>(Exec(), 1, Compat::team_size<Exec>(128)).set_scratch_size(0, Kokkos::PerTeam(bytes)),
-      SortOnce{device, low, high});
+  Kokkos::TeamPolicy<Exec> policy(Exec(), 1, Compat::team_size<Exec>(128));
+  policy.set_scratch_size(scratch_level, Kokkos::PerTeam(bytes));
+  Kokkos::parallel_for("sort", policy, SortOnce{device, low, high});
   const auto bits = [=](std::uint32_t key) { return key >> low & ((1u << (high - low)) - 1); };
   std::stable_sort(keys.begin(), keys.end(), [=](std::uint32_t a, std::uint32_t b) { return bits(a) < bits(b); });
   EXPECT_EQ(to_host(device), keys) << keys.size() << " keys, bits " << low << " to " << high;

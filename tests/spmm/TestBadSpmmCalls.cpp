@@ -121,32 +121,32 @@ void BadSpmmCalls::add_applies() {
     return Kokkos::subview(v, std::make_pair(std::size_t{0}, r), std::make_pair(std::size_t{0}, k));
   };
   add("apply, B one row short", ErrorCode::DimensionMismatch, {"11 x 29", "28 x 5", "11 x 5"},
-      [=] { plan.apply(Exec(), part(b, cols - 1, n), c); });
+      [this, part] { plan.apply(Exec(), part(b, cols - 1, n), c); });
   add("apply, C one row short", ErrorCode::DimensionMismatch, {"11 x 29", "29 x 5", "10 x 5"},
-      [=] { plan.apply(Exec(), b, part(c, rows - 1, n)); });
+      [this, part] { plan.apply(Exec(), b, part(c, rows - 1, n)); });
   add("apply, C one column short", ErrorCode::DimensionMismatch, {"29 x 5", "11 x 4"},
-      [=] { plan.apply(Exec(), b, part(c, rows, n - 1)); });
-  add("apply, B and C the same array", ErrorCode::InvalidArgument, {"overlap"}, [=] {
+      [this, part] { plan.apply(Exec(), b, part(c, rows, n - 1)); });
+  add("apply, B and C the same array", ErrorCode::InvalidArgument, {"overlap"}, [this, part] {
     const auto same = part(both, 4, 4);
     square_plan.apply(Exec(), same, same);
   });
-  add("apply, B and C share a row", ErrorCode::InvalidArgument, {"overlap"}, [=] {
+  add("apply, B and C share a row", ErrorCode::InvalidArgument, {"overlap"}, [this, part] {
     const auto below = Kokkos::subview(both, std::make_pair(3, 7), Kokkos::ALL());
     square_plan.apply(Exec(), part(both, 4, 4), below);
   });
   add("apply, FlashSparse in fp16 with B of float", ErrorCode::NotSupported, {"fp16", "float", "half_t", "GeSpmm"},
-      [=] { flash_plan.apply(Exec(), bf, cf); });
+      [this] { flash_plan.apply(Exec(), bf, cf); });
   add("apply, FlashSparse in fp16 with C of double", ErrorCode::NotSupported, {"fp16", "double", "GeSpmm"},
-      [=] { flash_plan.apply(Exec(), bh, c); });
+      [this] { flash_plan.apply(Exec(), bh, c); });
   add("apply, FlashSparse, alpha = 0, with C of double", ErrorCode::NotSupported, {"fp16", "double"},
-      [=] { flash_plan.apply(Exec(), Op::NoTrans, 0, bh, 1, c); });
+      [this] { flash_plan.apply(Exec(), Op::NoTrans, 0, bh, 1, c); });
   add("apply, Op::Trans without prepare_transpose", ErrorCode::NotSupported, {"prepare_transpose"},
-      [=] { plan.apply(Exec(), Op::Trans, 1, c, 0, b); });
+      [this] { plan.apply(Exec(), Op::Trans, 1, c, 0, b); });
   add("spmm(\"X\", ...)", ErrorCode::InvalidArgument, {"'X'", "N", "T"},
-      [=] { spmm(Exec(), "X", 1, A.view(), b, 0, c); });
+      [this] { spmm(Exec(), "X", 1, A.view(), b, 0, c); });
   add("spmm(plan, \"X\", ...)", ErrorCode::InvalidArgument, {"'X'", "N", "T"},
-      [=] { spmm(Exec(), plan, "X", 1, b, 0, c); });
-  add("apply, GeSpmm of a rounded matrix with B of double", ErrorCode::NotSupported, {"fp16", "double"}, [=] {
+      [this] { spmm(Exec(), plan, "X", 1, b, 0, c); });
+  add("apply, GeSpmm of a rounded matrix with B of double", ErrorCode::NotSupported, {"fp16", "double"}, [this] {
     SpmmOptions o = with(SpmmAlgorithm::GeSpmm, Backend::Auto);
     o.compute = ComputeType::FP16_FP32;
     Plan<double>(Exec(), A.view(), o).apply(Exec(), b, c);
@@ -156,14 +156,14 @@ void BadSpmmCalls::add_applies() {
 void BadSpmmCalls::add_workspaces() {
   // Sums of pieces are needed; a copy of B is not.
   add("apply, GeSpmm, workspace of 16 bytes for the sums of split rows", ErrorCode::WorkspaceTooSmall, {"16 bytes"},
-      [=] {
+      [this] {
         SpmmOptions o;
         o.gespmm.max_piece = 8;
         o.workspace = {const_cast<std::uint64_t*>(memory.data()), 16};
         Plan<double>(Exec(), A.view(), o).apply(Exec(), b, c);
       });
   add("apply, FlashSparse, workspace of 256 bytes for a column-major C", ErrorCode::WorkspaceTooSmall, {"256 bytes"},
-      [=] {
+      [this] {
         SpmmOptions o = flash;
         o.workspace = {const_cast<std::uint64_t*>(memory.data()), 256};
         const Dense<float, Kokkos::LayoutLeft> to("to", rows, n);

@@ -112,7 +112,7 @@ class BadCalls : public ::testing::Test {
 
 void BadCalls::add_views() {
   const auto view = [this](int r, int c, std::size_t maps, std::size_t entries, std::size_t values) {
-    return [=] {
+    return [this, r, c, maps, entries, values] {
       const auto first = [](const auto& v, std::size_t n) {
         return Kokkos::subview(v, std::make_pair(std::size_t{0}, n));
       };
@@ -240,10 +240,11 @@ void BadCalls::add_applies() {
 void BadCalls::add_updates() {
   const std::size_t nnz = A.values.extent(0);
   add("update_values, one number short", ErrorCode::StalePlan, {std::to_string(nnz), std::to_string(nnz - 1)},
-      [=] { plan.update_values(Exec(), Kokkos::subview(A.values, std::make_pair(std::size_t{0}, nnz - 1))); });
+      [this, nnz] { plan.update_values(Exec(), Kokkos::subview(A.values, std::make_pair(std::size_t{0}, nnz - 1))); });
   add("update_values, PackedSlices, one number short", ErrorCode::StalePlan,
-      {std::to_string(nnz), std::to_string(nnz - 1)},
-      [=] { packed_plan.update_values(Exec(), Kokkos::subview(A.values, std::make_pair(std::size_t{0}, nnz - 1))); });
+      {std::to_string(nnz), std::to_string(nnz - 1)}, [this, nnz] {
+        packed_plan.update_values(Exec(), Kokkos::subview(A.values, std::make_pair(std::size_t{0}, nnz - 1)));
+      });
   add("update_values, matrix with another graph", ErrorCode::StalePlan, {"pattern"},
       [this] { plan.update_values(Exec(), other.view()); });
   add("update_values, updatable = false", ErrorCode::StalePlan, {"updatable = false"}, [this] {

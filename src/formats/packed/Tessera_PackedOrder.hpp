@@ -229,6 +229,7 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
   PackedTotals* totals;
   static constexpr int split_bit = 13, entries_bit = 26;
 
+  static constexpr int scratch_level = Compat::large_scratch_level<typename PackedTypesOf<Csr>::exec>;
   std::size_t scratch_bytes() const { return Keys::shmem_size(Sort::words(shape.keys())) + Keys::shmem_size(32); }
 
   KOKKOS_INLINE_FUNCTION std::int64_t length_of(std::int64_t row) const {
@@ -239,7 +240,8 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
   }
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
-    Keys keys(team.team_scratch(0), Sort::words(shape.keys())), begin(team.team_scratch(0), 32);
+    const auto& scratch = team.team_scratch(scratch_level);
+    Keys keys(scratch, Sort::words(shape.keys())), begin(scratch, 32);
     const std::int64_t w = team.league_rank(), base = shape.first_row(w);
     const int count = shape.rows_of(w);
     const std::uint64_t sums = read_lengths(team, keys, w, base, count);

@@ -451,7 +451,7 @@ class PackedConversion {
     Kokkos::parallel_for("Tessera::convert[packed] order",
                          Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<512, 2>>(
                              space_, sort_windows, Compat::team_size<Exec>(team))
-                             .set_scratch_size(0, Kokkos::PerTeam(sort.scratch_bytes())),
+                             .set_scratch_size(sort.scratch_level, Kokkos::PerTeam(sort.scratch_bytes())),
                          sort);
     if (!small) return;
     Kokkos::parallel_for("Tessera::convert[packed] places of sort windows",
