@@ -28,7 +28,8 @@ struct SortOnce {
 
   KOKKOS_INLINE_FUNCTION void operator()(const Kokkos::TeamPolicy<Exec>::member_type& team) const {
     const int count = static_cast<int>(keys.extent(0));
-    Words words(team.team_scratch(scratch_level), Sort::words(count));
+    const int level = scratch_level;  // a reference to a constant of the host would not do on a device
+    Words words(team.team_scratch(level), Sort::words(count));
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, count), [&](const int i) { words(i) = keys(i); });
     team.team_barrier();
     const int begin = Sort(words, count).run(team, low, high);

@@ -240,7 +240,8 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
   }
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
-    const auto& scratch = team.team_scratch(scratch_level);
+    const int level = scratch_level;  // Kokkos takes a reference, and devices have no static members
+    const auto& scratch = team.team_scratch(level);
     Keys keys(scratch, Sort::words(shape.keys())), begin(scratch, 32);
     const std::int64_t w = team.league_rank(), base = shape.first_row(w);
     const int count = shape.rows_of(w);
