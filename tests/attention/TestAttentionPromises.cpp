@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <vector>
 
 #include "attention/AttentionSuite.hpp"
 
@@ -273,7 +274,11 @@ TEST(AttentionChains, ManyScoresGoInParts) {
   }
 }
 TEST(AttentionBackends, ChainsOfPlans) {
-  for (const Backend backend : {Backend::Reference, Backend::EmulatedNvidia, Backend::EmulatedAmd}) {
+  std::vector<Backend> backends{Backend::Reference, Backend::EmulatedNvidia};
+#ifndef TESSERA_TEST_FEWER_TYPES
+  backends.push_back(Backend::EmulatedAmd);  // sanitized builds have no gradients of FP64 by rows on AMD's waves
+#endif
+  for (const Backend backend : backends) {
     SCOPED_TRACE(to_string(backend));
     AttentionSuite<Exec, double> suite(AttentionAlgorithm::Chain, AttentionValues::Bias);
     suite.options.backend = backend;
