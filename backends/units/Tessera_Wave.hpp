@@ -36,8 +36,7 @@
 ///                                      w = the 1, 2, 4, 8 or 16 bytes at p if on, else words of `fill`; no branch
 ///   gather_if(p, on)                   *p if on, else zero; no branch; through the first-level cache
 ///   load_written_if, gather_written_if the same of memory that the launch before may be writing, where no branch and
-///   no
-///                                      other load keeps them behind the wait for it
+///                                      no other load keeps them behind the wait for it
 ///   Memory, memory(pointer)            an address in memory of the wave alone, shared memory on devices
 ///   copy_async<Cached>(to, p, on)      starts copying the 16 bytes at p (zeros if not on) to memory of the wave
 ///   copy_part(to, p, bytes, hint)      the same for the first 4, 8, 12 or 16 of those bytes; zeros after them

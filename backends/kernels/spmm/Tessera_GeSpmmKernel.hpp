@@ -30,15 +30,13 @@
 ///                                    are read once for twice the columns; what later rows need of A is asked for ahead
 ///     Quads   1 word,  4 entries     short rows that would leave the device idle otherwise
 ///     Octets  1 word,  8 entries     long rows, and matrices whose long rows are cut. In 40 registers some four rows
-///     of
-///                                    B are under way, and waves are many
+///                                    of B are under way, and waves are many
 ///     Ahead   1 word,  8 entries     the same in 64 registers: eight rows of B are under way, and the columns of the
 ///                                    next eight. Where the longest rows decide how long a small product takes, and for
 ///                                    long rows if rows of B have 256 bytes
 ///     Dealt   1 word,  8 entries     of cut rows in 16 bits, where a team has four lanes: each of them reads columns
-///     and
-///                                    values of two entries, and shuffles deal them out, since broadcast loads, eight
-///                                    lines each, would take more of the first-level cache's time than rows of B
+///                                    and values of two entries, and shuffles deal them out, since broadcast loads,
+///                                    eight lines each, would take more of the first-level cache's time than rows of B
 ///     Shared  1 word,  4 entries     the teams of a wave share an item, each takes every other group of four entries,
 ///                                    and their sums meet by shuffles: very long rows, or too few of them. In tiles of
 ///                                    128 bytes where rows of B are used many times
