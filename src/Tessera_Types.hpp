@@ -20,8 +20,8 @@ enum class Op { NoTrans, Trans, ConjTrans };
 
 /// What is multiplied and accumulated. `Auto` follows the matrix: double -> FP64, float -> FP32, half_t -> FP16
 /// operands with FP32 sums, bhalf_t -> BF16 operands with FP32 sums. A narrower choice rounds the matrix once, at
-/// set-up; it is never made by `Auto`. FP32 sums of k products err by at most (k + 2) 2^-24 of their magnitudes; by
-/// SpMM's Panels on NVIDIA's units, which have no FP32, (k + 21) 2^-24 (example/manual/precision.md).
+/// set-up; it is never made by `Auto`. A sum of k products in FP32 errs by at most (k + 2) 2^-24 of their magnitudes,
+/// also on NVIDIA's units, which have no FP32 (rows of 2^24 entries and more apart: example/manual/precision.md).
 enum class ComputeType { Auto, FP64, FP32, TF32, FP16_FP32, BF16_FP32 };
 
 /// Csr: straight from compressed rows. Dasp [Lu & Liu, SC'23]: matrix units. Csr5 [Liu & Vinter, ICS'15]: tiles of
@@ -29,7 +29,8 @@ enum class ComputeType { Auto, FP64, FP32, TF32, FP16_FP32, BF16_FP32 };
 /// algorithm of a BsrView, and of no CsrView.
 enum class SpmvAlgorithm { Auto, Dasp, Csr, Csr5, PackedSlices, Bsr };
 
-/// Panels: row windows with bitmaps, dense rows read 16 bytes per lane, matrix units (FP32: in three parts).
+/// Panels: row windows with bitmaps, dense rows read 16 bytes per lane, matrix units (FP32 on NVIDIA's: three products
+/// of TF32).
 /// FlashSparse [Shi et al., PPoPP'25]: 8x1 vectors in ME-BCRS, matrix units. GeSpmm [Huang et al., SC'20]: rows on CUDA
 /// cores or CPUs, straight from compressed rows, long rows split. Csr: the same without any set-up.
 enum class SpmmAlgorithm { Auto, Panels, FlashSparse, GeSpmm, Csr };
