@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <numeric>
+#include <string>
 #include <vector>
 
 #include "Tessera_CsrView.hpp"
@@ -31,6 +31,14 @@ struct GreedyRows {
 };
 
 namespace Impl {
+
+/// How rows are compared: by column blocks of this width, with this least similarity. @throw InvalidArgument
+inline void check_comparison(const char* name, int block, double least_similarity) {
+  Tessera::Impl::require<InvalidArgument>(block >= 1 && least_similarity >= 0 && least_similarity <= 1, [&] {
+    return std::string(name) + ": column blocks must have at least one column, have " + std::to_string(block) +
+           "; the least similarity must lie in [0, 1], is " + std::to_string(least_similarity);
+  });
+}
 
 /// Entries of rows by column blocks.
 struct BlockCounts {
@@ -128,10 +136,7 @@ class Representative {
 /// @throw InvalidArgument  options out of range
 template <class Csr>
 GreedyRows greedy_rows(const Csr& A, const GreedyRowsOptions& options = {}) {
-  const bool good = options.block >= 1 && options.least_similarity >= 0 && options.least_similarity <= 1;
-  Tessera::Impl::require<InvalidArgument>(good, [] {
-    return std::string("greedy_rows: column blocks have a column at least, and the least similarity is 0 to 1");
-  });
+  Impl::check_comparison("greedy_rows", options.block, options.least_similarity);
   const auto row_map = Tessera::Impl::host_vector(A.row_map());
   const auto columns = Tessera::Impl::host_vector(A.entries());
   const auto rows = static_cast<std::int64_t>(A.rows());

@@ -186,10 +186,7 @@ Kokkos::View<std::int32_t*, Kokkos::LayoutLeft, typename Csr::device_type> neare
 template <class Exec, class Csr>
 Kokkos::View<std::int32_t*, Kokkos::LayoutLeft, typename Csr::device_type> clustered_rows(
     const Exec& space, const Csr& matrix, const ClusteredRowsOptions& options = {}) {
-  const bool good = options.block >= 1 && options.least_similarity >= 0 && options.least_similarity <= 1;
-  Tessera::Impl::require<InvalidArgument>(good, [] {
-    return std::string("clustered_rows: column blocks have a column at least, and the least similarity is 0 to 1");
-  });
+  Impl::check_comparison("clustered_rows", options.block, options.least_similarity);
   const auto A = Tessera::Impl::pattern_of(matrix);
   using F = Tessera::Impl::RowOrderFunctors<Tessera::Impl::PatternOf<Csr>>;
   const Compat::ScopedRegion region("Tessera::reorder[clustered rows]");

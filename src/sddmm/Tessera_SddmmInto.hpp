@@ -78,7 +78,7 @@ void sddmm_into(const Csr& S, const Body& body, const Exec& space, Op op_y, doub
   using Memory = typename Csr::memory_space;
   require_same_pattern(S, A, "to write into");
   require<NotSupported>(!A.options().prepare_transpose, [] {
-    return std::string("sddmm: the plan to write into also holds the transposed matrix (prepare_transpose)");
+    return std::string("sddmm: the plan to write into holds the transpose, too: make it without prepare_transpose");
   });
   SddmmTarget target;
   if (const auto* flash = PlanAccess::format<Experimental::MeBcrs<Memory>>(A)) {

@@ -173,8 +173,8 @@ SpgemmBody<Csr>::SpgemmBody(const Exec& space, const Csr& A, const Csr& B, const
   const auto begin = std::chrono::steady_clock::now();
   const Compat::ScopedRegion region("Tessera::spgemm setup");
   require<DimensionMismatch>(static_cast<std::int64_t>(A.cols()) == static_cast<std::int64_t>(B.rows()), [&] {
-    return "spgemm: A is " + std::to_string(A.rows()) + " x " + std::to_string(A.cols()) + ", B is " +
-           std::to_string(B.rows()) + " x " + std::to_string(B.cols());
+    return "spgemm: A must have as many columns as B has rows; A is " + std::to_string(A.rows()) + " x " +
+           std::to_string(A.cols()) + ", B is " + std::to_string(B.rows()) + " x " + std::to_string(B.cols());
   });
   algorithm_ = options.algorithm != SpgemmAlgorithm::Auto ? options.algorithm : forced_spgemm_algorithm();
   const bool asked = algorithm_ != SpgemmAlgorithm::Auto;

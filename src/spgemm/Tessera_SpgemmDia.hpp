@@ -388,7 +388,7 @@ class SpgemmDia {
   void require_room(std::size_t room, double most_pairs) const {
     require<NotSupported>(static_cast<double>(rows_.A.count) * static_cast<double>(rows_.B.count) <= most_pairs, [&] {
       return "spgemm: " + std::to_string(rows_.A.count) + " diagonals of A and " + std::to_string(rows_.B.count) +
-             " of B are too many for Dia to be worth while";
+             " of B are too many for Dia to be worth while: use another algorithm";
     });
     const std::size_t needed =
         spgemm_dia_bytes(rows_.A.rows, rows_.A.count, rows_.B.rows, rows_.B.count, sizeof(Scalar));

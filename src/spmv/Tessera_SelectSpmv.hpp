@@ -34,6 +34,10 @@ class SpmvSelection {
   /// built
   SpmvChoice choose() {
     place_.check_place();
+    require<NotSupported>(choice_.precision != Precision::TF32, [&] {
+      return std::string("SpMV has no tf32 kernels: multiply this matrix of ") + to_string(natural_) +
+             " with ComputeType::Auto";
+    });
     if (place_.forced() == Backend::Reference) {
       return csr("plain loops were asked for", asked_ != SpmvAlgorithm::Csr && asked_ != SpmvAlgorithm::Auto);
     }
@@ -82,9 +86,6 @@ class SpmvSelection {
     return choice_;
   }
   SpmvChoice packed_asked_for() {
-    require<NotSupported>(choice_.precision != Precision::TF32, [] {
-      return std::string("packed slices multiply in fp64, fp32, fp16 or bf16; tf32 is for matrix products");
-    });
     if (!place_.host() && place_.forced() == Backend::Kokkos) {
       return csr("packed slices on a device need its backend, Kokkos was asked for; CSR instead", true);
     }
@@ -105,7 +106,6 @@ class SpmvSelection {
     if (options_.reuse == Reuse::Once && natural) {
       return csr("set-up would not be amortised (Reuse::Once), CSR needs none", false);
     }
-    if (choice_.precision == Precision::TF32) return csr("SpMV has no tf32 kernels", false);
     if (place_.emulated() || (!natural && place_.host())) {
       return packed("packed slices serve every backend and precision asked for");
     }

@@ -194,7 +194,7 @@ void BadCalls::add_plans() {
   add_packed("hubs = 65537", {"[-1, 65536]", "65537"}, [](PackedOptions& o) { o.hubs = 65537; });
   add_packed("column_blocks = 65", {"[-1, 64]", "65"}, [](PackedOptions& o) { o.column_blocks = 65; });
   add_packed("natural_padding = -1", {"negative", "-1"}, [](PackedOptions& o) { o.natural_padding = -1; });
-  add_plan("plan(float, PackedSlices, compute = TF32)", ErrorCode::NotSupported, {"packed slices", "tf32"}, F,
+  add_plan("plan(float, PackedSlices, compute = TF32)", ErrorCode::NotSupported, {"tf32", "fp32"}, F,
            [](SpmvOptions& o) { o = packed(), o.compute = ComputeType::TF32; });
   add_plan("plan(double, Csr5, compute = FP32)", ErrorCode::NotSupported, {"fp64", "fp32"}, A, [](SpmvOptions& o) {
     o.algorithm = SpmvAlgorithm::Csr5, o.compute = ComputeType::FP32, o.backend = Backend::Auto;

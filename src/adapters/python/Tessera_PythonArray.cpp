@@ -137,8 +137,7 @@ void Operand::take_buffer(Access access) {
     PyErr_Clear();
     Impl::require<InvalidArgument>(access == Access::Read || nb::cast<bool>(object_.attr("flags").attr("writeable")),
                                    [&] { return std::string(name_) + " is written, but read-only"; });
-    throw NotSupported(std::string(name_) + " holds " + nb::str(nb::object(object_.attr("dtype"))).c_str() +
-                       ", which Python's buffers have no name for");
+    throw NotSupported(std::string(name_) + " holds " + type() + ", which Python's buffers have no name for");
   }
   number_ = number_of(buffer_.format, buffer_.itemsize);
   array_.data = buffer_.buf;
@@ -241,10 +240,14 @@ bool Operand::contiguous() const noexcept {
   return array_.rank == 1 && (array_.extent[0] <= 1 || array_.stride[0] == 1);
 }
 
+std::string Operand::type() const {
+  return nb::hasattr(object_, "dtype") ? nb::str(nb::object(object_.attr("dtype"))).c_str() : "another type";
+}
+
 const Operand& Operand::require_numbers() const {
   Impl::require<NotSupported>(number_ != Number::Other && number_ != Number::Int32 && number_ != Number::Int64, [&] {
     return std::string(name_) + " must hold float64, float32, float16 or bfloat16 in this machine's byte order, not " +
-           nb::str(nb::object(object_.attr("dtype"))).c_str();
+           type();
   });
   return *this;
 }

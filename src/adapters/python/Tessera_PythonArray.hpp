@@ -40,6 +40,8 @@ class Operand {
 
   const Array& array() const noexcept { return array_; }
   Number number() const noexcept { return number_; }
+  /// Its type in the words of its library, for messages.
+  std::string type() const;
   Library library() const noexcept { return library_; }
   /// Elements in all.
   std::int64_t size() const noexcept;

@@ -116,7 +116,7 @@ class Rows {
   Rows(nb::handle indptr, const Array& numbers) : indptr_(indptr, "indptr", Access::Read) {
     const Number n = indptr_.number();
     Impl::require<NotSupported>(n == Number::Int32 || n == Number::Int64,
-                                [] { return std::string("indptr must be int32 or int64"); });
+                                [&] { return "indptr must be int32 or int64, not " + indptr_.type(); });
     Impl::require<InvalidArgument>(indptr_.contiguous() && indptr_.size() > 0, [] {
       return std::string("indptr must be one contiguous row of at least one number");
     });

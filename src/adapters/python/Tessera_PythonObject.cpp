@@ -73,9 +73,10 @@ CsrOperands::CsrOperands(nb::handle indptr, nb::handle indices, nb::handle data,
   indices_ = take(indices, "indices");
   data_ = take(data, "data");
   data_->require_numbers();
-  Impl::require<NotSupported>(indices_->number() == Number::Int32, [] { return std::string("indices must be int32"); });
+  Impl::require<NotSupported>(indices_->number() == Number::Int32,
+                              [&] { return "indices must be int32, not " + indices_->type(); });
   Impl::require<NotSupported>(indptr_->number() == Number::Int32 || indptr_->number() == Number::Int64,
-                              [] { return std::string("indptr must be int32 or int64"); });
+                              [&] { return "indptr must be int32 or int64, not " + indptr_->type(); });
   ensure_kokkos(data_->device());
   for (const auto* o : {indptr_.get(), indices_.get(), data_.get()}) o->require_place();
   Impl::require<DimensionMismatch>(rows >= 0 && indptr_->size() == rows + 1, [&] {
@@ -99,8 +100,8 @@ std::unique_ptr<Operand> CsrOperands::new_data(nb::handle data) const {
   auto operand = std::make_unique<Operand>(data, "data", Operand::Access::Read);
   operand->require_numbers().require_place();
   Impl::require<InvalidArgument>(operand->contiguous(), [] { return std::string("data must be one contiguous row"); });
-  Impl::require<NotSupported>(operand->number() == data_->number(), [] {
-    return std::string("update_values: data must have the type that the plan was made with");
+  Impl::require<NotSupported>(operand->number() == data_->number(), [&] {
+    return "update_values: the plan was made with data of " + data_->type() + ", these are " + operand->type();
   });
   return operand;
 }
@@ -143,7 +144,10 @@ PlanOptions plan_options(nb::handle keywords) {
     } else if (name == "prepare_backward") {
       flag(o.prepare_backward);
     } else {
-      throw InvalidArgument("no option has the name '" + name + "'");
+      throw InvalidArgument("no option has the name '" + name +
+                            "'; known: algorithm, backend, compute, selection, reuse, reordering, values, "
+                            "num_columns_hint, inner_hint, dimension_hint, prepare_transpose, updatable, fallback, "
+                            "scale_by_values, prepare_backward");
     }
   }
   return o;

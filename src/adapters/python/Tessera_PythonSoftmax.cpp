@@ -15,8 +15,10 @@ template <class F>
 void with_pattern(const CsrArrays& A, std::initializer_list<const Array*> arrays, F&& f) {
   const ElementType element = (*arrays.begin())->element;
   for (const Array* a : arrays) {
-    Impl::require<NotSupported>(a->element == element,
-                                [] { return std::string("row_softmax: all arrays have numbers of one type"); });
+    Impl::require<NotSupported>(a->element == element, [&] {
+      return std::string("row_softmax: all arrays must have numbers of one type, not ") + Impl::to_string(element) +
+             " and " + Impl::to_string(a->element);
+    });
   }
   const auto on = [&](const auto& pattern) {
     if (element == ElementType::Double) return f(pattern, double());

@@ -398,7 +398,9 @@ Experimental::Csr5<typename Csr::value_type, typename Csr::memory_space> csr5_bu
   f.shape = Experimental::Csr5Shape(omega, o.sigma > 0 ? o.sigma : csr5_sigma(omega, f.rows, f.nnz));
   f.full = f.nnz / f.shape.tile();
   f.tiles = (f.nnz + f.shape.tile() - 1) / f.shape.tile();
-  require<NotSupported>(f.tiles < (std::int64_t{1} << 31), [] { return std::string("CSR5: more than 2^31 tiles"); });
+  require<NotSupported>(f.tiles < (std::int64_t{1} << 31), [&] {
+    return "CSR5: " + std::to_string(f.tiles) + " tiles, fewer than 2^31 are supported: use a larger sigma, or Csr";
+  });
   if (f.nnz == 0) return f;
   void* const numbers = csr5_pattern(space, pattern_of(A), sizeof(Scalar), backend, f);
   f.values = typename Arena<typename Csr::memory_space>::template View<Scalar>(static_cast<Scalar*>(numbers),

@@ -146,7 +146,9 @@ void dasp_waves(Experimental::Dasp<MemorySpace>& d, const DaspOptions& o) {
     wave += waves[c];
   }
   d.first_wave[DaspClasses] = static_cast<std::uint32_t>(wave);
-  require<NotSupported>(wave < (std::int64_t{1} << 31), [] { return std::string("DASP: more than 2^31 waves"); });
+  require<NotSupported>(wave < (std::int64_t{1} << 31), [&] {
+    return "DASP: " + std::to_string(wave) + " waves, fewer than 2^31 are supported: use PackedSlices or Csr";
+  });
 }
 
 /// Sizes and places of the short classes and of everything that follows from the class sizes alone.
@@ -358,7 +360,9 @@ class DaspConversion {
       d_.steps += total.steps;
       d_.irregular += total.irregular;
     }
-    require<NotSupported>(d_.steps < (std::int64_t{1} << 32), [] { return std::string("DASP: more than 2^32 steps"); });
+    require<NotSupported>(d_.steps < (std::int64_t{1} << 32), [&] {
+      return "DASP: " + std::to_string(d_.steps) + " steps, fewer than 2^32 are supported: use PackedSlices or Csr";
+    });
   }
 
   void make_slots() {

@@ -344,8 +344,10 @@ class WindowUnion {
       sort(space);
       analyse(space);
     }
-    require<NotSupported>(sizes.split.parts() <= std::numeric_limits<std::int32_t>::max(),
-                          [] { return std::string("SpMM windows: more than 2^31 - 1 parts of split windows"); });
+    require<NotSupported>(sizes.split.parts() <= std::numeric_limits<std::int32_t>::max(), [&] {
+      return "windows of rows: " + std::to_string(sizes.split.parts()) +
+             " parts of split windows, more than 2^31 - 1 are not supported: raise max_blocks";
+    });
   }
 
   std::int64_t column_vectors() const { return static_cast<std::int64_t>(sizes.column_vectors); }
