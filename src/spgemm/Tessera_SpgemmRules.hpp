@@ -35,7 +35,7 @@ struct SpgemmScratchBytes {
 constexpr std::size_t spgemm_small_scratch = std::size_t{1} << 26;
 
 /// Bytes of C's columns and numbers up to which they are allocated for as many entries as rows may have, before these
-/// are known: beside the search for columns (perf_test/notes/spgemm.md, "Devices").
+/// are known: beside the search for columns (perf_test/notes/spgemm.md, "Devices: how").
 constexpr std::size_t spgemm_little = std::size_t{1} << 25;
 
 /// The same on hosts, where one thread multiplies and arrays have room for an entry per product: Linux gives memory to
@@ -52,7 +52,7 @@ constexpr bool spgemm_may_reserve(std::int64_t products) {
          n <= static_cast<std::uint64_t>(std::numeric_limits<Offset>::max());
 }
 
-/// Windows of rows on FP64 matrix units (perf_test/notes/spgemm.md, "Tiles on FP64 units"): rows of A fill at least so
+/// Windows of rows on FP64 matrix units (perf_test/notes/spgemm.md, "Devices: tiles"): rows of A fill at least so
 /// much of their union; a column of A brings so many products per row of the window, which is what the layout of its
 /// row of B is paid by; C's rows have no more entries than the tiles of a window take in two rounds.
 constexpr std::int32_t spgemm_window_percent = 60, spgemm_window_products = 12, spgemm_window_entries = 768;
@@ -106,7 +106,7 @@ constexpr int spgemm_few_products = 16;
 constexpr std::int64_t spgemm_near_bytes = std::int64_t{1} << 20, spgemm_near_share = 8, spgemm_sampled_rows = 64;
 
 /// Rows of C of up to so many products are put in order by ranks in Spa; half of it where vectors have 16 bytes
-/// (perf_test/notes/spgemm.md, "Short rows").
+/// (perf_test/notes/spgemm.md, "One pass, short rows").
 constexpr int spgemm_short_products = 40;
 
 /// Binned by Kokkos: rows of 97 to 384 entries are put in order in tables where the columns of B fill more windows than
@@ -125,7 +125,7 @@ constexpr std::int64_t spgemm_least_batch = 256;
 
 /// Binned by a backend, rows of A in pieces: as many pieces as keep a large device busy, on every device, so that
 /// results do not depend on which one it is; entries that a piece has at least, and that rows of A have in the mean
-/// where they are cut (perf_test/notes/spgemm.md, "Few, very long rows").
+/// where they are cut (perf_test/notes/spgemm.md, "Few, very long rows of A").
 constexpr std::int64_t spgemm_wanted_pieces = 2048, spgemm_least_piece = 128, spgemm_cut_rows = 256;
 /// Mean entries of the rows of B that A names, below which most of a thread block waits for one such row after another.
 constexpr std::int64_t spgemm_cut_short = 32;
@@ -150,8 +150,8 @@ inline std::int64_t spgemm_piece(std::int64_t rows, std::int64_t entries, std::i
 /// Few rows of A that are very long among others that are not: what the longest takes per entry (a thread block goes
 /// through its row while others wait, and adds its products of one column one after the other; where C is narrow, each
 /// of few parts goes through all of it), against what two products, the second with an entry per entry of C, take more,
-/// and what a device has to do meanwhile in any case. Seconds (perf_test/notes/spgemm.md, "Few rows of very many
-/// entries among others").
+/// and what a device has to do meanwhile in any case. Seconds (perf_test/notes/spgemm.md, "Few, very long rows of
+/// A").
 constexpr double spgemm_long_entry_seconds = 32e-9, spgemm_long_entry_of_narrow_seconds = 90e-9,
                  spgemm_second_seconds = 200e-6, spgemm_second_entry_seconds = 50e-12, spgemm_product_seconds = 40e-12;
 /// Columns of C up to which it is narrow. Two of 2000 and 60,000 columns were looked at.
