@@ -109,13 +109,6 @@ class BsrView {
   values_type values_;
 };
 
-namespace Impl {
-template <class T>
-struct IsBsrView : std::false_type {};
-template <class S, class O, class F, class D>
-struct IsBsrView<BsrView<S, O, F, D>> : std::true_type {};
-}  // namespace Impl
-
 /// From three rank-1 Views of unit stride. No copy, no allocation, no kernel. Managed Views are kept alive by the
 /// result. @throw InvalidArgument, DimensionMismatch  as BsrView's constructor
 template <class RowMap, class Entries, class Values>

@@ -114,14 +114,7 @@ Experimental::SplitWindows<typename Pattern::memory_space> split_windows(const E
   using Memory = typename Pattern::memory_space;
   using Union = WindowUnion<Pattern>;
   constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
-  Experimental::SplitWindows<Memory> f;
-  f.shape = shape;
-  f.height = height;
-  f.precision = precision;
-  f.rows = static_cast<std::int64_t>(A.rows());
-  f.cols = static_cast<std::int64_t>(A.cols());
-  f.nnz = static_cast<std::int64_t>(A.nnz());
-  f.windows = (f.rows + f.window_rows() - 1) / f.window_rows();
+  auto f = empty_windows<Experimental::SplitWindows<Memory>>(A, shape, height, precision);
   check_split_window_sizes(A);
   const auto windows = static_cast<std::size_t>(f.windows);
   if (f.nnz == 0) {
@@ -155,17 +148,8 @@ Experimental::SplitWindows<typename Pattern::memory_space> split_windows(const E
                        RepeatLastColumn<Windows, Memory>{Windows(u.base), f.columns});
   Kokkos::parallel_for("Tessera::attention[windows] first blocks", Union::range(space, f.windows + 1),
                        typename WindowFunctors<Pattern>::FirstBlocks{u.base.first_block, f.first_block});
-  Kokkos::parallel_for("Tessera::attention[windows] clear", Union::range(space, static_cast<std::int64_t>(rows)),
-                       ClearBlockRows<Memory>{f.block_rows});
-  typename F::Bits bits(u.base);
-  bits.rows = f.block_rows;
-  Kokkos::parallel_for("Tessera::attention[windows] bits", Union::range(space, f.nnz), bits);
+  set_window_bits(space, "Tessera::attention[windows]", u, f, typename F::template View<std::uint32_t>());
   u.write_parts(space, false, f.parts, f.splits);
-  if (f.entry_at.extent(0) > 0) {
-    using Origin = std::decay_t<decltype(u.origin)>;
-    Kokkos::parallel_for("Tessera::attention[windows] order of entries", Union::range(space, f.nnz),
-                         typename F::template CopyOrigin<Origin>{u.origin, f.entry_at});
-  }
   return f;
 }
 

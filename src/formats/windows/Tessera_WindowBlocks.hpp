@@ -151,6 +151,38 @@ struct WindowBlockFunctors {
   };
 };
 
+/// WindowBlocks or SplitWindows of A, without blocks as yet.
+template <class Format, class Pattern, class Shape>
+Format empty_windows(const Pattern& A, const Shape& shape, int height, Precision precision) {
+  Format f;
+  f.shape = shape;
+  f.height = height;
+  f.precision = precision;
+  f.rows = static_cast<std::int64_t>(A.rows());
+  f.cols = static_cast<std::int64_t>(A.cols());
+  f.nnz = static_cast<std::int64_t>(A.nnz());
+  f.windows = (f.rows + f.window_rows() - 1) / f.window_rows();
+  return f;
+}
+
+/// Fills f.block_rows, and f.entry_at where it is. @param place  as WindowBlockFunctors::Bits has it
+template <class Pattern, class Exec, class Format, class Place>
+void set_window_bits(const Exec& space, const std::string& name, const WindowUnion<Pattern>& u, const Format& f,
+                     const Place& place) {
+  using F = WindowBlockFunctors<Pattern>;
+  using Union = WindowUnion<Pattern>;
+  Kokkos::parallel_for(name + " clear", Union::range(space, static_cast<std::int64_t>(f.block_rows.extent(0))),
+                       ClearBlockRows<typename Pattern::memory_space>{f.block_rows});
+  typename F::Bits bits(u.base);
+  bits.rows = f.block_rows;
+  bits.place = place;
+  Kokkos::parallel_for(name + " bits", Union::range(space, f.nnz), bits);
+  if (f.entry_at.extent(0) == 0) return;
+  using Origin = std::decay_t<decltype(u.origin)>;
+  Kokkos::parallel_for(name + " order of entries", Union::range(space, f.nnz),
+                       typename F::template CopyOrigin<Origin>{u.origin, f.entry_at});
+}
+
 /// @throw NotSupported  2^32 - 1 entries or more, 2^28 windows or more
 template <class Pattern>
 void check_window_sizes(const Pattern& A, int window_rows) {
@@ -175,14 +207,7 @@ Experimental::WindowBlocks<typename Pattern::memory_space> window_blocks(const E
   using Memory = typename Pattern::memory_space;
   using Union = WindowUnion<Pattern>;
   constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
-  Experimental::WindowBlocks<Memory> f;
-  f.shape = shape;
-  f.height = height;
-  f.precision = precision;
-  f.rows = static_cast<std::int64_t>(A.rows());
-  f.cols = static_cast<std::int64_t>(A.cols());
-  f.nnz = static_cast<std::int64_t>(A.nnz());
-  f.windows = (f.rows + f.window_rows() - 1) / f.window_rows();
+  auto f = empty_windows<Experimental::WindowBlocks<Memory>>(A, shape, height, precision);
   check_window_sizes(A, f.window_rows());
   if (f.nnz == 0) return f;
   const Union u(space, A, f.window_rows(), shape.vectors, true, 0, {}, backend);
@@ -208,17 +233,7 @@ Experimental::WindowBlocks<typename Pattern::memory_space> window_blocks(const E
   using Windows = typename F::Windows;
   Kokkos::parallel_for("Tessera::sddmm[panels] list", Union::range(space, f.windows),
                        ListWindowBlocks<Windows, Memory>{Windows(u.base), f.block, place});
-  Kokkos::parallel_for("Tessera::sddmm[panels] clear", Union::range(space, static_cast<std::int64_t>(rows)),
-                       ClearBlockRows<Memory>{f.block_rows});
-  typename F::Bits bits(u.base);
-  bits.rows = f.block_rows;
-  bits.place = place;
-  Kokkos::parallel_for("Tessera::sddmm[panels] bits", Union::range(space, f.nnz), bits);
-  if (f.entry_at.extent(0) > 0) {
-    using Origin = std::decay_t<decltype(u.origin)>;
-    Kokkos::parallel_for("Tessera::sddmm[panels] order of entries", Union::range(space, f.nnz),
-                         typename F::template CopyOrigin<Origin>{u.origin, f.entry_at});
-  }
+  set_window_bits(space, "Tessera::sddmm[panels]", u, f, place);
   // Without a pool of the backend `place` is a View, which must not go before the kernel has read it.
   if (backend == nullptr || backend->runtime.allocate == nullptr) Compat::fence(space, "Tessera::window blocks");
   return f;
