@@ -18,9 +18,9 @@
 namespace Tessera {
 namespace Impl {
 
-/// The gradients of an attention plan: what depends on the pattern, and the launches. 16 bits on matrix units where a
-/// backend's kernel goes forward and takes the operands' columns, more bits by rows where a backend has kernels for
-/// that and they take the columns, else by portable kernels.
+/// The gradients of an attention plan: what depends on the pattern, and the launches. 16-bit operands go to matrix
+/// units where a backend's kernel goes forward and takes their columns, wider ones to a backend's kernels by rows where
+/// it has such and they take the columns, all others to portable kernels.
 template <class Csr>
 class AttentionBackward {
  public:

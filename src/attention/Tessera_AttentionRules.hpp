@@ -43,8 +43,8 @@ inline void predict_attention(AttentionChoice& c, const SpmmFeatures& f, int dim
   c.why = text;
 }
 
-/// How much more entries a fetched row of K and V has to serve in windows of two instructions than in those of one for
-/// them to be the faster: they halve the loads, and hold twice the sums (perf_test/notes/attention.md).
+/// How many times as many entries a fetched row of K and V has to serve in windows of two instructions as in those of
+/// one for them to be faster: they halve the loads, and hold twice the sums (perf_test/notes/attention.md).
 constexpr double least_attention_gain_of_height = 1.55;
 
 /// Instructions that windows are high.

@@ -53,7 +53,7 @@ PatternOf<Csr> pattern_of(const Csr& A) {
                  typename Pattern::entries_type(A.entries().data(), A.nnz()));
 }
 
-/// Numbers of a matrix, not owned: of which alone a fill depends.
+/// Numbers of a matrix, not owned: all that a fill needs besides the pattern.
 template <class Scalar, class Device>
 using ValuesView = Kokkos::View<const Scalar*, Kokkos::LayoutLeft, Device, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 template <class Csr>

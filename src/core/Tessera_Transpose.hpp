@@ -146,8 +146,8 @@ void update_transposed_values(const Exec& space, const Transposed<Csr>& t, const
                        Gather{From(values), t.values, t.pattern.source});
 }
 
-/// A^T. Deterministic: inside a row of A^T entries stand in the order of A. O(nnz log(longest column)) work, a thread a
-/// column; 2 nnz offsets and the matrix again in memory.
+/// A^T. Deterministic: inside a row of A^T entries stand in the order of A. O(nnz log(longest column)) work, one
+/// thread per column; 2 nnz offsets and the matrix again in memory.
 template <class Exec, class Csr>
 Transposed<Csr> transpose(const Exec& space, const Csr& A) {
   const Compat::ScopedRegion region("Tessera::convert[transpose]");

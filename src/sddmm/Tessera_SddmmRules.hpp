@@ -20,11 +20,12 @@
 namespace Tessera {
 namespace Impl {
 
-/// What decides: from so many entries per fetched row of Y on, panels were the faster on an H100
+/// The least number of entries per fetched row of Y with which panels were faster than rows on an H100
 /// (perf_test/notes/sddmm.md), by the bytes of a row of X or Y. A block costs about the same however short its rows
-/// are, so short ones ask for denser windows; Rows converts every 16-bit number, units none; FP32 costs three products;
-/// up to 512 bytes (FP64: 1024) the rows of X stay in registers in Panels, up to 2048 in Rows. mean: entries per row.
-/// Where that is hundreds, all blocks of a window are full, and its rows of X are read for many of them.
+/// are, so short rows ask for denser windows. Rows converts every 16-bit number, units none; FP32 takes three products.
+/// Up to 512 bytes (FP64: 1024) the rows of X stay in registers in Panels, up to 2048 in Rows.
+/// @param mean  entries per row; where these are hundreds, all blocks of a window are full, and its rows of X are read
+///              for many of them
 inline double least_sddmm_density(std::int64_t inner, Precision precision, double mean = 0) {
   const std::int64_t bytes = inner * bytes_of(precision);
   const double full = mean >= 200 && bytes >= 512 ? 0.86 : 1;
@@ -51,8 +52,8 @@ inline bool too_few_for_parts(const SddmmShape& shape, std::int64_t inner) {
   return shape.in_parts && inner < least_inner_in_parts;
 }
 
-/// How much more entries a fetched row of Y has to serve in windows of two instructions than in those of one for them
-/// to be the faster: they halve the loads of Y and need twice the registers for X. Where FP64's rows do not stay in
+/// How many times as many entries a fetched row of Y has to serve in windows of two instructions as in those of one for
+/// them to be faster: they halve the loads of Y and need twice the registers for X. Where FP64's rows do not stay in
 /// registers they never were.
 inline double least_gain_of_height(std::int64_t inner, Precision precision) {
   const std::int64_t bytes = inner * bytes_of(precision);

@@ -27,7 +27,7 @@ struct GeSpmmHostFunctor {
   using Range = typename RowPieces<Sum>::template Range<offset>;
   static constexpr int most_vectors = 8;
   static constexpr int few_columns = 8;  ///< at once where rows of B are not contiguous
-  /// Numbers of 16 bits, which AVX2 converts: so few that they do not fill its vectors, too.
+  /// Whether numbers of 16 bits are involved. AVX2 converts them, also so few that they do not fill its vectors.
   static constexpr bool narrow = sizeof(typename Csr::value_type) == 2 || sizeof(BT) == 2 || sizeof(CT) == 2;
   static constexpr int most_rows = 32;  ///< of a tile: if rows of C are not contiguous, whole lines are written
 

@@ -14,7 +14,7 @@
 namespace Tessera {
 namespace Impl {
 
-/// costs of candidates: the time an apply is predicted to take, in any unit.
+/// The cost of a candidate: the time that an apply is predicted to take, in any unit.
 using SpmmCandidate = Candidate<SpmmAlgorithm>;
 
 struct SpmmChoice : Choice<SpmmAlgorithm> {

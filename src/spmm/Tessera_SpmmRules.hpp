@@ -17,10 +17,10 @@
 namespace Tessera {
 namespace Impl {
 
-/// What decides, in one place: from so many entries a fetched row of B in windows of 8 rows on, panels were the faster
-/// on an H200 (perf_test/notes/auto.md). A block of a panel costs about the same however many columns B has,
-/// so narrow B asks for denser windows; TF32 stands against rows in FP32, which carry no conversions; FP32 costs three
-/// products and the splitting of operands.
+/// The least g8 (entries that one fetched row of B serves in windows of 8 rows) with which panels were faster than rows
+/// on an H200 (perf_test/notes/auto.md). A block of a panel costs about the same however many columns B has, so narrow
+/// B asks for denser windows. In TF32 the rival are rows in FP32, which convert nothing. FP32 takes three products and
+/// the splitting of operands.
 inline double least_panel_density(std::int64_t columns, Precision precision) {
   if (precision == Precision::TF32) return columns <= 128 ? 2.5 : 3.1;
   if (precision == Precision::FP32) return columns <= 16 ? 4.2 : columns <= 128 ? 3.4 : 4.0;
@@ -58,7 +58,7 @@ inline bool spreads_rows(const SpmmFeatures& f, Precision precision, const SpmmO
   return size <= std::int64_t{1} << log2_most && size * row_bytes <= most_bytes;
 }
 
-/// What GeSpmm chooses its walk by. Windows of eight rows share columns from 2.5 entries a fetched row of B on.
+/// What GeSpmm chooses its walk by. Neighbouring rows count as sharing columns from a g8 of 2.5 on.
 inline GeSpmmPattern ge_spmm_pattern(const SpmmFeatures& f, Precision precision, const SpmmOptions& options) {
   return {compact_b_from(f, precision, options), f.reach, f.g8 >= 2.5, spreads_rows(f, precision, options), f.longest};
 }

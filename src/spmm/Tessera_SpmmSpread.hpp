@@ -145,9 +145,9 @@ struct SpreadFunctors {
   };
 };
 
-/// longest: entries of a row, at most. Waits once for the classes, and
-/// once more where a row is cut. O(rows) work; 16 bytes per item, and for a while 17 more, and 8 per row where rows are
-/// cut.
+/// Waits once for the classes, and once more where a row is cut. O(rows) work; 16 bytes per item, and for a while 17
+/// more, and 8 per row where rows are cut.
+/// @param longest  no row has more entries
 template <class Exec, class Csr>
 PieceTable<typename Csr::memory_space> spread_rows(const Exec& space, const Csr& A, const PieceBounds& bounds,
                                                    std::int64_t longest, const KernelTable* backend) {

@@ -13,7 +13,7 @@
 namespace Tessera {
 namespace Impl {
 
-/// costs of candidates: bytes an apply is predicted to move.
+/// The cost of a candidate: the bytes that an apply is predicted to move.
 using SpmvCandidate = Candidate<SpmvAlgorithm>;
 using SpmvChoice = Choice<SpmvAlgorithm>;
 

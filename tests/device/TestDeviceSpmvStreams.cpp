@@ -73,8 +73,8 @@ class DeviceStreams : public ::testing::Test {
   std::vector<Sum> y;
   DeviceVector<Exec, Scalar> dx;
 };
-using Scalars = ::testing::Types<double, float, half_t, bhalf_t>;
-TYPED_TEST_SUITE(DeviceStreams, Scalars);
+using StreamScalars = ::testing::Types<double, float, half_t, bhalf_t>;
+TYPED_TEST_SUITE(DeviceStreams, StreamScalars);
 
 TYPED_TEST(DeviceStreams, SetUpAndProductOnAnotherStream) {
   for (SpmvOptions o : this->ways()) {
