@@ -11,7 +11,6 @@
 #include <exception>
 #include <iostream>
 #include <string>
-#include <vector>
 
 #include "Tessera.hpp"
 

@@ -3,7 +3,6 @@
 
 // The fragments of example/manual, compiled and run. cmake/check_manual.py compares the pages with the examples.
 
-#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <iostream>

@@ -27,13 +27,13 @@ namespace Tessera {
 ///
 /// A 16-bit y is rounded once, at the store.
 ///
-/// Set-up: O(nnz) work on the execution space. Waits: one for the features of the matrix, two for sizes, one more where
-/// hub columns or column blocks are considered; statistics() reports time, memory, padding and launches per apply.
-/// Deterministic: bitwise the same result for the same plan options, device and inputs; no floating-point atomics.
-/// Thread safety: applies of one plan whose workspace_bytes() is not 0 share scratch. A change of the execution-space
-/// instance then waits for the previous one, which must still exist; two host threads must not apply the plan at once;
-/// captured graphs replay behind the plan's back and must not run beside other applies. Before capturing, apply once on
-/// the capturing instance.
+/// Set-up: O(nnz) work on the execution space. Waits: one for the features of the matrix, up to two for sizes, one
+/// where hub columns or column blocks are considered; statistics() reports time, memory, padding and launches per
+/// apply. Deterministic: bitwise the same result for the same plan options, device and inputs; no floating-point
+/// atomics. Thread safety: applies of one plan whose workspace_bytes() is not 0 share scratch. A change of the
+/// execution-space instance then waits for the previous one, which must still exist; two host threads must not apply
+/// the plan at once; captured graphs replay behind the plan's back and must not run beside other applies. Before
+/// capturing, apply once on the capturing instance.
 ///
 /// DASP: Lu & Liu, SC'23. CSR5: Liu & Vinter, ICS'15. CSR: a Kokkos team takes several rows.
 template <class Csr>
