@@ -79,7 +79,7 @@ struct SpmvOptions {
   Backend backend = Backend::Auto;                ///< stronger than TESSERA_FORCE_BACKEND
   Reuse reuse = Reuse::Many;                      ///< Once: no conversion
   bool prepare_transpose = false;                 ///< also build op(A) = A^T (doubles the memory)
-  bool updatable = true;                          ///< keep what update_values needs: 12 bytes per row
+  bool updatable = true;                          ///< keep what update_values needs: up to 12 bytes per row
   bool fallback = true;                           ///< false: NotSupported instead of another algorithm
   Workspace workspace{};                          ///< instead of scratch of the plan's own
   DaspOptions dasp{};                             ///< where DASP is chosen

@@ -4,7 +4,7 @@
 #define TESSERA_SPGEMM_SPGEMM_INSTANCES_HPP
 
 #include "core/Tessera_Compiled.hpp"
-#include "spgemm/Tessera_SpgemmBody.hpp"
+#include "spgemm/Tessera_SpgemmSetUp.hpp"
 
 /// \file
 /// What of SpGEMM is compiled once (core/Tessera_Compiled.hpp).
