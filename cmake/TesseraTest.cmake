@@ -69,7 +69,8 @@ function(tessera_add_header_tests name)
   if(arg_PRECOMPILE)
     target_precompile_headers(tessera_${name} PRIVATE "${arg_PRECOMPILE}")
   endif()
-  set_target_properties(tessera_${name} PROPERTIES CXX_STANDARD ${arg_STANDARD} CXX_STANDARD_REQUIRED ON)
+  set_target_properties(tessera_${name} PROPERTIES CXX_STANDARD ${arg_STANDARD} CXX_STANDARD_REQUIRED ON
+                                                   UNITY_BUILD OFF)
   add_test(NAME compile.${name} COMMAND "${CMAKE_COMMAND}" --build "${PROJECT_BINARY_DIR}" --config $<CONFIG> --target
                                         tessera_${name})
   # Two builds in one folder at a time are one too many.

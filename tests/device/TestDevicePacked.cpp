@@ -92,8 +92,8 @@ class PackedStreams : public ::testing::Test {
   std::vector<Sum> y;
   DeviceVector<Exec, Scalar> dx;
 };
-using Scalars = ::testing::Types<double, float, half_t, bhalf_t>;
-TYPED_TEST_SUITE(PackedStreams, Scalars);
+using StreamedScalars = ::testing::Types<double, float, half_t, bhalf_t>;
+TYPED_TEST_SUITE(PackedStreams, StreamedScalars);
 
 TYPED_TEST(PackedStreams, SetUpAndProductOnAnotherStream) {
   for (SpmvOptions o : this->ways()) {

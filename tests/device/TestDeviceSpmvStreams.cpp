@@ -55,8 +55,8 @@ class DeviceStreams : public ::testing::Test {
   std::vector<Sum> y;
   DeviceVector<Exec, Scalar> dx;
 };
-using Scalars = ::testing::Types<double, half_t, bhalf_t>;
-TYPED_TEST_SUITE(DeviceStreams, Scalars);
+using StreamScalars = ::testing::Types<double, half_t, bhalf_t>;
+TYPED_TEST_SUITE(DeviceStreams, StreamScalars);
 
 TYPED_TEST(DeviceStreams, SetUpAndProductOnAnotherStream) {
   const OwnStream own;

@@ -11,7 +11,6 @@ namespace Tessera {
 namespace Testing {
 
 using Exec = Kokkos::DefaultHostExecutionSpace;
-constexpr Backend nvidia = Backend::EmulatedNvidia, amd = Backend::EmulatedAmd;
 constexpr SddmmAlgorithm panels = SddmmAlgorithm::Panels, bsmr = SddmmAlgorithm::Bsmr, rows = SddmmAlgorithm::Rows,
                          flash = SddmmAlgorithm::FlashSparse;
 
