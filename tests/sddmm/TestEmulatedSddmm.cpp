@@ -84,7 +84,12 @@ using Suites = ::testing::Types<SddmmSuite<Exec, double>, SddmmSuite<Exec, float
 #endif
 TYPED_TEST_SUITE(EmulatedSddmm, Suites);
 
-TYPED_TEST(EmulatedSddmm, EveryShape) { TESSERA_EACH(every_shape({9})); }
+TYPED_TEST(EmulatedSddmm, EveryShape) {
+  if (beside_sanitized && std::is_same_v<TypeParam, SddmmSuite<Exec, half_t>>) {
+    GTEST_SKIP() << "with sanitizers, and BF16 in the same text";
+  }
+  TESSERA_EACH(every_shape({9}));
+}
 TYPED_TEST(EmulatedSddmm, EveryInner) { TESSERA_EACH(every_inner(mixed(), all_inner())); }
 TYPED_TEST(EmulatedSddmm, UnsortedColumns) { TESSERA_EACH(every_inner(unsorted(), {1, 32, 50})); }
 TYPED_TEST(EmulatedSddmm, EveryScaling) { TESSERA_EACH(every_scaling(mixed(), 19)); }
