@@ -24,8 +24,8 @@ class DeviceBsr : public ::testing::Test {
   }
   BsrSuite<Exec, Scalar> suite{Compat::is_cuda_v<Exec> ? Backend::Cuda : Backend::Hip};
 };
-using Scalars = ::testing::Types<double, float>;
-TYPED_TEST_SUITE(DeviceBsr, Scalars);
+using BsrScalars = ::testing::Types<double, float>;
+TYPED_TEST_SUITE(DeviceBsr, BsrScalars);
 
 TYPED_TEST(DeviceBsr, EverySide) { this->suite.every_side({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 31, 32}); }
 TYPED_TEST(DeviceBsr, ManyRows) { this->suite.many_rows(5003); }

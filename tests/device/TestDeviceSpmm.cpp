@@ -38,14 +38,16 @@ class DeviceSpmm : public ::testing::Test {
   Pattern heavy = generate("dense_row:others=1");
 };
 
-constexpr SpmmAlgorithm panels = SpmmAlgorithm::Panels, flash = SpmmAlgorithm::FlashSparse,
-                        ge_spmm = SpmmAlgorithm::GeSpmm, automatic = SpmmAlgorithm::Auto;
-using SpmmCases = ::testing::Types<
-    SpmmOnDevice<double, panels>, SpmmOnDevice<float, panels>, SpmmOnDevice<float, panels, ComputeType::TF32>,
-    SpmmOnDevice<half_t, panels>, SpmmOnDevice<half_t, panels, ComputeType::Auto, float>, SpmmOnDevice<bhalf_t, panels>,
-    SpmmOnDevice<float, flash, ComputeType::TF32>, SpmmOnDevice<half_t, flash>, SpmmOnDevice<double, ge_spmm>,
-    SpmmOnDevice<float, ge_spmm>, SpmmOnDevice<half_t, ge_spmm>, SpmmOnDevice<float, ge_spmm, ComputeType::TF32>,
-    SpmmOnDevice<bhalf_t, ge_spmm>, SpmmOnDevice<half_t, automatic>, SpmmOnDevice<float, automatic>>;
+constexpr SpmmAlgorithm spmm_panels = SpmmAlgorithm::Panels, spmm_flash = SpmmAlgorithm::FlashSparse,
+                        spmm_rows = SpmmAlgorithm::GeSpmm, spmm_automatic = SpmmAlgorithm::Auto;
+using SpmmCases =
+    ::testing::Types<SpmmOnDevice<double, spmm_panels>, SpmmOnDevice<float, spmm_panels>,
+                     SpmmOnDevice<float, spmm_panels, ComputeType::TF32>, SpmmOnDevice<half_t, spmm_panels>,
+                     SpmmOnDevice<half_t, spmm_panels, ComputeType::Auto, float>, SpmmOnDevice<bhalf_t, spmm_panels>,
+                     SpmmOnDevice<float, spmm_flash, ComputeType::TF32>, SpmmOnDevice<half_t, spmm_flash>,
+                     SpmmOnDevice<double, spmm_rows>, SpmmOnDevice<float, spmm_rows>, SpmmOnDevice<half_t, spmm_rows>,
+                     SpmmOnDevice<float, spmm_rows, ComputeType::TF32>, SpmmOnDevice<bhalf_t, spmm_rows>,
+                     SpmmOnDevice<half_t, spmm_automatic>, SpmmOnDevice<float, spmm_automatic>>;
 TYPED_TEST_SUITE(DeviceSpmm, SpmmCases);
 
 TYPED_TEST(DeviceSpmm, EveryShape) { this->suite.every_shape({5, 40, 130}); }
@@ -84,7 +86,7 @@ TYPED_TEST(DeviceSpmm, ManyUnevenRows) {
 /// Rows by the backend: f with each row spread over teams, then not.
 template <class Suite, class F>
 void with_and_without_spread(Suite& suite, const F& f) {
-  if (suite.options.algorithm != ge_spmm) return;
+  if (suite.options.algorithm != spmm_rows) return;
   for (const RowSpread spread : {RowSpread::Always, RowSpread::Never}) {
     SCOPED_TRACE(spread == RowSpread::Always ? "spread" : "not spread");
     suite.options.gespmm.spread = spread;
@@ -108,7 +110,7 @@ TYPED_TEST(DeviceSpmm, SpreadRows) {
 }
 #if defined(KOKKOS_ENABLE_CUDA)
 // One launch up to 32 tiles of columns, another for the pieces of a row beyond them: as statistics say.
-using DeviceSpmmRows = DeviceSpmm<SpmmOnDevice<double, ge_spmm>>;
+using DeviceSpmmRows = DeviceSpmm<SpmmOnDevice<double, spmm_rows>>;
 TEST_F(DeviceSpmmRows, LaunchesAreCounted) {
   const Suite::Matrix A = suite.matrix(heavy, Data::Integers, 5);
   const Suite::Device device(A);
@@ -143,10 +145,10 @@ TYPED_TEST(DeviceSpmm, NoAllocation) { this->suite.no_allocation(this->mixed, 12
 TYPED_TEST(DeviceSpmm, Ones) { this->suite.ones(5); }
 
 // FP32 in parts of TF32 errs by no more than FP32 arithmetic: rows that it might err more on are not multiplied so.
-using DeviceSpmmFp32 = DeviceSpmm<SpmmOnDevice<float, panels, ComputeType::FP32>>;
+using DeviceSpmmFp32 = DeviceSpmm<SpmmOnDevice<float, spmm_panels, ComputeType::FP32>>;
 TEST_F(DeviceSpmmFp32, KeepsTheBoundOfFp32Arithmetic) {
   using Suite = DeviceSpmmFp32::Suite;
-  for (const SpmmAlgorithm algorithm : {panels, ge_spmm, automatic}) {
+  for (const SpmmAlgorithm algorithm : {spmm_panels, spmm_rows, spmm_automatic}) {
     SCOPED_TRACE(to_string(algorithm));
     SpmmOptions options;
     options.algorithm = algorithm;

@@ -258,11 +258,11 @@ class PackedRoundTrip : public ::testing::Test {
   }
 };
 #ifdef TESSERA_TEST_FEWER_TYPES
-using Scalars = ::testing::Types<double, half_t>;
+using PackedScalars = ::testing::Types<double, half_t>;
 #else
-using Scalars = ::testing::Types<double, float, half_t, bhalf_t>;
+using PackedScalars = ::testing::Types<double, float, half_t, bhalf_t>;
 #endif
-TYPED_TEST_SUITE(PackedRoundTrip, Scalars);
+TYPED_TEST_SUITE(PackedRoundTrip, PackedScalars);
 
 TYPED_TEST(PackedRoundTrip, EveryShape) {
   const Named<PackedOptions> plain{"defaults", {}};

@@ -39,6 +39,7 @@ using Operator = TpetraOperator<double, LO, GO, Node>;
 using MapPointer = Teuchos::RCP<const Map>;
 using MatrixPointer = Teuchos::RCP<Matrix>;
 using Comm = Teuchos::RCP<const Teuchos::Comm<int>>;
+inline Comm comm() { return Tpetra::getDefaultComm(); }
 
 inline double largest_of_all(const Comm& comm, double mine) {
   double all = mine;

@@ -14,8 +14,6 @@ using Blocks = Tpetra::BlockCrsMatrix<double, LO, GO, Node>;
 using Graph = Tpetra::CrsGraph<LO, GO, Node>;
 using BlockOperator = TpetraBlockOperator<double, LO, GO, Node>;
 
-Comm comm() { return Tpetra::getDefaultComm(); }
-
 /// Five-point pattern of points, a dense block for each link.
 Teuchos::RCP<Blocks> block_laplacian(GO nx, GO ny, int side, Spread spread) {
   const auto map = make_map(comm(), nx * ny, spread);

@@ -11,7 +11,6 @@ namespace {
 
 const GO nx = 19, ny = 13, n = nx * ny;
 
-Comm comm() { return Tpetra::getDefaultComm(); }
 MapPointer map(Spread spread, GO size = n) { return make_map(comm(), size, spread); }
 MatrixPointer square(Spread spread) {
   const auto m = map(spread);

@@ -23,7 +23,7 @@ namespace {
 using Exec = Kokkos::DefaultHostExecutionSpace;
 using reorder::ClusteredRowsOptions;
 
-std::vector<int> clustered(const Pattern& p, const ClusteredRowsOptions& options = {}) {
+std::vector<int> with_options(const Pattern& p, const ClusteredRowsOptions& options = {}) {
   const DeviceMatrix<Exec, double> device(make_matrix<double>(p, Data::Integers, 1));
   return to_host(reorder::clustered_rows(Exec(), device.view(), options));
 }
@@ -73,7 +73,7 @@ Pattern families_of_blocks(int rows) {
 TEST(RowClusterOptions, BlocksBringFamiliesTogether) {
   const Pattern p = families_of_blocks(23 * 20);
   const auto pieces = [&](int width) {
-    const std::vector<int> order = clustered(p, {width, 0});
+    const std::vector<int> order = with_options(p, {width, 0});
     int found = 1;
     for (std::size_t i = 1; i < order.size(); ++i) found += order[i] % 23 != order[i - 1] % 23;
     return found;
@@ -86,7 +86,7 @@ TEST(RowClusterOptions, BlocksBringFamiliesTogether) {
 TEST(RowClusterOptions, LoneRowsStandBehind) {
   for (const int width : {1, 32}) {
     const Pattern p = families_and_strangers(211, width);
-    const std::vector<int> order = clustered(p, {width, 0});
+    const std::vector<int> order = with_options(p, {width, 0});
     const std::vector<double> alike = similarities(p, order, width);
     std::vector<int> expected;
     for (const bool stays : {true, false}) {
@@ -96,7 +96,7 @@ TEST(RowClusterOptions, LoneRowsStandBehind) {
       }
     }
     ASSERT_NE(expected, order) << "the test's own pattern";
-    for (const double least : {0.01, 0.5, 1.0}) EXPECT_EQ(clustered(p, {width, least}), expected) << least;
+    for (const double least : {0.01, 0.5, 1.0}) EXPECT_EQ(with_options(p, {width, least}), expected) << least;
   }
 }
 
@@ -124,10 +124,10 @@ TEST(RowClusterOptions, LeastSimilarityDivides) {
       to.push_back(static_cast<int>(family * 120 + 3 * k + (own ? i % 3 : 0)));
     }
   });
-  const std::vector<int> order = clustered(p);
+  const std::vector<int> order = with_options(p);
   const std::vector<double> alike = similarities(p, order, 1);
   std::vector<std::size_t> place;
-  const std::vector<int> divided = clustered(p, {1, 0.5});
+  const std::vector<int> divided = with_options(p, {1, 0.5});
   const std::size_t stay = staying(order, divided, place);
   std::set<std::size_t> behind(place.begin() + static_cast<std::ptrdiff_t>(stay), place.end());
   int high = 0, low = 0;
@@ -143,8 +143,8 @@ TEST(RowClusterOptions, LeastSimilarityDivides) {
   EXPECT_GT(high, 200);
   EXPECT_GT(low, 100);
   // More is asked for: fewer stay.
-  const std::size_t easy = staying(order, clustered(p, {1, 0.1}), place),
-                    hard = staying(order, clustered(p, {1, 0.95}), place);
+  const std::size_t easy = staying(order, with_options(p, {1, 0.1}), place),
+                    hard = staying(order, with_options(p, {1, 0.95}), place);
   EXPECT_LT(hard, stay);
   EXPECT_LE(stay, easy);
 }

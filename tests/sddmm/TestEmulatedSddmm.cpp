@@ -11,7 +11,6 @@ namespace Tessera {
 namespace Testing {
 
 using Exec = Kokkos::DefaultHostExecutionSpace;
-constexpr Backend nvidia = Backend::EmulatedNvidia, amd = Backend::EmulatedAmd;
 constexpr SddmmAlgorithm panels = SddmmAlgorithm::Panels, bsmr = SddmmAlgorithm::Bsmr, rows = SddmmAlgorithm::Rows,
                          flash = SddmmAlgorithm::FlashSparse;
 
@@ -85,7 +84,12 @@ using Suites = ::testing::Types<SddmmSuite<Exec, double>, SddmmSuite<Exec, float
 #endif
 TYPED_TEST_SUITE(EmulatedSddmm, Suites);
 
-TYPED_TEST(EmulatedSddmm, EveryShape) { TESSERA_EACH(every_shape({9})); }
+TYPED_TEST(EmulatedSddmm, EveryShape) {
+  if (beside_sanitized && std::is_same_v<TypeParam, SddmmSuite<Exec, half_t>>) {
+    GTEST_SKIP() << "with sanitizers, and BF16 in the same text";
+  }
+  TESSERA_EACH(every_shape({9}));
+}
 TYPED_TEST(EmulatedSddmm, EveryInner) { TESSERA_EACH(every_inner(mixed(), all_inner())); }
 TYPED_TEST(EmulatedSddmm, UnsortedColumns) { TESSERA_EACH(every_inner(unsorted(), {1, 32, 50})); }
 TYPED_TEST(EmulatedSddmm, EveryScaling) { TESSERA_EACH(every_scaling(mixed(), 19)); }

@@ -16,7 +16,7 @@ namespace Testing {
 namespace {
 
 using Exec = Kokkos::DefaultHostExecutionSpace;
-using Suite = SddmmSuite<Exec, half_t>;
+using BsmrSuite = SddmmSuite<Exec, half_t>;
 
 /// Families of 16 rows with six column blocks each, in every block four columns that differ from row to row; rows of
 /// all families by turns. Rows of a family have few columns in common and all column blocks; 16 of them have four
@@ -36,11 +36,11 @@ class SddmmBsmrRows : public ::testing::TestWithParam<Backend> {
  protected:
   /// Of a plan with these options, whose products are right.
   Statistics of(const BsmrOptions& bsmr, const Pattern& pattern) const {
-    Suite suite(GetParam(), SddmmAlgorithm::Bsmr);
+    BsmrSuite suite(GetParam(), SddmmAlgorithm::Bsmr);
     suite.options.bsmr = bsmr;
     const auto A = suite.matrix(pattern, Data::Integers);
-    const Suite::Device device(A);
-    const Suite::Plan plan(Exec(), device.view(), suite.options);
+    const BsmrSuite::Device device(A);
+    const BsmrSuite::Plan plan(Exec(), device.view(), suite.options);
     suite.expect(plan, A, 20, Data::Integers);
     suite.expect<AcrossRows>(plan, A, 7, Data::Integers, {2.5, -1});
     return plan.statistics();
@@ -80,7 +80,7 @@ TEST_P(SddmmBsmrRows, ColumnBlocksBringTheseRowsTogether) {
 // The exact clusters are those of the library's function with the same parameters (TestGreedyRows has these).
 TEST_P(SddmmBsmrRows, SimilarityReachesGreedyClusters) {
   const Pattern pattern = generate("rmat:scale=8:degree=6");
-  const Suite::Device device(Suite(GetParam(), SddmmAlgorithm::Bsmr).matrix(pattern, Data::Integers));
+  const BsmrSuite::Device device(BsmrSuite(GetParam(), SddmmAlgorithm::Bsmr).matrix(pattern, Data::Integers));
   std::vector<std::int64_t> clusters;
   for (const double least : {0.0, 0.6, 1.0}) {
     for (const int block : {16, 40}) {
@@ -125,11 +125,11 @@ TEST_P(SddmmBsmrRows, SimilarityKeepsLoneRowsOutOfClusters) {
 }
 
 TEST_P(SddmmBsmrRows, RefuseWhatIsOutOfRange) {
-  Suite suite(GetParam(), SddmmAlgorithm::Bsmr);
-  const Suite::Device device(suite.matrix(generate("diagonal"), Data::Integers));
+  BsmrSuite suite(GetParam(), SddmmAlgorithm::Bsmr);
+  const BsmrSuite::Device device(suite.matrix(generate("diagonal"), Data::Integers));
   for (const BsmrOptions& bad : {options(RowReordering::Greedy, -1), options(RowReordering::Clusters, 0, 1.5)}) {
     suite.options.bsmr = bad;
-    EXPECT_THROW(Suite::Plan(Exec(), device.view(), suite.options), InvalidArgument);
+    EXPECT_THROW(BsmrSuite::Plan(Exec(), device.view(), suite.options), InvalidArgument);
   }
 }
 

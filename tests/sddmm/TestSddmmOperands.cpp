@@ -54,12 +54,12 @@ class SddmmOperands : public ::testing::Test {
   }
 };
 #ifdef TESSERA_TEST_FEWER_TYPES
-using Suites = ::testing::Types<SddmmSuite<Exec, double>, SddmmSuite<Exec, half_t, float>>;
+using OperandSuites = ::testing::Types<SddmmSuite<Exec, double>, SddmmSuite<Exec, half_t, float>>;
 #else
-using Suites = ::testing::Types<SddmmSuite<Exec, double>, SddmmSuite<Exec, float>, SddmmSuite<Exec, half_t, float>,
-                                SddmmSuite<Exec, bhalf_t, float>>;
+using OperandSuites = ::testing::Types<SddmmSuite<Exec, double>, SddmmSuite<Exec, float>,
+                                       SddmmSuite<Exec, half_t, float>, SddmmSuite<Exec, bhalf_t, float>>;
 #endif
-TYPED_TEST_SUITE(SddmmOperands, Suites);
+TYPED_TEST_SUITE(SddmmOperands, OperandSuites);
 
 TYPED_TEST(SddmmOperands, LieInAnyWay) {
   this->each([](const auto& suite) { every_layout(suite, uneven(), {1, 13, 16, 64}); });

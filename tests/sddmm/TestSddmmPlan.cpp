@@ -28,12 +28,12 @@ class HostSddmm : public ::testing::Test {
   static Pattern mixed() { return generate("every_length:longest=70:cols=90"); }
 };
 #ifdef TESSERA_TEST_FEWER_TYPES
-using Suites = ::testing::Types<SddmmSuite<Exec, double>, SddmmSuite<Exec, half_t, float>>;
+using PlanSuites = ::testing::Types<SddmmSuite<Exec, double>, SddmmSuite<Exec, half_t, float>>;
 #else
-using Suites = ::testing::Types<SddmmSuite<Exec, double>, SddmmSuite<Exec, float>, SddmmSuite<Exec, half_t>,
-                                SddmmSuite<Exec, half_t, float>, SddmmSuite<Exec, bhalf_t>>;
+using PlanSuites = ::testing::Types<SddmmSuite<Exec, double>, SddmmSuite<Exec, float>, SddmmSuite<Exec, half_t>,
+                                    SddmmSuite<Exec, half_t, float>, SddmmSuite<Exec, bhalf_t>>;
 #endif
-TYPED_TEST_SUITE(HostSddmm, Suites);
+TYPED_TEST_SUITE(HostSddmm, PlanSuites);
 
 TYPED_TEST(HostSddmm, EveryShape) { TESSERA_EACH(every_shape({5, 40})); }
 TYPED_TEST(HostSddmm, EveryInner) { TESSERA_EACH(every_inner(TestFixture::mixed(), all_inner())); }

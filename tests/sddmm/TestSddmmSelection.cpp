@@ -24,9 +24,6 @@ SddmmOptions asking_for(SddmmAlgorithm algorithm, Backend backend = Backend::Aut
   o.backend = backend;
   return o;
 }
-std::string name_of(const SddmmOptions& o) {
-  return std::string(to_string(o.algorithm)) + " on " + to_string(o.backend);
-}
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// A pattern and a plan of it.

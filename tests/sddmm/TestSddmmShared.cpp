@@ -14,7 +14,6 @@ namespace Tessera {
 namespace Testing {
 
 using Exec = Kokkos::DefaultHostExecutionSpace;
-constexpr Backend nvidia = Backend::EmulatedNvidia, amd = Backend::EmulatedAmd;
 
 /// Lengths from none to 70, and windows that are empty.
 Pattern some_rows() { return generate("every_length:longest=70:cols=90"); }

@@ -45,9 +45,6 @@ const std::vector<SddmmOptions>& kernels() {
   }();
   return all;
 }
-std::string name_of(const SddmmOptions& o) {
-  return std::string(to_string(o.algorithm)) + " on " + to_string(o.backend);
-}
 template <class T>
 Dense<T> dense(std::int64_t rows, std::int64_t columns, Data data, std::uint64_t seed) {
   const Dense<T> d("dense", static_cast<std::size_t>(rows), static_cast<std::size_t>(columns));

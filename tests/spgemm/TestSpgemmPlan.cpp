@@ -24,6 +24,8 @@ class SpgemmMethods : public ::testing::Test,
                       protected SpgemmSuite<Exec, typename U::first_type, typename U::second_type> {};
 #ifdef TESSERA_TEST_FEWER_TYPES
 using SpgemmTypes = ::testing::Types<std::pair<double, std::size_t>>;
+#elif defined(TESSERA_TEST_BESIDE_SANITIZED)
+using SpgemmTypes = ::testing::Types<std::pair<double, int>, std::pair<float, int>, std::pair<double, std::int64_t>>;
 #else
 using SpgemmTypes = ::testing::Types<std::pair<double, int>, std::pair<double, std::size_t>, std::pair<float, int>,
                                      std::pair<double, std::int64_t>>;

@@ -84,7 +84,15 @@ TYPED_TEST_SUITE(EmulatedSpmm, Suites);
 
 std::vector<int> widths(const std::vector<int>& all, const std::vector<int>& some) { return fewer ? some : all; }
 
-TYPED_TEST(EmulatedSpmm, EveryShape) { TESSERA_EACH(every_shape(widths({5, 40}, {5}))); }
+TYPED_TEST(EmulatedSpmm, EveryShape) {
+  using T = typename TypeParam::AType;
+  constexpr bool sanitized =
+      beside_sanitized && std::is_same_v<TypeParam, SpmmSuite<Exec, T>> && !std::is_same_v<T, bhalf_t>;
+  if (sanitized && std::is_same_v<T, half_t>) GTEST_SKIP() << "with sanitizers, and BF16 in the same text";
+  this->each([](auto& suite) {
+    suite.every_shape(sanitized ? std::vector<int>{40} : widths({5, 40}, {5}));  // that one has 5 columns
+  });
+}
 TYPED_TEST(EmulatedSpmm, EveryWidth) { TESSERA_EACH(every_width(mixed(), {0, 1, 3, 8, 17, 31, 33, 64, 100, 130})); }
 TYPED_TEST(EmulatedSpmm, EveryWidthOfNarrowBlocks) {
   this->each([](auto& suite) {

@@ -26,15 +26,15 @@ class GeSpmm : public ::testing::Test {
   }
 };
 #ifdef TESSERA_TEST_FEWER_TYPES
-using Suites = ::testing::Types<SpmmSuite<Exec, half_t, half_t, float>, SpmmSuite<Exec, float, bhalf_t, double>>;
+using GeSpmmSuites = ::testing::Types<SpmmSuite<Exec, half_t, half_t, float>, SpmmSuite<Exec, float, bhalf_t, double>>;
 #else
-using Suites =
+using GeSpmmSuites =
     ::testing::Types<SpmmSuite<Exec, double>, SpmmSuite<Exec, float>, SpmmSuite<Exec, half_t, half_t, float>,
                      SpmmSuite<Exec, half_t>, SpmmSuite<Exec, bhalf_t, bhalf_t, float>, SpmmSuite<Exec, bhalf_t>,
                      // Mixed types are compiled here: sums of float and of double from three different ones.
                      SpmmSuite<Exec, half_t, float, bhalf_t>, SpmmSuite<Exec, float, bhalf_t, double>>;
 #endif
-TYPED_TEST_SUITE(GeSpmm, Suites);
+TYPED_TEST_SUITE(GeSpmm, GeSpmmSuites);
 
 TYPED_TEST(GeSpmm, EveryShape) { TESSERA_EACH(every_shape({5, 33})); }
 TYPED_TEST(GeSpmm, EveryWidth) { TESSERA_EACH(every_width(all_classes(150, 20), all_widths())); }

@@ -14,7 +14,7 @@ namespace Tessera {
 namespace Testing {
 
 using Exec = Kokkos::DefaultExecutionSpace;
-constexpr SpmvAlgorithm portable[] = {SpmvAlgorithm::Csr, SpmvAlgorithm::Csr5, SpmvAlgorithm::Auto};
+constexpr SpmvAlgorithm portable_or_chosen[] = {SpmvAlgorithm::Csr, SpmvAlgorithm::Csr5, SpmvAlgorithm::Auto};
 
 /// Element types that differ: the widest one decides the sums.
 template <class A, class X, class Y>
@@ -22,7 +22,7 @@ void expect_mixed() {
   for (const Data data : {Data::Integers, Data::Magnitudes}) {
     const auto matrix = make_matrix<A>(all_classes(600, 100), data, 5);
     const DeviceMatrix<Exec, A> device(matrix);
-    for (const SpmvAlgorithm algorithm : portable) {
+    for (const SpmvAlgorithm algorithm : portable_or_chosen) {
       SCOPED_TRACE(to_string(algorithm));
       SpmvOptions o;
       o.algorithm = algorithm;

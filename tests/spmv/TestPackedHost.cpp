@@ -142,8 +142,6 @@ class HostSuite : public SpmvSuite<Exec, Scalar, OffsetOf<Scalar>, HostSlices<Sc
   }
 };
 
-}  // namespace
-
 template <class Scalar>
 class PackedKernel : public ::testing::Test {
  protected:
@@ -327,5 +325,6 @@ TYPED_TEST(PackedHostTurned, EveryLane) {
   }
 }
 
+}  // namespace
 }  // namespace Testing
 }  // namespace Tessera

@@ -42,6 +42,12 @@ constexpr bool fewer_cases = true;
 #else
 constexpr bool fewer_cases = false;
 #endif
+/// Beside such a build: emulated units leave out what it runs.
+#ifdef TESSERA_TEST_BESIDE_SANITIZED
+constexpr bool beside_sanitized = true;
+#else
+constexpr bool beside_sanitized = false;
+#endif
 /// The most entries of a row in long lists of cases.
 constexpr int longest_case = fewer_cases ? 300 : 600;
 

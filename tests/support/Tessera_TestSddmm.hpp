@@ -19,6 +19,11 @@
 namespace Tessera {
 namespace Testing {
 
+constexpr Backend nvidia = Backend::EmulatedNvidia, amd = Backend::EmulatedAmd;
+
+inline std::string name_of(const SddmmOptions& o) {
+  return std::string(to_string(o.algorithm)) + " on " + to_string(o.backend);
+}
 inline std::vector<int> all_inner() { return {0, 1, 3, 8, 15, 16, 17, 31, 33, 64, 100, 128, 257}; }
 
 /// Where operands lie: contiguous; X by columns with guards around, Y as second factor of a product, every third number
