@@ -106,6 +106,8 @@ set(Tessera_PERF_TEST_FLAGS ""
 set(Tessera_PYTHON_FLAGS "" CACHE STRING "Last flags of the Python package's own plans in release builds (development)")
 set(Tessera_PLANS_UNOPTIMIZED ""
     CACHE STRING "Regular expression: compiled plans, as spmv_float_int, that release builds compile at -O1 (development)")
+set(Tessera_PLANS_TOGETHER 0
+    CACHE STRING "So many compiled plans are one translation unit, but those with flags of their own (development)")
 set(Tessera_TEST_SHARDS 0 CACHE STRING "Per test program so many ctest entries; 0: one per test (development)")
 set(Tessera_TEST_TOGETHER 0
     CACHE STRING "So many files of a test program are one translation unit; 0: each by itself (development)")
