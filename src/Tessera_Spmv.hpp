@@ -48,7 +48,8 @@ class SpmvPlan {
 
   /// Analyses and converts on `space`. Returns when all sizes are known; the last kernel may still be in flight there.
   /// A is trusted: run validate() on matrices from outside first. Arrays of managed Views stay alive with the plan;
-  /// those of unmanaged ones must outlive it with Csr and with mixed types, else the call.
+  /// those of unmanaged ones must outlive it with Csr, with mixed types and, on hosts under Auto, with several vectors
+  /// in rows, else the call.
   /// @throw NotCompiled, NotSupported, InvalidArgument  before any kernel is launched
   /// @throw WorkspaceTooSmall  once the sizes are known; nothing of the caller has been written
   /// @throw DeviceError  out of device memory
@@ -62,7 +63,9 @@ class SpmvPlan {
   SpmvPlan& operator=(const SpmvPlan&) = delete;
 
   /// Rank-1: x[cols], y[rows]. Rank-2: x(cols, k), y(rows, k), any layout, k >= 0: one launch per column, or with
-  /// PackedSlices one for eight columns (unless values are in a class, columns are hubs or in column blocks).
+  /// PackedSlices one for eight columns (unless values are in a class, columns are hubs or in column blocks). Hosts
+  /// under Auto: one launch for all columns, straight from A's arrays, if the elements of a row of x are neighbours
+  /// (LayoutRight); sums then have another order than those of a vector alone.
   /// alpha and beta are host scalars. beta == 0 overwrites y, NaN included; alpha == 0 does not read x. x and y must
   /// not overlap. Asynchronous on `space`: one kernel launch (two with CSR5, column blocks, or a copy of x at hub
   /// columns), no allocation, no wait; can be captured in a graph.
@@ -84,7 +87,8 @@ class SpmvPlan {
 
   /// New numbers for the same pattern: one kernel over the stored slots, no analysis, no allocation. Packed slices with
   /// a value class look at the numbers first, which waits once; if these leave the class, the packets are made anew.
-  /// @param values  nnz numbers in CSR order; with the Csr algorithm the plan keeps this view instead of the old one.
+  /// @param values  nnz numbers in CSR order; where products go straight from A's arrays, the plan reads this view
+  ///        instead of the old one.
   /// @throw StalePlan  wrong number of values, or options.updatable was false
   void update_values(const execution_space& space, const typename Csr::values_type& values) {
     body_->update_values(space, values);

@@ -170,6 +170,7 @@ struct HostLanes {
   }
   static KOKKOS_FORCEINLINE_FUNCTION void add_product(type& sum, const type& a, const type& b) { sum += a * b; }
   static KOKKOS_FORCEINLINE_FUNCTION void add(type& sum, const type& a) { sum += a; }
+  static KOKKOS_FORCEINLINE_FUNCTION void scale(type& v, Sum factor) { v *= factor; }
 #else
   struct type {
     Sum e[count];
@@ -189,6 +190,9 @@ struct HostLanes {
   }
   static KOKKOS_FORCEINLINE_FUNCTION void add_product(type& sum, const type& a, const type& b) {
     for (int j = 0; j < count; ++j) sum.e[j] += a.e[j] * b.e[j];
+  }
+  static KOKKOS_FORCEINLINE_FUNCTION void scale(type& v, Sum factor) {
+    for (int j = 0; j < count; ++j) v.e[j] *= factor;
   }
 #endif
   /// Sum of all lanes, in a fixed order: halves are added until one lane is left.

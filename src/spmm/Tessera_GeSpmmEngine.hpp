@@ -35,10 +35,14 @@ inline PieceBounds ge_spmm_piece(const GeSpmmOptions& options, bool host, std::i
 }
 
 /// Whether B is copied into rows first: every entry of A reads a row of B, which costs most where its elements lie
-/// apart. The copy reads and writes B once.
+/// apart. The copy reads and writes B once. Hosts: where A is wide and uses a row of B hardly twice, its long rows read
+/// columns about in order, which costs less than the copy while caches hold B (perf_test/notes/hosts.md).
 template <class T>
-bool ge_spmm_packs(const Dense<T>& b, bool host, std::int64_t nnz) {
+bool ge_spmm_packs(const Dense<T>& b, bool host, std::int64_t rows, std::int64_t nnz) {
   if (b.columns < 2 || nnz < (b.columns < 8 ? 4 : 1) * b.rows) return false;
+  constexpr std::int64_t cached = std::int64_t{1} << 23;
+  const bool small = b.rows * b.columns * std::int64_t{sizeof(T)} < cached;
+  if (host && small && nnz < 2 * b.rows && 4 * rows <= b.rows) return false;
   return host ? b.column_stride != 1 : !b.aligned();
 }
 
@@ -147,8 +151,9 @@ class GeSpmmEngine {
     const std::size_t sum_bytes = ScratchLayout::rounded(static_cast<std::size_t>(sums) * sizeof(Sum));
     const std::size_t pack_bytes = ScratchLayout::rounded(static_cast<std::size_t>(b.rows * ld) * sizeof(BT));
     // A caller's workspace that has no room for the copy is no error: B is then read where it lies.
-    const bool pack = set_up_ && ge_spmm_packs(b, Compat::is_host_v<Exec>, static_cast<std::int64_t>(csr_.nnz())) &&
-                      scratch_.offers(sum_bytes + pack_bytes);
+    const auto rows = static_cast<std::int64_t>(csr_.rows()), nnz = static_cast<std::int64_t>(csr_.nnz());
+    const bool pack =
+        set_up_ && ge_spmm_packs(b, Compat::is_host_v<Exec>, rows, nnz) && scratch_.offers(sum_bytes + pack_bytes);
     if (pack && apply_local(space, alpha, b, beta, c, pieces, pack_bytes)) return;
     std::size_t bytes = sum_bytes + (pack ? pack_bytes : 0);
     const std::size_t more = ScratchLayout::rounded(compact_bytes(b.columns));

@@ -78,7 +78,21 @@ struct GeSpmmHostFunctor {
       constexpr int n = Lanes::count;
       for (int k = 0; k < Count; ++k) at[k] = std::min(k * n, tile.width - n);
     }
-    KOKKOS_FORCEINLINE_FUNCTION void operator()(const Range& r, Sum* out) const {
+    /// Whether results can be stored without a way through `out`.
+    static constexpr bool direct = std::is_same_v<CT, Sum> || Lanes::template can_store<CT>;
+    KOKKOS_FORCEINLINE_FUNCTION void scale(Vector& sum, const CT* to) const {
+      Lanes::scale(sum, f.alpha);
+      if (f.beta != Sum(0)) Lanes::add(sum, f.beta, to);
+    }
+    KOKKOS_FORCEINLINE_FUNCTION void store(CT* to, const Vector& sum) const {
+      if constexpr (std::is_same_v<CT, Sum>) {
+        std::memcpy(to, &sum, sizeof(sum));
+      } else {
+        Lanes::store(to, sum);
+      }
+    }
+    /// To `out`, or scaled to `to` unless that is null.
+    KOKKOS_FORCEINLINE_FUNCTION void operator()(const Range& r, Sum* out, CT* to) const {
       const auto* const values = f.A.values().data();
       const auto* const entries = f.A.entries().data();
       const std::int64_t stride = f.b.row_stride;
@@ -111,6 +125,22 @@ struct GeSpmmHostFunctor {
           Lanes::add(s7, a, x + at[7]);
         }
       }
+      if constexpr (direct) {
+        if (to != nullptr) {
+          // Vectors overlap: all old numbers are read before any is written.
+          scale(s0, to);
+          if constexpr (Count > 1) scale(s1, to + at[1]);
+          if constexpr (Count > 2) scale(s2, to + at[2]), scale(s3, to + at[3]);
+          if constexpr (Count > 4) scale(s4, to + at[4]), scale(s5, to + at[5]);
+          if constexpr (Count > 6) scale(s6, to + at[6]), scale(s7, to + at[7]);
+          store(to, s0);
+          if constexpr (Count > 1) store(to + at[1], s1);
+          if constexpr (Count > 2) store(to + at[2], s2), store(to + at[3], s3);
+          if constexpr (Count > 4) store(to + at[4], s4), store(to + at[5], s5);
+          if constexpr (Count > 6) store(to + at[6], s6), store(to + at[7], s7);
+          return;
+        }
+      }
       std::memcpy(out, &s0, sizeof(Vector));
       if constexpr (Count > 1) std::memcpy(out + at[1], &s1, sizeof(Vector));
       if constexpr (Count > 2) std::memcpy(out + at[2], &s2, sizeof(Vector));
@@ -129,11 +159,12 @@ struct GeSpmmHostFunctor {
   template <int Isa, int Count>
   struct Singles {
     static constexpr int most_columns = Count, bytes = 0, isa = Isa;
+    static constexpr bool direct = false;
     const GeSpmmHostFunctor& f;
     const BT* from;
     KOKKOS_FORCEINLINE_FUNCTION Singles(const GeSpmmHostFunctor& functor, const Tile& tile)
         : f(functor), from(f.b.data + tile.column * f.b.column_stride) {}
-    KOKKOS_FORCEINLINE_FUNCTION void operator()(const Range& r, Sum* out) const {
+    KOKKOS_FORCEINLINE_FUNCTION void operator()(const Range& r, Sum* out, CT*) const {
       const auto* const values = f.A.values().data();
       const auto* const entries = f.A.entries().data();
       const std::int64_t stride = f.b.column_stride, row_stride = f.b.row_stride;
@@ -209,23 +240,56 @@ struct GeSpmmHostFunctor {
   KOKKOS_FORCEINLINE_FUNCTION void block(std::int64_t first, int count, const Tile& tile) const {
     const Sums sums(*this, tile);
     if (c.column_stride == 1 || pieces.table != nullptr) {
+      const bool straight = Sums::direct && c.column_stride == 1 && tile.known == 0;
       Sum sum[Sums::most_columns] = {};
       for (int k = 0; k < count; ++k) {
         const Range r = pieces.range(A, first + k);
-        sums(r, sum);
+        CT* const to = straight && r.partial < 0 ? c.at(r.row, tile.column) : nullptr;
+        sums(r, sum, to);
+        if (to != nullptr) continue;
         store_row<Sums::bytes, Sums::isa>(r, tile, sum);
       }
       return;
     }
     Sum sum[most_rows][Sums::most_columns] = {};
-    for (int k = 0; k < count; ++k) sums(pieces.range(A, first + k), sum[k]);
+    for (int k = 0; k < count; ++k) sums(pieces.range(A, first + k), sum[k], nullptr);
     for (int j = tile.known; j < tile.width; ++j) {
       CT* to = c.at(first, tile.column + j);
       for (int k = 0; k < count; ++k, to += c.row_stride) host_store_scaled<Sums::isa>(to, alpha, sum[k][j], beta);
     }
   }
+  /// Entry i times the one column of B.
+  template <int Isa>
+  KOKKOS_FORCEINLINE_FUNCTION Sum product(offset i) const {
+    return host_widen<Sum, Isa>(A.values().data()[i]) *
+           host_widen<Sum, Isa>(b.data[static_cast<std::int64_t>(A.entries().data()[i]) * b.row_stride]);
+  }
+  /// One column, rows in one piece: four sums where rows are long, as one would wait four cycles for each addition.
+  template <int Isa>
+  KOKKOS_FORCEINLINE_FUNCTION void column(std::int64_t begin, std::int64_t end) const {
+    const GeSpmmHostFunctor f = *this;  // a copy, which stays in registers
+    const auto* const map = f.A.row_map().data();
+    for (std::int64_t row = begin; row < end; ++row) {
+      offset i = map[row];
+      const offset last = map[row + 1];
+      Sum s0(0);
+      if (last - i >= 8) {
+        Sum s1(0), s2(0), s3(0);
+        for (; i + 4 <= last; i += 4) {
+          s0 += f.template product<Isa>(i);
+          s1 += f.template product<Isa>(i + 1);
+          s2 += f.template product<Isa>(i + 2);
+          s3 += f.template product<Isa>(i + 3);
+        }
+        s0 = (s0 + s1) + (s2 + s3);
+      }
+      for (; i < last; ++i) s0 += f.template product<Isa>(i);
+      host_store_scaled<Isa>(f.c.at(row, 0), f.alpha, s0, f.beta);
+    }
+  }
   template <int Bytes, int Isa = Bytes>
   KOKKOS_FORCEINLINE_FUNCTION void run(std::int64_t begin, std::int64_t end) const {
+    if (b.columns == 1 && pieces.table == nullptr) return column<Isa>(begin, end);
     constexpr int n = HostLanes<Sum, Bytes, Isa>::count;
     const bool whole = b.column_stride == 1 && b.columns >= n;
     // Tiles of a row one after the other, so that a row of B is read at once; rows of a tile where that is the same, or

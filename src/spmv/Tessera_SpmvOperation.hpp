@@ -10,6 +10,7 @@
 #include "features/Tessera_SpmvFeatures.hpp"
 #include "spmv/Tessera_Csr5Engine.hpp"
 #include "spmv/Tessera_CsrEngine.hpp"
+#include "spmv/Tessera_CsrRowsSpmv.hpp"
 #include "spmv/Tessera_DaspEngine.hpp"
 #include "spmv/Tessera_PackedEngine.hpp"
 #include "spmv/Tessera_SelectSpmv.hpp"
@@ -119,6 +120,9 @@ void SpmvOperation<Csr>::apply(const Plan& plan, const Exec& space, double alpha
   if (alpha == 0 || A.nnz() == 0) {
     return scale_dense<AccumulatorOf<Value, XT, YT>>(space, "Tessera::spmv[scale]", beta, dense_of(y));
   }
+  // Several vectors in rows are faster from CSR than from any format of hosts.
+  const bool straight = plan.automatic() && plan.natural() && choice.backend == Backend::Kokkos;
+  if (straight && csr_rows_spmv(space, alpha, A, x, beta, y)) return;
   if (mixed) {
     if constexpr (possible) {
       const auto* const packed = std::get_if<PackedEngine<Csr>>(&plan.engine());

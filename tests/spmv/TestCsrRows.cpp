@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+// Several vectors in rows times compressed rows on hosts: the kernels by themselves, then under Auto.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "backends/host/Tessera_HostCsrRows.hpp"
+#include "support/Tessera_TestSpmv.hpp"
+
+namespace Tessera {
+namespace Testing {
+
+namespace {
+
+template <class A_, class X_, class Y_>
+struct RowTypes {
+  using A = A_;
+  using X = X_;
+  using Y = Y_;
+};
+template <class A, class X>
+HostCsrRowsRun run_of() {
+  if (std::is_same_v<A, double>) return host_csr_rows_fp64;
+  if (std::is_same_v<A, half_t>) return host_csr_rows_fp16;
+  if (std::is_same_v<A, bhalf_t>) return host_csr_rows_bf16;
+  return std::is_same_v<X, double> ? host_csr_rows_fp32_with_fp64 : host_csr_rows_fp32;
+}
+
+/// x and y with a number beside each row that must not be read or written, y in rows or in columns.
+template <class Types>
+class Product {
+ public:
+  using A = typename Types::A;
+  using X = typename Types::X;
+  using Y = typename Types::Y;
+  using Sum = SumOf<A, X, Y>;
+
+  Product(const HostMatrix<A>& matrix, int columns, bool y_in_rows, Data data)
+      : A_(matrix), columns_(columns), y_in_rows_(y_in_rows), data_(data) {
+    x_.assign(static_cast<std::size_t>(A_.cols * (columns + 1)), as<X>(std::nan("")));
+    y_.assign(static_cast<std::size_t>((A_.rows + 1) * (columns + 1)), as<Y>(77));
+    for (int j = 0; j < columns; ++j) {
+      const auto x = x_of(j);
+      const auto y = y_of(j);
+      for (int i = 0; i < A_.cols; ++i)
+        x_[static_cast<std::size_t>(i * (columns + 1) + j)] = x[static_cast<std::size_t>(i)];
+      for (int i = 0; i < A_.rows; ++i) y_[at(i, j)] = y[static_cast<std::size_t>(i)];
+    }
+  }
+  std::vector<X> x_of(int j) const { return numbers<X>(A_.cols, data_, 6 + j); }
+  std::vector<Y> y_of(int j) const { return numbers<Y>(A_.rows, data_, 60 + j); }
+
+  /// Rows [begin, end), with offsets of so many bytes.
+  void multiply(Scaling s, int offset_bytes, int begin, int end) {
+    const std::vector<std::int32_t> narrow(A_.row_map.begin(), A_.row_map.end());
+    const std::vector<std::int64_t> wide(A_.row_map.begin(), A_.row_map.end());
+    HostCsrRowsArgs args;
+    args.row_map = offset_bytes == 4 ? static_cast<const void*>(narrow.data()) : wide.data();
+    args.offset_bytes = offset_bytes;
+    args.entries = A_.entries.data();
+    args.values = A_.values.data();
+    args.x = x_.data();
+    args.y = y_.data();
+    args.columns = columns_;
+    args.x_stride = columns_ + 1;
+    args.y_stride = y_in_rows_ ? columns_ + 1 : 1;
+    args.y_column_stride = y_in_rows_ ? 1 : A_.rows + 1;
+    args.y_type = Impl::ScalarTraits<Y>::element;
+    args.alpha = s.alpha, args.beta = s.beta;
+    run_of<A, X>()(args, begin, end);
+  }
+  void expect(Scaling s) const {
+    for (int j = 0; j < columns_; ++j) {
+      std::vector<Y> got;
+      for (int i = 0; i < A_.rows; ++i) got.push_back(y_[at(i, j)]);
+      EXPECT_TRUE((agrees<Sum>(A_, s, x_of(j), y_of(j), got, data_ == Data::Integers))) << "column " << j;
+    }
+    for (int i = 0; i < A_.rows; ++i) EXPECT_EQ(static_cast<double>(y_[at(i, columns_)]), 77) << "beside row " << i;
+  }
+
+ private:
+  std::size_t at(int i, int j) const {
+    return static_cast<std::size_t>(y_in_rows_ ? i * (columns_ + 1) + j : j * (A_.rows + 1) + i);
+  }
+  const HostMatrix<A>& A_;
+  int columns_;
+  bool y_in_rows_;
+  Data data_;
+  std::vector<X> x_;
+  std::vector<Y> y_;
+};
+
+// Every width up to two vectors, then those about the ends of tiles.
+constexpr int widths[] = {2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 39, 40, 63, 64, 65, 79, 80, 81, 130};
+
+}  // namespace
+
+template <class Types>
+class CsrRows : public ::testing::Test {};
+using Double = RowTypes<double, double, double>;
+#ifdef TESSERA_TEST_FEWER_TYPES
+using AllRowTypes = ::testing::Types<Double, RowTypes<half_t, half_t, half_t>, RowTypes<bhalf_t, bhalf_t, float>>;
+#else
+using AllRowTypes = ::testing::Types<Double, RowTypes<float, float, float>, RowTypes<float, double, double>,
+                                     RowTypes<half_t, half_t, half_t>, RowTypes<half_t, half_t, float>,
+                                     RowTypes<bhalf_t, bhalf_t, bhalf_t>, RowTypes<bhalf_t, bhalf_t, float>>;
+#endif
+TYPED_TEST_SUITE(CsrRows, AllRowTypes);
+
+TYPED_TEST(CsrRows, EveryWidth) {
+  for (const Data data : {Data::Integers, Data::Real}) {
+    const auto A = make_matrix<typename TypeParam::A>(all_classes(60, 9), data, 5);
+    int turn = 0;
+    for (const int columns : widths) {
+      const Scaling s = turn % 3 == 0 ? Scaling{1, 0} : turn % 3 == 1 ? Scaling{-1, 2.5} : Scaling{2.5, 1};
+      for (const bool y_in_rows : {true, false}) {
+        SCOPED_TRACE(std::to_string(columns) + (y_in_rows ? " columns" : " columns, y in columns"));
+        Product<TypeParam> p(A, columns, y_in_rows, data);
+        const int cut = A.rows / 3;
+        p.multiply(s, 4, 0, cut);
+        p.multiply(s, 8, cut, A.rows);
+        p.expect(s);
+      }
+      ++turn;
+    }
+  }
+}
+
+// Auto takes these kernels from two vectors on: numbers that no row uses reach no result, beta = 0 overwrites whatever
+// y holds, and new values are those that are multiplied.
+TEST(CsrRowsAuto, UnusedNumbersAndNewValues) {
+  using Exec = Kokkos::DefaultHostExecutionSpace;
+  constexpr int columns = 5;
+  const Pattern pattern = on_odd_columns(all_classes(600, 100));
+  auto A = make_matrix<double>(pattern, Data::Real, 5);
+  const DeviceMatrix<Exec, double> device(A);
+  SpmvPlan<typename DeviceMatrix<Exec, double>::Csr> plan(Exec(), device.view(), {});
+  const Kokkos::View<double**, Kokkos::LayoutRight, DeviceOf<Exec>> x("x", A.cols, columns), y("y", A.rows, columns);
+  Kokkos::deep_copy(y, std::nan(""));
+  for (int j = 0; j < columns; ++j) {
+    for (int i = 0; i < A.cols; ++i) {
+      x(i, j) = i % 2 == 0 ? std::numeric_limits<double>::infinity() : number(Data::Real, 6 + j, i);
+    }
+  }
+  const auto expect = [&] {
+    plan.apply(Exec(), x, y);
+    Exec().fence();
+    for (int j = 0; j < columns; ++j) {
+      std::vector<double> from, got;
+      for (int i = 0; i < A.cols; ++i) from.push_back(i % 2 == 0 ? 0 : x(i, j));
+      for (int i = 0; i < A.rows; ++i) got.push_back(y(i, j));
+      EXPECT_TRUE((agrees<double>(A, Scaling{1, 0}, from, std::vector<double>(got.size()), got, false))) << j;
+    }
+  };
+  expect();
+  for (double& value : A.values) value *= 3;
+  const DeviceMatrix<Exec, double> other(A);
+  plan.update_values(Exec(), other.view().values());
+  expect();
+}
+
+}  // namespace Testing
+}  // namespace Tessera
