@@ -73,6 +73,7 @@ struct PackedSlices {
   int dictionary_words = 0;
   PackedVariant variant = PackedVariant::General;
   bool eight_waves = false;                          ///< SpmvPackedArgs::eight_waves
+  bool pairs = false;                                ///< SpmvPackedArgs::pairs
   std::uint32_t even = 0;                            ///< PackedSlice::packed of even slices; 0: slices are not
   std::int32_t offsets[packed_most_diagonals] = {};  ///< column - row of the diagonals, where these name the columns
   bool updatable = false;
@@ -119,6 +120,7 @@ struct PackedSlices {
     a.hubs = static_cast<std::uint32_t>(hub_columns.extent(0));
     a.variant = variant;
     a.eight_waves = eight_waves;
+    a.pairs = pairs;
     if (variant == PackedVariant::Even || variant == PackedVariant::Diagonals) {
       a.even_slice.packed = even;
       a.even_slice.packet = static_cast<std::uint32_t>(summary.units / summary.slices);
