@@ -64,7 +64,7 @@ struct PackedSlices {
 
   std::int64_t rows = 0, cols = 0, nnz = 0;
   PackedSummary summary;
-  int max_steps = 16;    ///< rows get the fewest lanes with which they take no more steps than this
+  int max_steps = 16;    ///< rows get the fewest lanes with which they take no more; of a slice of few rows, all lanes
   int split_steps = 16;  ///< rows of more steps with a whole wave are cut
   int group = 1;         ///< rows that may share indices
   int blocks = 1;        ///< column blocks; each but the last has block_columns
