@@ -55,6 +55,7 @@ struct PackedOptions {
   long long most_even = 300000;        ///< ... in matrices of at most so many entries
   bool diagonals = true;               ///< one list of offsets for all rows, where they have no others (stencils)
   long long least_diagonals = 100000;  ///< ... in matrices of at least so many entries
+  long long least_pairs = 500000;      ///< ... and two slices per wave from so many rows on, where few diagonals are
   bool value_classes = true;           ///< store values in fewer bytes where that loses nothing
   int hubs = -1;                       ///< columns whose x stays in shared memory; -1: by size and skew, 0: none
   int column_blocks = -1;              ///< blocks of columns whose x fits there (at most 64); -1: by size, 0 or 1: none

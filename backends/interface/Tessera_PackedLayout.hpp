@@ -42,6 +42,8 @@ enum PackedIndex : int {
 
 /// Diagonals that a matrix may have whose slices are named by them, and the most lanes of a wave: bits of a word.
 constexpr int packed_most_diagonals = 32;
+/// Up to so many of them a slice has code of its own for each number.
+constexpr int packed_most_short_diagonals = 9;
 
 /// How values are stored, without loss. Float: doubles that are exact in binary32. Integer: whole numbers of -128..127.
 /// Dictionary: at most 256 different numbers. Constant: one number.
@@ -193,6 +195,7 @@ struct SpmvPackedArgs {
   bool streaming = true;                           ///< load the matrix past the first-level cache
   PackedVariant variant = PackedVariant::General;  ///< General where slices are grouped
   bool eight_waves = false;                        ///< eight waves per thread block: for many slices of few steps
+  bool pairs = false;                              ///< Diagonals, few of them: a wave takes two adjacent slices
   /// Even, Diagonals: what slice 0 is, and by how much packets and rows of the next lie behind.
   PackedSlice even_slice{};
   /// Diagonals: column - row of each step; beyond the last one of chunks that are asked for and not used.

@@ -43,7 +43,7 @@ struct PackedBody {
   template <class ThreadBlock>
   TESSERA_FUNCTION static void wave(const ThreadBlock& thread_block, unsigned in_thread_block,
                                     const SpmvPackedArgs& args) {
-    const unsigned index = thread_block.index() * waves + in_thread_block;
+    const unsigned index = (thread_block.index() * waves + in_thread_block) * Tuning::slices;
     if (index >= args.slice_count) return;
     const Wave wave;
     const Gather gather = Gather::make(args);
@@ -182,7 +182,7 @@ Status launch_packed(const SpmvPackedArgs& args, std::int64_t thread_blocks, Str
 template <class Device, class Types, class Gather, class Tuning>
 Status launch_slices(const SpmvPackedArgs& args, Stream stream) {
   using Body = PackedBody<Device, Types, PackedGather<Device, Gather, typename Types::Value>, Tuning>;
-  return launch_packed<Device, Body>(args, ceil_div(args.slice_count, Body::waves), stream);
+  return launch_packed<Device, Body>(args, ceil_div(args.slice_count, Body::waves * Tuning::slices), stream);
 }
 
 template <class Device, class Types>
@@ -256,8 +256,11 @@ Status launch_variant(const SpmvPackedArgs& args, Stream stream) {
   if (args.variant == PackedVariant::Diagonals) {
     using Diagonals = typename Tunings::Diagonals;
     using Written = GatherPlain<typename Types::Value, typename Device::Wave, false, true>;
-    return launch_by_waves<Device, Types, Written, std::conditional_t<Streaming, Diagonals, PackedCached<Diagonals>>>(
-        args, stream);
+    using Cached = std::conditional_t<Streaming, Diagonals, PackedCached<Diagonals>>;
+    if constexpr (Tunings::two_slices) {
+      if (args.pairs) return launch_by_waves<Device, Types, Written, PackedPairs<Cached>>(args, stream);
+    }
+    return launch_by_waves<Device, Types, Written, Cached>(args, stream);
   }
   if constexpr (Tunings::variants) {
     using Short = typename Tunings::ShortSlices;

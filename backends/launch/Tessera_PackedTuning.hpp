@@ -31,6 +31,12 @@ struct PackedEightWaves : Tuning {
   static constexpr int waves = 2 * Tuning::waves, bound = Tuning::bound / 2;
 };
 
+/// The same with two slices per wave.
+template <class Tuning>
+struct PackedPairs : Tuning {
+  static constexpr int slices = 2, bound = Tuning::bound_of_pairs;
+};
+
 /// The same for a matrix beside which nothing stays in the caches. Code for each number of steps gains nothing there
 /// where slices are index-free.
 template <class Tuning>
@@ -43,6 +49,7 @@ template <class Types>
 struct PackedNvidia {
   static constexpr bool variants = true;
   static constexpr bool pairs = Types::value_bytes == 8;                      // two steps per chunk, else four
+  static constexpr bool two_slices = !pairs;                                  // per wave; of doubles: registers
   static constexpr bool wide_x = !pairs && sizeof(typename Types::Sum) == 8;  // doubles stored in fewer bytes
 
   struct General : PackedTuning {
@@ -67,7 +74,8 @@ struct PackedNvidia {
     static constexpr bool groups = false, even = true, streaming = false;
   };
   struct Diagonals : PackedTuning {
-    static constexpr int batch = pairs ? 3 : 1, bound = pairs ? 8 : 10;
+    static constexpr int batch = pairs ? 3 : Types::value_bytes == 2 ? 2 : 1, bound = pairs ? 8 : 10;
+    static constexpr int bound_of_pairs = Types::value_bytes == 2 ? 10 : 8;
     static constexpr bool groups = false, even = true, diagonals = true;
   };
   struct CopiedHubs : General {
@@ -102,7 +110,7 @@ struct PackedNvidia {
 /// Not tuned: nothing has run on a device. With 4 waves per SIMD a lane may have 128 registers.
 template <class Types>
 struct PackedAmd {
-  static constexpr bool variants = false;
+  static constexpr bool variants = false, two_slices = false;
 
   struct General : PackedTuning {
     static constexpr int batch = Types::value_bytes == 8 ? 4 : 2;
@@ -126,7 +134,7 @@ struct PackedAmd {
 /// As few kernels as do for validation.
 template <class Types>
 struct PackedEmulation {
-  static constexpr bool variants = false;
+  static constexpr bool variants = false, two_slices = true;
 
   struct General : PackedTuning {
     static constexpr int exact = 5;
@@ -136,6 +144,7 @@ struct PackedEmulation {
     static constexpr bool groups = false, even = true;
   };
   struct Diagonals : Even {
+    static constexpr int bound_of_pairs = PackedTuning::bound;
     static constexpr bool diagonals = true;
   };
   struct Strided : PackedTuning {

@@ -137,14 +137,9 @@ class PackedRoundTrip : public ::testing::Test {
     for (int i = 0; i < A.rows; ++i) split += A.length(i) > cut;
     EXPECT_EQ(p.summary.split_rows, split);
     EXPECT_GE(p.split_steps, p.max_steps);
-    if (o.max_steps > 0) {
-      EXPECT_EQ(p.max_steps, o.max_steps);
-    }
-    if (o.split_steps > 0) {
-      EXPECT_EQ(p.split_steps, std::max(o.split_steps, p.max_steps));
-    }
+    EXPECT_TRUE(o.max_steps == 0 || p.max_steps == o.max_steps) << p.max_steps;
+    EXPECT_TRUE(o.split_steps == 0 || p.split_steps == std::max(o.split_steps, p.max_steps)) << p.split_steps;
     if (p.even != 0) return expect_even(A, p, slices);
-    const auto steps_with = [](std::int64_t length, int log) { return (length + (1 << log) - 1) >> log; };
     for (std::size_t i = 0; i < slices.size(); ++i) {
       const PackedSlice& s = slices[i];
       const PackedDecodedSlice& d = B.slices[i];
@@ -153,16 +148,28 @@ class PackedRoundTrip : public ::testing::Test {
         ASSERT_EQ(s.column, static_cast<std::uint32_t>(d.lowest)) << "slice " << i;
       }
       if (Compat::is_host_v<Exec>) expect_full_steps(A, p, s, d);
+      std::int64_t longest = 0;
       for (const std::int64_t row : d.rows) {
         const std::int64_t length = A.length(static_cast<int>(row));
         ASSERT_EQ(s.part(), length > cut) << "row " << row;
         ASSERT_EQ(s.group() > 1, shares(A, p, row)) << "row " << row << " of " << length;
         if (!s.has_ids()) continue;
-        // Sorted rows: the fewest lanes with which the row takes no more than max_steps, up to the wave.
-        ASSERT_TRUE(steps_with(length, s.log_lanes()) <= p.max_steps || 1 << s.log_lanes() == p.lanes) << "row " << row;
-        ASSERT_TRUE(s.log_lanes() == 0 || steps_with(length, s.log_lanes() - 1) > p.max_steps) << "row " << row;
+        longest = std::max(longest, length);
+        ASSERT_EQ(lanes_of(length, p.lanes, p), lanes_of(longest, p.lanes, p)) << "row " << row;
       }
+      if (!s.has_ids()) continue;
+      ASSERT_EQ(s.log_lanes(), lanes_of(longest, s.rows(), p)) << "slice " << i;
+      ASSERT_EQ(s.steps(), steps_with(longest, s.log_lanes())) << "slice " << i;
     }
+  }
+  static int steps_with(std::int64_t length, int log) { return static_cast<int>((length + (1 << log) - 1) >> log); }
+  /// log2 of the fewest lanes with which a sorted row takes no more than max_steps, up to the wave; of so few rows in a
+  /// slice that half of its lanes would have none, twice as many, and again.
+  static int lanes_of(std::int64_t length, int rows, const Format& p) {
+    int log = 0;
+    while (steps_with(length, log) > p.max_steps && 1 << log < p.lanes) ++log;
+    while (steps_with(length, log) > 1 && rows * (2 << log) <= p.lanes) ++log;
+    return log;
   }
   /// Records of even slices say what a kernel makes of their number, which is all that it knows.
   template <class Offset, class Slices>
@@ -250,9 +257,7 @@ class PackedRoundTrip : public ::testing::Test {
     EXPECT_EQ(static_cast<std::int64_t>(p.hub_columns.extent(0)), A.nnz() > 0 ? hubs : 0);
     const bool classes = o.options.value_classes && hubs == 0 && p.blocks == 1 && A.rows > 0;
     EXPECT_EQ(p.storage, classes ? class_of(A.values) : PackedStorage::Full);
-    if (!o.options.shared_patterns) {
-      EXPECT_EQ(p.group, 1);
-    }
+    EXPECT_TRUE(o.options.shared_patterns || p.group == 1) << p.group;
     const auto rows = static_cast<std::size_t>(A.rows), blocks = static_cast<std::size_t>(p.blocks);
     EXPECT_EQ(p.map_bytes(), rows > 0 ? 8 * (rows * blocks + (blocks > 1 ? rows : 1)) : 0);
   }

@@ -143,7 +143,7 @@ class PackedSuite : public SpmvSuite<Exec, Scalar> {
       });
     };
     PackedOptions o;
-    o.least_diagonals = 0;
+    o.least_diagonals = o.least_pairs = 0;               // one slice per wave: packed_option_sets
     o.value_classes = !std::is_same_v<Scalar, bhalf_t>;  // 300 of its numbers fit a dictionary, which goes first
     for (const Pattern& p : {generate("stencil2d:nx=41:ny=31"), stencil_with_gaps(), band(300, 0, 0, 300),
                              band(700, 4, 3, 705), band(901, 5, 5, 880), band(1100, 15, 16, 1100)}) {

@@ -6,10 +6,11 @@
 #include <cstdint>
 
 #include "backends/interface/Tessera_PackedLayout.hpp"
+#include "backends/interface/Tessera_StoreResult.hpp"
 #include "backends/units/Tessera_Wave.hpp"
 
 /// \file
-/// How the kernel of packed slices reads x.
+/// How the kernels of packed slices read x and write y.
 
 namespace Tessera {
 
@@ -93,6 +94,18 @@ struct GatherBlock {
     return value;
   }
 };
+
+/// y at element `at`, rounded once. alpha and beta are in the sum's type already, so that lanes need not round them.
+template <class Value, class Sum>
+TESSERA_FUNCTION void packed_store(const SpmvPackedArgs& args, std::int64_t at, Sum sum) {
+  if constexpr (sizeof(Sum) == 8) {
+    store_result<Value>(args, at, sum);
+  } else if (sizeof(Value) == 4 || args.y_type == ElementType::Float) {
+    store_scaled(static_cast<float*>(args.y) + at, args.single_alpha, sum, args.single_beta);
+  } else {
+    store_scaled(static_cast<Value*>(args.y) + at, args.single_alpha, sum, args.single_beta);
+  }
+}
 
 }  // namespace Tessera
 

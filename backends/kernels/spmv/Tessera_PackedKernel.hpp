@@ -9,6 +9,7 @@
 #include "backends/interface/Tessera_Half.hpp"
 #include "backends/interface/Tessera_PackedLayout.hpp"
 #include "backends/interface/Tessera_StoreResult.hpp"
+#include "backends/kernels/spmv/Tessera_PackedDiagonals.hpp"
 #include "backends/kernels/spmv/Tessera_PackedGather.hpp"
 #include "backends/units/Tessera_RegisterWords.hpp"
 #include "backends/units/Tessera_Wave.hpp"
@@ -33,6 +34,7 @@ struct PackedKernelTuning {
   static constexpr bool groups = true;         ///< whether there are slices of grouped rows (their sums need registers)
   static constexpr bool even = false;          ///< whether slices are even, with indices of 16 or 24 bits
   static constexpr bool diagonals = false;     ///< whether slices may be of few diagonals; with `even`: whether all are
+  static constexpr int slices = 1;             ///< that a wave takes, adjacent ones; more: of few diagonals alone
   static constexpr int exact = 0;              ///< steps up to which slices have code of their own
   static constexpr bool exact_free = false;    ///< whether index-free ones have, too
   static constexpr bool straight_ids = false;  ///< row ids without a branch, which would wait for them
@@ -64,7 +66,9 @@ class PackedKernel {
       }
     }
     if constexpr (Tuning::even && Tuning::diagonals) {
-      if (s.steps() - 1 < most_exact_diagonals) return kernel.template diagonals<1>();
+      if (Tuning::slices > 1 || s.steps() - 1 < packed_most_short_diagonals) {
+        return PackedDiagonalKernel<Types, Wave, Gather, Tuning>::run(w, args, gather, s);
+      }
       return kernel.template slice<1, PackedDiagonals>();
     }
     if constexpr (Tuning::even) {
@@ -88,7 +92,6 @@ class PackedKernel {
   static constexpr int chunk = value_bytes == 8 ? 2 : 4;
   static constexpr int columns = Tuning::columns;
   static constexpr bool stored = value_bytes > 0, streaming = Tuning::streaming;
-  static constexpr int most_exact_diagonals = 9;
 
   template <class T>
   using Varying = typename Wave::template Varying<T>;
@@ -339,13 +342,8 @@ class PackedKernel {
       }
       TESSERA_UNROLL
       for (int u = 0; u < Count; ++u) {
-        if constexpr (Index == PackedDiagonals) {
-          Wave::template load_written_if<streaming, N * value_bytes>(values + u * N * lanes * value_bytes, true, 0u,
-                                                                     c[u].value[0].w);
-        } else {
-          Wave::template load_if<streaming, N * value_bytes>(values + u * N * lanes * value_bytes, true, 0u,
-                                                             c[u].value[0].w);
-        }
+        Wave::template load_if<streaming, N * value_bytes>(values + u * N * lanes * value_bytes, true, 0u,
+                                                           c[u].value[0].w);
       }
     }
   }
@@ -359,94 +357,6 @@ class PackedKernel {
       const bool on = Index == PackedIndexFree ? (mask >> (step + n) & 1u) != 0 : index != padding<Index>;
       const std::uint32_t column = first + index;
       c.x[n][0] = gather_(column, 0, on);
-    }
-  }
-
-  // ---- few diagonals
-
-  /// A slice that is named by its number alone: its x and its packet are asked for at the same time.
-  template <int Steps>
-  TESSERA_FUNCTION void diagonals() const {
-    if constexpr (Steps < most_exact_diagonals) {
-      if (s_.steps() != Steps) return diagonals<Steps + 1>();
-    }
-    const std::int64_t first = s_.row;
-    const bool inside = first + p_.least_offset >= 0 && first + (lanes - 1) + p_.greatest_offset < p_.cols;
-    w_.each([&](int lane) {
-      const Sum sum = diagonal_sum<Steps>(lane, inside);
-      if (lane >= s_.rows()) return;
-      const Sum whole[1] = {sum};
-      store(s_.row + lane, whole);
-    });
-  }
-
-  template <int Steps>
-  TESSERA_FUNCTION Sum diagonal_sum(int lane, bool inside) const {
-    constexpr int whole = Steps / chunk, tail = whole * chunk, half_steps = Steps % chunk & chunk / 2;
-    constexpr bool has_last = chunk == 4 && Steps % 2 != 0;
-    constexpr int Index = PackedDiagonals;
-    const unsigned char* const base = p_.packets + static_cast<std::size_t>(s_.packet) * packed_unit;
-    Chunk<chunk, 1, Index> c[whole > 0 ? whole : 1];
-    Chunk<chunk / 2, 1, Index> half;
-    Chunk<1, 1, Index> last;
-    load_exact<Steps, whole, 0>(base, lane, c);
-    if constexpr (half_steps > 0) load_exact<Steps, 1, tail>(base, lane, &half);
-    if constexpr (has_last) load_exact<Steps, 1, tail + half_steps>(base, lane, &last);
-    const std::uint32_t row = static_cast<std::uint32_t>(s_.row + lane);
-    const auto gathers = [&](auto checked) {
-      TESSERA_UNROLL
-      for (int u = 0; u < whole; ++u) gather_diagonal<decltype(checked)::value>(row, u * chunk, c[u]);
-      if constexpr (half_steps > 0) gather_diagonal<decltype(checked)::value>(row, tail, half);
-      if constexpr (has_last) gather_diagonal<decltype(checked)::value>(row, tail + half_steps, last);
-    };
-    if (inside) {
-      gathers(std::false_type{});
-    } else {
-      gathers(std::true_type{});
-    }
-    Sum sum = Sum(0);
-    std::uint32_t every = ~0u;
-    const auto all_of = [&](const auto& chunk_of, int n) {
-      for (int k = 0; k < n; ++k) every &= chunk_of.low.w[k];
-    };
-    TESSERA_UNROLL
-    for (int u = 0; u < whole; ++u) all_of(c[u], chunk);
-    if constexpr (half_steps > 0) all_of(half, half_steps);
-    if constexpr (has_last) all_of(last, 1);
-    const auto adds = [&](auto masked) {
-      TESSERA_UNROLL
-      for (int u = 0; u < whole; ++u) add_diagonal<decltype(masked)::value>(c[u], sum, lane);
-      if constexpr (half_steps > 0) add_diagonal<decltype(masked)::value>(half, sum, lane);
-      if constexpr (has_last) add_diagonal<decltype(masked)::value>(last, sum, lane);
-    };
-    if (every == ~0u) {
-      adds(std::false_type{});
-    } else {
-      adds(std::true_type{});
-    }
-    return sum;
-  }
-
-  template <bool Checked, int N>
-  TESSERA_FUNCTION void gather_diagonal(std::uint32_t row, int step, Chunk<N, 1, PackedDiagonals>& c) const {
-    TESSERA_UNROLL
-    for (int n = 0; n < N; ++n) {
-      if constexpr (Checked) {
-        const std::uint32_t there = row + static_cast<std::uint32_t>(p_.offsets[step + n]);
-        c.x[n][0] = gather_(there, 0, there < static_cast<std::uint32_t>(p_.cols));
-      } else {
-        c.x[n][0] = gather_(std::int64_t{row} + p_.offsets[step + n], 0, true);
-      }
-    }
-  }
-
-  template <bool Masked, int N>
-  TESSERA_FUNCTION static void add_diagonal(const Chunk<N, 1, PackedDiagonals>& c, Sum& sum, int lane) {
-    TESSERA_UNROLL
-    for (int n = 0; n < N; ++n) {
-      Sum x = static_cast<Sum>(c.x[n][0]);
-      if constexpr (Masked) x = (c.low.get(n) >> lane & 1u) != 0 ? x : Sum(0);
-      sum += static_cast<Sum>(c.value[0].get(n)) * x;
     }
   }
 
@@ -569,14 +479,7 @@ class PackedKernel {
     TESSERA_UNROLL
     for (int j = 0; j < columns; ++j) {
       if (columns > 1 && j >= p_.columns) break;
-      const std::int64_t at = row * p_.y_stride + j * p_.y_column_stride;
-      if constexpr (sizeof(Sum) == 8) {
-        store_result<Value>(p_, at, sum[j]);
-      } else if (sizeof(Value) == 4 || p_.y_type == ElementType::Float) {
-        store_scaled(static_cast<float*>(p_.y) + at, p_.single_alpha, sum[j], p_.single_beta);
-      } else {
-        store_scaled(static_cast<Value*>(p_.y) + at, p_.single_alpha, sum[j], p_.single_beta);
-      }
+      packed_store<Value>(p_, row * p_.y_stride + j * p_.y_column_stride, sum[j]);
     }
   }
 

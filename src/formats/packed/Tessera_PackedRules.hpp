@@ -188,6 +188,14 @@ PackedVariant packed_variant(const Experimental::PackedSlices<MemorySpace>& p, c
   return packed_is_scattered(f) || small ? PackedVariant::WideBlocks : PackedVariant::General;
 }
 
+/// Whether a wave takes two slices: of few diagonals, where a wave has little to wait for at once, and many of them.
+template <class MemorySpace>
+bool packed_pairs(const Experimental::PackedSlices<MemorySpace>& p, const PackedOptions& o) {
+  const Experimental::PackedSummary& s = p.summary;
+  return p.variant == PackedVariant::Diagonals && p.rows >= o.least_pairs && p.value_bytes() < 8 &&
+         s.steps <= packed_most_short_diagonals * s.slices;
+}
+
 /// Whether thread blocks have eight waves. A device starts 0.8 thread blocks per ns, whatever these do, and of slices
 /// of few steps more would be ready.
 template <class MemorySpace>

@@ -64,7 +64,7 @@ struct PackedSlices {
 
   std::int64_t rows = 0, cols = 0, nnz = 0;
   PackedSummary summary;
-  int max_steps = 16;    ///< rows get the fewest lanes with which they take no more steps than this
+  int max_steps = 16;    ///< rows get the fewest lanes with which they take no more; of a slice of few rows, all lanes
   int split_steps = 16;  ///< rows of more steps with a whole wave are cut
   int group = 1;         ///< rows that may share indices
   int blocks = 1;        ///< column blocks; each but the last has block_columns
@@ -73,6 +73,7 @@ struct PackedSlices {
   int dictionary_words = 0;
   PackedVariant variant = PackedVariant::General;
   bool eight_waves = false;                          ///< SpmvPackedArgs::eight_waves
+  bool pairs = false;                                ///< SpmvPackedArgs::pairs
   std::uint32_t even = 0;                            ///< PackedSlice::packed of even slices; 0: slices are not
   std::int32_t offsets[packed_most_diagonals] = {};  ///< column - row of the diagonals, where these name the columns
   bool updatable = false;
@@ -119,6 +120,7 @@ struct PackedSlices {
     a.hubs = static_cast<std::uint32_t>(hub_columns.extent(0));
     a.variant = variant;
     a.eight_waves = eight_waves;
+    a.pairs = pairs;
     if (variant == PackedVariant::Even || variant == PackedVariant::Diagonals) {
       a.even_slice.packed = even;
       a.even_slice.packet = static_cast<std::uint32_t>(summary.units / summary.slices);

@@ -195,8 +195,10 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
         Kokkos::ThreadVectorRange(team, rows),
         [&](const int q, int& n) { n += row_at(base, begin + q) != first + std::int64_t{q} * g; }, apart);
     Kokkos::single(Kokkos::PerThread(team), [&]() { this->slot(i) = static_cast<std::uint32_t>(begin); });
-    return slice_of(apart == 0 ? first : base, PackedShape::key_steps(this->order(begin)), log, apart == 0, false, g,
-                    rows);
+    // Lanes that would have no row, of the last slice of a run, take their share of the others.
+    int steps = PackedShape::key_steps(this->order(begin));
+    for (; steps > 1 && 2 * (rows << log) <= this->shape.lanes; ++log) steps = (steps + 1) / 2;
+    return slice_of(apart == 0 ? first : base, steps, log, apart == 0, false, g, rows);
   }
 
   KOKKOS_INLINE_FUNCTION PackedSlice record(const member& team, std::int64_t i, std::int64_t all_parts) const {
