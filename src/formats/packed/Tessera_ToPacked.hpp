@@ -450,10 +450,10 @@ class PackedConversion {
     sort.totals = totals_.data();
     const auto sort_windows = static_cast<int>(shape_.sort_windows * shape_.blocks);
     int team = shape_.sort_window < 512 ? 128 : 512;
-    // Teams of 1,024 threads in all are under way per multiprocessor. Where there are more than half as many windows, a
-    // fourth of the threads takes less than four times as long.
+    // Teams of 1,024 threads in all are under way per multiprocessor. Where there are more windows than that, a fourth
+    // of the threads takes less than four times as long.
     const bool small = !Compat::is_host_v<Exec> && shape_.sort_window < 2048 && team / 4 >= device.wave &&
-                       sort_windows > std::int64_t{512 / team} * device.compute_units;
+                       sort_windows > std::int64_t{1024 / team} * device.compute_units;
     if (small) team /= 4;
     sort.arrived = arrived_.data();
     Kokkos::parallel_for("Tessera::convert[packed] order",
