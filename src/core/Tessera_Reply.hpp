@@ -69,12 +69,22 @@ class Reply {
 /// then visible. `arrived` counts from zero. A team's threads pass a barrier.
 template <class Member>
 KOKKOS_INLINE_FUNCTION bool last_team(const Member& team, std::uint32_t* arrived, std::uint32_t total) {
+#if !defined(__CUDA_ARCH__)  // where a barrier and then a fence of one thread are enough
   Kokkos::memory_fence();
+#endif
   team.team_barrier();
   int last = 0;
   Kokkos::single(
-      Kokkos::PerTeam(team), [&](int& l) { l = Kokkos::atomic_fetch_add(arrived, 1u) + 1 == total; }, last);
+      Kokkos::PerTeam(team),
+      [&](int& l) {
+        Kokkos::memory_fence();
+        l = Kokkos::atomic_fetch_add(arrived, 1u) + 1 == total;
+        Kokkos::memory_fence();
+      },
+      last);
+#if !defined(__CUDA_ARCH__)
   Kokkos::memory_fence();
+#endif
   return last != 0;
 }
 

@@ -33,9 +33,9 @@ __device__ __forceinline__ std::uint32_t vote(bool yes) {
 #endif
 
 /// Stable sort of `count` keys (a multiple of 32) in a Kokkos team's scratch, ascending by bits [low, high), four at a
-/// time. A place's rank is how many places before it have the same digit: a bit per place and digit, counted by words.
-/// On devices the threads of 32 places vote on these bits (atomics on one word would queue where digits are alike), so
-/// that the team's size must be a multiple of 32 there.
+/// time of those in which keys differ. A place's rank is how many places before it have the same digit: a bit per place
+/// and digit, counted by words. On devices the threads of 32 places vote on these bits (atomics on one word would queue
+/// where digits are alike), so that the team's size must be a multiple of 32 there.
 template <class Words>
 class TeamRadixSort {
  public:
@@ -52,11 +52,20 @@ class TeamRadixSort {
   /// @return where in the scratch the sorted keys begin
   template <class Member>
   KOKKOS_INLINE_FUNCTION int run(const Member& team, int low, int high) const {
-    const std::uint32_t differ = different_bits(team);
+    return run_where(team, different_bits(team) & ((1u << high) - (1u << low)));
+  }
+  /// @param differ  bits in which keys differ; others do not count
+  template <class Member>
+  KOKKOS_INLINE_FUNCTION int run_where(const Member& team, std::uint32_t differ) const {
     int from = 0, to = count_;
-    for (int bit = low; bit < high; bit += bits) {
-      if ((differ >> bit & (digits - 1)) == 0) continue;
-      pass(team, from, to, bit);
+    while (differ != 0) {
+      Digit digit;
+      for (int b = 0, bit = 0; b < bits; ++b) {  // the highest again where there are fewer
+        if (differ != 0) bit = lowest_bit(differ);
+        digit.at[b] = bit;
+        differ &= differ - 1;
+      }
+      pass(team, from, to, digit);
       const int next = from;
       from = to, to = next;
     }
@@ -67,9 +76,16 @@ class TeamRadixSort {
   static constexpr int part_words = 4;       // of which one thread counts the bits
   static constexpr int stride = digits + 1;  // from word to word; odd, so that they lie in different banks
   KOKKOS_INLINE_FUNCTION static constexpr int parts(int count) { return (count / 32 + part_words - 1) / part_words; }
-  KOKKOS_INLINE_FUNCTION int digit(int from, int i, int bit) const {
-    return static_cast<int>(scratch_(from + i) >> bit & (digits - 1));
-  }
+  /// Bits of a key, the lowest first.
+  struct Digit {
+    int at[bits];
+    KOKKOS_INLINE_FUNCTION int of(std::uint32_t key) const {
+      std::uint32_t d = 0;
+      for (int b = 0; b < bits; ++b) d |= (key >> at[b] & 1u) << b;
+      return static_cast<int>(d);
+    }
+  };
+  KOKKOS_INLINE_FUNCTION static int lowest_bit(std::uint32_t word) { return bits_set((word & (~word + 1)) - 1); }
 
   /// Bits in which some key differs from the first.
   template <class Member>
@@ -82,30 +98,30 @@ class TeamRadixSort {
     return differ;
   }
 
-  /// Place i has this digit: bit i % 32 of one of the word's masks, which begin at `at`.
-  KOKKOS_INLINE_FUNCTION void mark(int digit, int i, int at) const {
+  /// Place i has this key's digit: bit i % 32 of one of the word's masks, which begin at `at`.
+  KOKKOS_INLINE_FUNCTION void mark(std::uint32_t key, const Digit& digit, int i, int at) const {
 #if TESSERA_LANES_VOTE
     const int lane = i % 32;  // which writes the mask of digit `lane`
     std::uint32_t mask = ~0u;
     for (int b = 0; b < bits; ++b) {
-      const std::uint32_t ones = vote((digit >> b & 1) != 0);
+      const std::uint32_t ones = vote((key >> digit.at[b] & 1) != 0);
       mask &= (lane >> b & 1) != 0 ? ones : ~ones;
     }
     if (lane < digits) scratch_(at + lane) = mask;
 #else
-    Kokkos::atomic_fetch_or(&scratch_(at + digit), 1u << (i % 32));
+    Kokkos::atomic_fetch_or(&scratch_(at + digit.of(key)), 1u << (i % 32));
 #endif
   }
 
   template <class Member>
-  KOKKOS_INLINE_FUNCTION void pass(const Member& team, int from, int to, int bit) const {
+  KOKKOS_INLINE_FUNCTION void pass(const Member& team, int from, int to, const Digit& digit) const {
     const int row = count_ / 32, part_count = parts(count_), masks = 2 * count_, ranks = masks + stride * row;
 #if !TESSERA_LANES_VOTE
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, stride * row), [&](const int i) { scratch_(masks + i) = 0; });
     team.team_barrier();
 #endif
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, count_),
-                         [&](const int i) { mark(digit(from, i, bit), i, masks + i / 32 * stride); });
+                         [&](const int i) { mark(scratch_(from + i), digit, i, masks + i / 32 * stride); });
     team.team_barrier();
     Kokkos::parallel_scan(Kokkos::TeamThreadRange(team, digits * part_count),
                           [&](const int i, int& sum, const bool final) {
@@ -117,11 +133,12 @@ class TeamRadixSort {
                           });
     team.team_barrier();
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, count_), [&](const int i) {
-      const int d = digit(from, i, bit), word = i / 32, part = word / part_words;
+      const std::uint32_t key = scratch_(from + i);
+      const int d = digit.of(key), word = i / 32, part = word / part_words;
       auto rank = static_cast<int>(scratch_(ranks + d * part_count + part));
       for (int w = part * part_words; w < word; ++w) rank += bits_set(scratch_(masks + w * stride + d));
       rank += bits_set(scratch_(masks + word * stride + d) & ((1u << (i % 32)) - 1));
-      scratch_(to + rank) = scratch_(from + i);
+      scratch_(to + rank) = key;
     });
     team.team_barrier();
   }

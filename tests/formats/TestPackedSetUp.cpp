@@ -136,7 +136,7 @@ TEST(PackedSetUp, Diagonals) {
 }
 
 // Room for packets is by estimate: one allocation suffices, and two where rows of one step each are rounded up to a
-// whole wave.
+// whole wave. Threads are by estimate, too: here there are 250 slices, and threads for 130.
 TEST(PackedSetUp, RoomByEstimate) {
   if (!Compat::is_host_v<Exec>) GTEST_SKIP() << "this runtime has memory of the host";
   const Exec space;
@@ -153,11 +153,15 @@ TEST(PackedSetUp, RoomByEstimate) {
     p.done();
     EXPECT_EQ(CountingRuntime::allocated - before, suffices ? 3 : 4) << "mailbox, structure, packets";
     EXPECT_EQ(8 * p.packets.extent(0), static_cast<std::size_t>(p.summary.units) * packed_unit);
+    const Experimental::PackedCsr back = Experimental::to_csr(p);
+    EXPECT_EQ(back.entries, A.entries);
+    EXPECT_EQ(std::memcmp(back.bits.data(), A.values.data(), 8 * A.values.size()), 0);
+    if (suffices)
+      EXPECT_LT(Impl::packed_likely_slices(Impl::packed_shape(o, f, 32, 8, 1, false), f.nnz), p.summary.slices);
   }
 }
 
-// More sort windows than a device works on at once: small teams order them, and a kernel of its own places their
-// slices.
+// More sort windows than a device works on at once: small teams order them, and groups of windows are counted.
 TEST(PackedSetUp, ManySortWindows) {
   const Exec space;
   constexpr int windows = 5000;

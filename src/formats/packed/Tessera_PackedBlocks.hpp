@@ -68,7 +68,7 @@ struct PackedShareFunctor : PackedTypesOf<Csr> {
   template <class T>
   using View = typename PackedTypesOf<Csr>::template View<T>;
   PackedShape shape;
-  View<SortWindow> sort_windows;
+  SortPlaces<typename Csr::memory_space> starts;
   View<PackedSlice> slices;
   View<PackedShare> shares;
   std::int64_t all_parts, units, cols, block_columns;
@@ -82,11 +82,10 @@ struct PackedShareFunctor : PackedTypesOf<Csr> {
     PackedShare s{};
     s.column = static_cast<std::uint32_t>(block * block_columns);
     s.columns = static_cast<std::uint32_t>(last ? cols - block * block_columns : block_columns);
-    s.part_first = static_cast<std::uint32_t>(sort_windows(w).parts);
-    s.part_last = static_cast<std::uint32_t>(last ? all_parts : sort_windows(w + shape.sort_windows).parts);
-    s.first = static_cast<std::uint32_t>(all_parts + sort_windows(w).slices);
-    s.last =
-        static_cast<std::uint32_t>(last ? slices.extent(0) : all_parts + sort_windows(w + shape.sort_windows).slices);
+    s.part_first = starts.parts(w);
+    s.part_last = last ? static_cast<std::uint32_t>(all_parts) : starts.parts(w + shape.sort_windows);
+    s.first = static_cast<std::uint32_t>(all_parts + starts.slices(w));
+    s.last = static_cast<std::uint32_t>(last ? slices.extent(0) : all_parts + starts.slices(w + shape.sort_windows));
     return s;
   }
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t) const {

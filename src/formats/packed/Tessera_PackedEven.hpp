@@ -30,10 +30,13 @@ template <class Csr>
 struct PackedPatternRowFunctor {
   typename Csr::row_map_type row_map;
   PackedDiagonalsFound* found;
-  std::int64_t length, rows;
+  std::int64_t length, rows, from;  // the first row that is looked at
 
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row) const {
-    if (static_cast<std::int64_t>(row_map(row + 1) - row_map(row)) != length) return;
+    const auto begin = static_cast<std::int64_t>(row_map(row));
+    if (static_cast<std::int64_t>(row_map(row + 1)) - begin != length) return;
+    // Behind a row of as many entries it is not the first; nearly all are, and atomics on one place queue.
+    if (row > from && begin - static_cast<std::int64_t>(row_map(row - 1)) == length) return;
     const std::int64_t left = rows - row;
     if (*static_cast<volatile std::int64_t*>(&found->pattern) < left) Kokkos::atomic_fetch_max(&found->pattern, left);
   }
@@ -140,7 +143,7 @@ class PackedEvenConversion {
     const std::int64_t from = p_.rows / 2, to = std::min<std::int64_t>(p_.rows, from + 65536);
     Kokkos::parallel_for("Tessera::convert[packed] pattern of diagonals",
                          Kokkos::RangePolicy<Exec, Compat::LightWeight>(space_, from, to),
-                         PackedPatternRowFunctor<Pattern>{A_.row_map(), found.data(), steps, p_.rows});
+                         PackedPatternRowFunctor<Pattern>{A_.row_map(), found.data(), steps, p_.rows, from});
     PackedDiagonalsFunctor<Pattern> f;
     f.columns = A_.entries();
     f.row_map = A_.row_map();

@@ -25,11 +25,14 @@ struct PackedRows : PackedTypesOf<Csr> {
   View<PackedPart> parts;
   View<std::uint32_t> order, slot;
 
-  /// First row of unit q.
-  KOKKOS_INLINE_FUNCTION std::int64_t row(std::int64_t index, const PackedSlice& s, int q) const {
+  /// First row of unit q. @param place  in `order` of the first unit, where these do not follow each other
+  KOKKOS_INLINE_FUNCTION std::int64_t row_from(std::int64_t place, const PackedSlice& s, int q) const {
     if (s.part()) return parts(s.row).row;
     if (s.contiguous()) return std::int64_t{s.row} + q * s.group();
-    return std::int64_t{s.row} + (order(slot(index) + q) & (PackedShape::sort_window_keys - 1));
+    return std::int64_t{s.row} + (order(place + q) & (PackedShape::sort_window_keys - 1));
+  }
+  KOKKOS_INLINE_FUNCTION std::int64_t row(std::int64_t index, const PackedSlice& s, int q) const {
+    return row_from(s.has_ids() ? std::int64_t{slot(index)} : 0, s, q);
   }
 };
 
@@ -60,8 +63,9 @@ struct PackedSpans : PackedRows<Csr> {
   std::int64_t hubs, cols;
   View<std::uint8_t> pattern;  // index-free slices: the unit whose columns are the slice's
 
-  /// Completes the record of slice i; by all vector lanes of a thread.
-  KOKKOS_INLINE_FUNCTION void choose_index(const member& team, std::int64_t i, PackedSlice& s) const {
+  /// Completes the record of slice i; by all vector lanes of a thread. @param place  of its first row in `order`
+  KOKKOS_INLINE_FUNCTION void choose_index(const member& team, std::int64_t i, PackedSlice& s,
+                                           std::int64_t place) const {
     const int log = s.log_lanes(), steps = s.steps();
     int index = hubs > 0 && hubs + cols < 0xffffff ? PackedIndex24 : PackedIndex32;
     bool masked = false;
@@ -72,21 +76,21 @@ struct PackedSpans : PackedRows<Csr> {
       if (index_free && s.contiguous() && s.group() == 1 && log == 0 && steps > 0 && steps <= 32) {
         free_of_indices(team, i, s, index, masked);
       }
-      if (narrow && index != PackedIndexFree) index = narrowest(team, i, s, column);
+      if (narrow && index != PackedIndexFree) index = narrowest(team, place, s, column);
     }
     s.column = column;
     s.packed = PackedSlice::pack(steps, log, index, s.contiguous(), s.part(), masked, s.group(), s.rows());
-    if constexpr (Compat::is_host_v<typename PackedTypesOf<Csr>::exec>) s.set_full_steps(full_steps(i, s));
+    if constexpr (Compat::is_host_v<typename PackedTypesOf<Csr>::exec>) s.set_full_steps(full_steps(place, s));
   }
 
   /// The fewest bytes for the distances of a slice's columns from the lowest, all ones left for padding.
-  KOKKOS_INLINE_FUNCTION int narrowest(const member& team, std::int64_t i, const PackedSlice& s,
+  KOKKOS_INLINE_FUNCTION int narrowest(const member& team, std::int64_t place, const PackedSlice& s,
                                        std::uint32_t& column) const {
     Kokkos::MinMaxScalar<std::uint32_t> range;
     Kokkos::parallel_reduce(
         Kokkos::ThreadVectorRange(team, this->shape.lanes),
         [&](const int lane, Kokkos::MinMaxScalar<std::uint32_t>& r) {
-          each_column(i, s, lane, [&](std::uint32_t c) {
+          each_column(place, s, lane, [&](std::uint32_t c) {
             r.min_val = c < r.min_val ? c : r.min_val;
             r.max_val = c > r.max_val ? c : r.max_val;
           });
@@ -102,12 +106,12 @@ struct PackedSpans : PackedRows<Csr> {
   }
 
   /// Steps in which all lanes have an entry: hosts need not look for padding in these.
-  KOKKOS_INLINE_FUNCTION int full_steps(std::int64_t i, const PackedSlice& s) const {
+  KOKKOS_INLINE_FUNCTION int full_steps(std::int64_t place, const PackedSlice& s) const {
     const int log = s.log_lanes();
     if (s.rows() << log < this->shape.lanes || s.masked()) return 0;  // rows of masked slices have gaps anywhere
     std::int64_t least = s.steps();
     for (int q = 0; q < s.rows(); ++q) {
-      const std::int64_t row = this->row(i, s, q);
+      const std::int64_t row = this->row_from(place, s, q);
       const PackedEntries e(s, this->parts.data(), this->shape.part_length(), map.begin(row), map.length(row));
       least = e.length >> log < least ? e.length >> log : least;
     }
@@ -116,17 +120,20 @@ struct PackedSpans : PackedRows<Csr> {
 
   /// f(column), more than once for some.
   template <class F>
-  KOKKOS_INLINE_FUNCTION void each_column(std::int64_t i, const PackedSlice& s, int lane, F&& f) const {
+  KOKKOS_INLINE_FUNCTION void each_column(std::int64_t place, const PackedSlice& s, int lane, F&& f) const {
     const int log = s.log_lanes(), q = lane >> log, t = lane & ((1 << log) - 1);
     if (q >= s.rows()) return;
-    const std::int64_t row = this->row(i, s, q);
+    const std::int64_t row = this->row_from(place, s, q);
     const PackedEntries e(s, this->parts.data(), this->shape.part_length(), map.begin(row), map.length(row));
-    constexpr int batch = 4;  // loads at once; beyond the row's end the first of them again
+    // Loads at once; beyond the row's end the first of them again.
+    constexpr int batch = Compat::is_host_v<typename PackedTypesOf<Csr>::exec> ? 4 : 8;
     for (std::int64_t k = t; k < e.length; k += batch << log) {
+      std::uint32_t column[batch];
       for (int n = 0; n < batch; ++n) {
         const std::int64_t at = k + (n << log);
-        f(static_cast<std::uint32_t>(columns(e.begin + (at < e.length ? at : k))));
+        column[n] = static_cast<std::uint32_t>(columns(e.begin + (at < e.length ? at : k)));
       }
+      for (int n = 0; n < batch; ++n) f(column[n]);
     }
   }
 
@@ -143,10 +150,8 @@ struct PackedSpans : PackedRows<Csr> {
           if (map.length(first + q) == steps && q < least) least = q;
         },
         Kokkos::Min<int>(unit));
-    int misfits = 0, entries = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::ThreadVectorRange(team, rows),
-        [&](const int q, int& n) { n += static_cast<int>(map.length(first + q)); }, entries);
+    int misfits = 0;
+    const auto entries = static_cast<int>(map.begin(first + rows) - map.begin(first));
     Kokkos::parallel_reduce(
         Kokkos::ThreadVectorRange(team, rows),
         [&](const int q, int& n) {
@@ -223,15 +228,16 @@ struct PackedPlaces {
   int chunk = 1;                       // slices
 
   KOKKOS_INLINE_FUNCTION std::uint32_t packet(std::int64_t slice) const {
-    return chunks(slice / chunk) + slices(slice);
+    return chunks(static_cast<std::uint32_t>(slice) / static_cast<std::uint32_t>(chunk)) + slices(slice);
   }
 };
 
 /// What kernels that the host has enqueued without knowing sizes go by: how many slices there are, and whether packets
-/// of numbers in full fit.
+/// of numbers in full fit. There are threads for as many slices as are likely, which take more than one if need be.
 struct PackedGate {
   const PackedTotals* totals = nullptr;  // null: sizes are known
   std::int64_t room = 0;                 // for packets, in packed_unit bytes
+  std::int64_t threads = 0;              // slices that there are threads for
 
   KOKKOS_INLINE_FUNCTION bool closed(std::int64_t slice) const {
     return totals != nullptr &&
@@ -239,44 +245,73 @@ struct PackedGate {
   }
 };
 
-KOKKOS_INLINE_FUNCTION void store_packed_index(int index, std::size_t at, std::uint32_t column, unsigned char* low,
+/// Of a lane, `Size` indices that follow each other.
+template <class T, int Size>
+struct alignas(Size * sizeof(T) < 8 ? Size * sizeof(T) : 8) PackedIndexChunk {
+  T of[Size];
+};
+template <class T, int Size>
+KOKKOS_INLINE_FUNCTION void store_packed_plane(unsigned char* plane, std::size_t at, const std::uint32_t* column,
+                                               int shift) {
+  PackedIndexChunk<T, Size> chunk;
+  for (int n = 0; n < Size; ++n) chunk.of[n] = static_cast<T>(column[n] >> shift);
+  *reinterpret_cast<PackedIndexChunk<T, Size>*>(plane + at * sizeof(T)) = chunk;
+}
+/// @param at  of the first, in elements
+template <int Size>
+KOKKOS_INLINE_FUNCTION void store_packed_chunk(int index, int at, const std::uint32_t* column, unsigned char* low,
                                                unsigned char* high) {
-  switch (index) {
-    case PackedIndex8:
-      low[at] = static_cast<std::uint8_t>(column);
-      break;
-    case PackedIndex16:
-      reinterpret_cast<std::uint16_t*>(low)[at] = static_cast<std::uint16_t>(column);
-      break;
-    case PackedIndex24:
-      reinterpret_cast<std::uint16_t*>(low)[at] = static_cast<std::uint16_t>(column);
-      high[at] = static_cast<std::uint8_t>(column >> 16);
-      break;
-    default:
-      reinterpret_cast<std::uint32_t*>(low)[at] = column;
+  const auto place = static_cast<std::size_t>(at);
+  if (index == PackedIndex8) {
+    store_packed_plane<std::uint8_t, Size>(low, place, column, 0);
+  } else if (index == PackedIndex32) {
+    store_packed_plane<std::uint32_t, Size>(low, place, column, 0);
+  } else {
+    store_packed_plane<std::uint16_t, Size>(low, place, column, 0);
+    if (index == PackedIndex24) store_packed_plane<std::uint8_t, Size>(high, place, column, 16);
   }
 }
 
-/// The indices of one lane. @param name  of a column, what stands for it
-template <class Columns, class Name>
-KOKKOS_INLINE_FUNCTION void store_packed_indices(const Columns& columns, std::int64_t begin, std::int64_t length,
-                                                 const PackedSlice& s, const PackedPacket& packet, int lane,
-                                                 unsigned char* base, const Name& name) {
+/// The indices of one lane, in chunks of `Size` steps and smaller ones at the end, see PackedPacket. @param name  of a
+/// column, what stands for it
+template <int Size, class Columns, class Name>
+KOKKOS_INLINE_FUNCTION void store_packed_chunks(const Columns& columns, std::int64_t begin, int length,
+                                                const PackedSlice& s, const PackedPacket& packet, int lane,
+                                                unsigned char* base, const Name& name) {
   unsigned char *const low = base + packet.indices(s), *const high = base + packet.high(s);
-  const int log = s.log_lanes(), t = lane & ((1 << log) - 1);
+  const int log = s.log_lanes(), t = lane & ((1 << log) - 1), index = s.index();
   constexpr int batch = 8;  // loads before the first store
   for (int first = 0; first < s.steps(); first += batch) {
     std::uint32_t column[batch];
     for (int n = 0; n < batch; ++n) {
-      const std::int64_t k = (std::int64_t{first + n} << log) + t;
+      const int k = ((first + n) << log) + t;
       column[n] = k < length ? static_cast<std::uint32_t>(columns(begin + k)) : ~0u;
     }
     for (int n = 0; n < batch; ++n) {
       if (column[n] != ~0u) column[n] = name(column[n]);
     }
-    for (int n = 0; n < batch && first + n < s.steps(); ++n) {
-      store_packed_index(s.index(), packet.element(s.steps(), first + n, lane, 0, 1), column[n], low, high);
+    for (int c = 0; c < batch; c += Size) {
+      const int step = first + c, left = s.steps() - step, at = step * packet.lanes;
+      if (left >= Size) {
+        store_packed_chunk<Size>(index, at + lane * Size, column + c, low, high);
+      } else if (left > 0) {
+        if constexpr (Size == 4) {
+          if ((left & 2) != 0) store_packed_chunk<2>(index, at + lane * 2, column + c, low, high);
+          if (left == 3) store_packed_chunk<1>(index, at + 2 * packet.lanes + lane, column + c + 2, low, high);
+        }
+        if (left == 1) store_packed_chunk<1>(index, at + lane, column + c, low, high);
+      }
     }
+  }
+}
+template <class Columns, class Name>
+KOKKOS_INLINE_FUNCTION void store_packed_indices(const Columns& columns, std::int64_t begin, std::int64_t length,
+                                                 const PackedSlice& s, const PackedPacket& packet, int lane,
+                                                 unsigned char* base, const Name& name) {
+  if (packet.chunk == 2) {
+    store_packed_chunks<2>(columns, begin, static_cast<int>(length), s, packet, lane, base, name);
+  } else {
+    store_packed_chunks<4>(columns, begin, static_cast<int>(length), s, packet, lane, base, name);
   }
 }
 
@@ -342,11 +377,19 @@ struct PackedIndexFunctor : PackedSpans<Csr> {
   PackedGate gate;
 
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
+    const int lane = static_cast<int>(i & (this->shape.lanes - 1));
+    std::int64_t index = i >> this->shape.log_wave;
+    const auto most = static_cast<std::int64_t>(this->slices.extent(0));
+    do {
+      const PackedSlice s = this->slices(index);  // does not wait for the gate
+      if (gate.closed(index)) return;
+      write(index, s, lane);
+      index += gate.threads;
+    } while (gate.totals != nullptr && index < most);
+  }
+
+  KOKKOS_INLINE_FUNCTION void write(std::int64_t index, PackedSlice s, int lane) const {
     const int lanes = this->shape.lanes;
-    const std::int64_t index = i / lanes;
-    if (gate.closed(index)) return;
-    const int lane = static_cast<int>(i % lanes);
-    PackedSlice s = this->slices(index);
     s.packet = places.packet(index);
     if (lane == 0) this->slices(index).packet = s.packet;
     const PackedPacket packet(lanes, value_bytes);
@@ -441,7 +484,7 @@ struct PackedValueFunctor {
   View<PackedPart> parts;
   unsigned char* packets;
   PackedEncoder<Types, typename Values::non_const_value_type> encode;
-  int lanes;
+  int lanes, log_wave;
   std::int64_t part_length;
   PackedGate gate;
 
@@ -502,9 +545,19 @@ struct PackedValueFunctor {
   }
 
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
-    if (gate.closed(i / lanes)) return;
-    const PackedSlice s = slices(i / lanes);
-    const int lane = static_cast<int>(i % lanes), q = lane >> s.log_lanes();
+    const int lane = static_cast<int>(i & (lanes - 1));
+    std::int64_t index = i >> log_wave;
+    const auto most = static_cast<std::int64_t>(slices.extent(0));
+    do {
+      const PackedSlice s = slices(index);  // does not wait for the gate
+      if (gate.closed(index)) return;
+      write(s, lane);
+      index += gate.threads;
+    } while (gate.totals != nullptr && index < most);
+  }
+
+  KOKKOS_INLINE_FUNCTION void write(const PackedSlice& s, int lane) const {
+    const int q = lane >> s.log_lanes();
     const PackedPacket packet(lanes, Types::value_bytes);
     unsigned char* const base = packets + static_cast<std::size_t>(s.packet) * packed_unit;
     Stored* const out = reinterpret_cast<Stored*>(base);

@@ -26,6 +26,7 @@ struct PackedShape {
   static constexpr int index_bits = 12;             // of a row in its sort window
   static constexpr int classes = 7;                 // lanes per row: 64 ... 1
   static constexpr int key_bits = index_bits + 10;  // that tell keys apart: steps, lanes, grouped or split
+  static constexpr std::uint32_t sorted_bits = (1u << key_bits) - (1u << index_bits);
   int lanes = 32, log_wave = 5, max_steps = 16, split_steps = 16, group = 1;
   int sort_window = 4092;  // rows; a multiple of 12, so that groups of 2 and 3 rows never straddle two
   double natural_padding = 0.02;
@@ -106,7 +107,38 @@ struct SortWindow {
   std::int32_t log_lanes, grouped;
   std::int32_t split;  // rows to be split come first
   std::int32_t run[2 * PackedShape::classes];
-  std::int64_t slices, parts;  // first slice (parts not counted), first part; until these are known, how many
+  std::int64_t slices, parts;  // how many; slices: parts not counted
+};
+
+/// Where the slices (parts not counted) and the parts of a sort window begin.
+struct alignas(8) SortPlace {
+  std::uint32_t slices, parts;
+};
+
+/// Places of all sort windows. These are counted in groups, so that no team adds up many: a window begins where its
+/// group does, behind those of the group that come before it.
+template <class MemorySpace>
+struct SortPlaces {
+  template <class T>
+  using View = typename Experimental::PackedSlices<MemorySpace>::template View<T>;
+  static constexpr int most_groups = 64;
+  View<SortPlace> within, groups;
+  View<std::uint32_t> split;  // rows to be split, of groups
+  int log_group = 0;
+
+  /// Groups of 64 windows, or of more where these would be too many.
+  static int log_group_of(std::int64_t windows) {
+    int log = 6;
+    while ((windows >> log) >= most_groups) ++log;
+    return log;
+  }
+  KOKKOS_INLINE_FUNCTION std::int64_t windows() const { return static_cast<std::int64_t>(within.extent(0)); }
+  KOKKOS_INLINE_FUNCTION std::uint32_t slices(std::int64_t w) const {
+    return groups(w >> log_group).slices + within(w).slices;
+  }
+  KOKKOS_INLINE_FUNCTION std::uint32_t parts(std::int64_t w) const {
+    return groups(w >> log_group).parts + within(w).parts;
+  }
 };
 
 /// Where the entries of each row lie in the matrix: row r has [begin(r), begin(r + step)).
@@ -180,16 +212,18 @@ struct PackedGroupFunctor : PackedTypesOf<Csr> {
 };
 
 /// What the host must know of the conversion before it makes room for packets.
-struct PackedSizes {
-  std::int64_t units, steps, stored, short_slices, index_slots[6], grouped_slots, id_rows;
+/// Int: 32 bits suffice for few slices.
+template <class Int>
+struct PackedSizesOf {
+  Int units, steps, stored, short_slices, index_slots[6], grouped_slots, id_rows;
 
   KOKKOS_INLINE_FUNCTION void count(const PackedPacket& packet, const PackedSlice& s) {
-    const std::int64_t slots = std::int64_t{s.steps()} * packet.lanes * s.group();
-    units += static_cast<std::int64_t>(packet.bytes(s) / packed_unit);
+    const Int slots = static_cast<Int>(s.steps()) * packet.lanes * s.group();
+    units += static_cast<Int>(packet.bytes(s) / packed_unit);
     steps += s.steps();
     stored += slots;
     short_slices += s.steps() <= 5;
-    index_slots[s.index()] += slots;
+    for (int i = 0; i < 6; ++i) index_slots[i] += s.index() == i ? slots : 0;
     grouped_slots += s.group() > 1 ? slots : 0;
     id_rows += s.has_ids() ? s.rows() : 0;
   }
@@ -201,13 +235,14 @@ struct PackedSizes {
     a.grouped_slots = a.grouped_slots + b.grouped_slots, a.id_rows = a.id_rows + b.id_rows;
   }
 };
+using PackedSizes = PackedSizesOf<std::int64_t>;
 struct PackedTotals {
   std::int64_t slices, parts, split;  // slices: parts among them
   PackedSizes sizes;
   PackedStorage storage;
 };
 
-/// Orders a sort window and counts its slices; the last team turns counts into places, or SortPlacesFunctor does.
+/// Orders a sort window and counts its slices; the last teams turn counts into places.
 template <class Csr>
 struct SortWindowFunctor : PackedTypesOf<Csr> {
   using member = typename PackedTypesOf<Csr>::member;
@@ -225,7 +260,8 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
   View<std::uint32_t> pieces;
   View<SortWindow> sort_windows;
   View<SortCount> counts;  // of these
-  std::uint32_t* arrived;  // zero; null: not the last team
+  SortPlaces<typename Csr::memory_space> starts;
+  std::uint32_t* arrived;  // zero: of groups, and one for each group
   PackedTotals* totals;
   static constexpr int split_bit = 13, entries_bit = 26;
 
@@ -235,9 +271,12 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
   KOKKOS_INLINE_FUNCTION std::int64_t length_of(std::int64_t row) const {
     return shape.blocks > 1 ? map.length(row) : static_cast<std::int64_t>(row_map(row + 1) - row_map(row));
   }
-  KOKKOS_INLINE_FUNCTION bool grouped(std::int64_t row) const {
-    return shape.group > 1 && same(row / shape.group) != 0;
+  /// Row i of the sort window at `base`; windows are a multiple of 12, so that groups begin where these do.
+  KOKKOS_INLINE_FUNCTION bool grouped(std::int64_t base, int i) const {
+    if (shape.group == 1) return false;
+    return shape.group == 2 ? same((base >> 1) + (i >> 1)) != 0 : same(base / 3 + i / 3) != 0;
   }
+  KOKKOS_INLINE_FUNCTION bool begins_group(int i) const { return shape.group == 2 ? (i & 1) == 0 : i % 3 == 0; }
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
     const int level = scratch_level;  // Kokkos takes a reference, and devices have no static members
@@ -268,10 +307,7 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
       sort_windows(w) = found;
       counts(w) = SortCount::of(found.slices, found.natural ? 0 : found.split, found.parts);
     });
-    const auto all = static_cast<std::uint32_t>(shape.sort_windows * shape.blocks);
-    if (arrived == nullptr || !last_team(team, arrived, all)) return;
-    give_places(team, static_cast<int>(all));
-    Kokkos::single(Kokkos::PerTeam(team), [&]() { *arrived = 0; });
+    give_places(team, w);
   }
 
   /// Lengths to `keys`, and the window's part of the row map's copy. @return one sum of three: entries above, rows to
@@ -300,12 +336,16 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
               if (copies && i + 1 == count && w + 1 == shape.sort_windows) map.begin(base + count) = end[n];
               sum += static_cast<std::uint64_t>(length) << entries_bit |
                      static_cast<std::uint64_t>(shape.is_split(length)) << split_bit |
-                     static_cast<std::uint64_t>(grouped(base + i));
+                     static_cast<std::uint64_t>(grouped(base, i));
             }
           }
         },
         sums);
     return sums;
+  }
+
+  KOKKOS_INLINE_FUNCTION static std::uint32_t steps_of(std::uint32_t length, int log) {
+    return (length + (1u << log) - 1) >> log;
   }
 
   /// Whether the rows pad little in their order, all with the same lanes.
@@ -315,63 +355,96 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
     found.log_lanes = shape.log_lanes_of((entries + count - 1) / count);
     const int a_slice = shape.lanes >> found.log_lanes;
     found.slices = (units + a_slice - 1) / a_slice;
-    std::int64_t padded = 0, ideal = 0;
+    // Slots of all slices and lanes of all rows in one sum: rows that are not split have at most 63 * 64 entries, so
+    // that the latter stay below 2^24.
+    constexpr int padded_bit = 24;
+    constexpr std::uint32_t too_many = (1u << 28) - 1;  // of a slice; more than all slices have together
+    const int threads = team.team_size();
+    std::uint64_t sums = 0;
     Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, static_cast<int>(found.slices)),
-        [&](const int s, std::int64_t& sum) {
-          std::int64_t most = 0;
-          for (int n = 0; n < a_slice; ++n) {
-            const int i = s * a_slice + ((n + s) & (a_slice - 1));  // threads read different banks
-            if (i >= units) continue;
-            const std::int64_t steps = PackedShape::steps_of(lengths(i * g), found.log_lanes);
-            most = steps > most ? steps : most;
+        Kokkos::TeamThreadRange(team, threads),
+        [&](const int t, std::uint64_t& sum) {
+          for (int s = t; s < static_cast<int>(found.slices); s += threads) {
+            std::uint32_t most = 0;
+            for (int n = 0; n < a_slice; ++n) {
+              const int i = s * a_slice + ((n + s) & (a_slice - 1));  // threads read different banks
+              if (i >= units) continue;
+              const std::uint32_t steps = steps_of(lengths(i * g), found.log_lanes);
+              most = steps > most ? steps : most;
+            }
+            const std::uint32_t slots = most > 511 ? too_many : most * static_cast<std::uint32_t>(shape.lanes);
+            sum += static_cast<std::uint64_t>(slots) << padded_bit;
           }
-          sum += most > 511 ? std::int64_t{1} << 40 : most * shape.lanes;
+          for (int i = t; i < units; i += threads) {
+            sum += steps_of(lengths(i * g), found.log_lanes) << found.log_lanes;
+          }
         },
-        padded);
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, units),
-        [&](const int i, std::int64_t& sum) {
-          sum += PackedShape::steps_of(lengths(i * g), found.log_lanes) << found.log_lanes;
-        },
-        ideal);
+        sums);
+    const std::uint64_t padded = sums >> padded_bit, ideal = sums & ((1u << padded_bit) - 1);
     // The last slice of the matrix may be partly empty whatever the order.
-    found.natural = static_cast<double>(padded) <= static_cast<double>(ideal) * (1 + shape.natural_padding) +
-                                                       (count < shape.sort_window ? shape.lanes * 16 : 0);
+    found.natural =
+        padded < too_many && static_cast<double>(padded) <= static_cast<double>(ideal) * (1 + shape.natural_padding) +
+                                                                (count < shape.sort_window ? shape.lanes * 16 : 0);
   }
 
-  /// Counts of the sort windows to places.
-  KOKKOS_INLINE_FUNCTION void give_places(const member& team, int all) const {
-    // Slices and parts in one sum; both are bounded by the host to 31 bits. A thread takes consecutive sort windows.
+  /// Counts of the sort windows to places: the last team of a group those of the group, the last of these teams those
+  /// of the groups.
+  KOKKOS_INLINE_FUNCTION void give_places(const member& team, std::int64_t w) const {
+    const auto all = static_cast<int>(shape.sort_windows * shape.blocks), log = starts.log_group;
+    const int group = static_cast<int>(w >> log), first = group << log, left = all - first;
+    const int count = left < 1 << log ? left : 1 << log, groups = ((all - 1) >> log) + 1;
+    if (!last_team(team, arrived + 1 + group, static_cast<std::uint32_t>(count))) return;
+    // Slices and parts in one sum; both are bounded by the host to 31 bits.
+    scan_places(
+        team, count, [&](const int i) { return counts(first + i).slices() << 32 | counts(first + i).parts(); },
+        [&](const int i, const SortPlace& place) { starts.within(first + i) = place; },
+        [&](const SortPlace& sum) { starts.groups(group) = sum, arrived[1 + group] = 0; });
+    const bool splits = pieces.extent(0) > 0;
+    if (splits) {
+      std::int64_t split = 0;
+      Kokkos::parallel_reduce(
+          Kokkos::TeamThreadRange(team, count),
+          [&](const int i, std::int64_t& sum) { sum += counts(first + i).split(); }, split);
+      Kokkos::single(Kokkos::PerTeam(team), [&]() { starts.split(group) = static_cast<std::uint32_t>(split); });
+    }
+    if (!last_team(team, arrived, static_cast<std::uint32_t>(groups))) return;
+    std::int64_t split = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, splits ? groups : 0),
+        [&](const int g, std::int64_t& sum) { sum += starts.split(g); }, split);
+    scan_places(
+        team, groups,
+        [&](const int g) { return static_cast<std::uint64_t>(starts.groups(g).slices) << 32 | starts.groups(g).parts; },
+        [&](const int g, const SortPlace& place) { starts.groups(g) = place; },
+        [&](const SortPlace& sum) {
+          totals->parts = sum.parts;
+          totals->slices = std::int64_t{sum.slices} + sum.parts;
+          totals->split = split;
+          *arrived = 0;
+        });
+  }
+  /// put(i, sum of what comes before i), total(sum of all); a thread takes consecutive ones.
+  template <class Count, class Put, class Total>
+  KOKKOS_INLINE_FUNCTION void scan_places(const member& team, int all, const Count& count, const Put& put,
+                                          const Total& total) const {
     constexpr int batch = Compat::is_host_v<typename PackedTypesOf<Csr>::exec> ? 1 : 8;  // loads before the first store
     const int threads = team.team_size(), share = (all + threads - 1) / threads;
+    const auto place = [](std::uint64_t sum) {
+      return SortPlace{static_cast<std::uint32_t>(sum >> 32), static_cast<std::uint32_t>(sum & 0xffffffffu)};
+    };
     Kokkos::parallel_scan(Kokkos::TeamThreadRange(team, threads),
                           [&](const int t, std::uint64_t& sum, const bool final) {
                             const int last = (t + 1) * share < all ? (t + 1) * share : all;
                             for (int first = t * share; first < last; first += batch) {
                               std::uint64_t here[batch];
-                              for (int n = 0; n < batch; ++n) {
-                                const int w = first + n < last ? first + n : first;
-                                here[n] = counts(w).slices() << 32 | counts(w).parts();
-                              }
+                              for (int n = 0; n < batch; ++n) here[n] = count(first + n < last ? first + n : first);
                               for (int n = 0; n < batch && first + n < last; ++n) {
-                                if (final) {
-                                  sort_windows(first + n).slices = static_cast<std::int64_t>(sum >> 32);
-                                  sort_windows(first + n).parts = static_cast<std::int64_t>(sum & 0xffffffffu);
-                                }
+                                if (final) put(first + n, place(sum));
                                 sum += here[n];
                               }
                             }
-                            if (final && t + 1 == threads) {
-                              totals->parts = static_cast<std::int64_t>(sum & 0xffffffffu);
-                              totals->slices = static_cast<std::int64_t>(sum >> 32) + totals->parts;
-                            }
+                            if (final && t + 1 == threads) total(place(sum));
                           });
-    std::int64_t split = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, pieces.extent(0) > 0 ? all : 0),
-        [&](const int w, std::int64_t& sum) { sum += counts(w).split(); }, split);
-    Kokkos::single(Kokkos::PerTeam(team), [&]() { totals->split = split; });
   }
 
   KOKKOS_INLINE_FUNCTION void sort_rows(const member& team, const Keys& keys, const Keys& begin, std::int64_t base,
@@ -379,28 +452,34 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
     int places = shape.keys();
     while (places > 256 && places / 2 >= count) places /= 2;
     constexpr std::uint32_t place = PackedShape::sort_window_keys - 1;
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, places), [&](const int i) {
-      std::uint32_t key = ~0u;
-      if (i < count && !(grouped(base + i) && (base + i) % shape.group != 0)) {
-        key = shape.key_of(keys(i), grouped(base + i), i);
-      }
-      keys(i) = key;
-    });
+    std::uint64_t bits = 0;  // set in some key, and above: not set in some key
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, places),
+        [&](const int i, std::uint64_t& found_bits) {
+          std::uint32_t key = ~0u;
+          if (i < count) {
+            const bool in_group = grouped(base, i);
+            if (!in_group || begins_group(i)) key = shape.key_of(keys(i), in_group, i);
+          }
+          keys(i) = key;
+          found_bits |= static_cast<std::uint64_t>(~key) << 32 | key;
+        },
+        Kokkos::BOr<std::uint64_t>(bits));
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, 32), [&](const int i) { begin(i) = 0; });
     team.team_barrier();
     // Keys without a row have ones in all digits, and stay behind the others.
-    const int sorted = Sort(keys, places).run(team, PackedShape::index_bits, PackedShape::key_bits);
+    const auto differ = static_cast<std::uint32_t>(bits >> 32) & static_cast<std::uint32_t>(bits);
+    const int sorted = Sort(keys, places).run_where(team, differ & PackedShape::sorted_bits);
     constexpr int runs = 2 * PackedShape::classes;
     // begin(1 + run): keys up to the end of the run.
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, places), [&](const int i) {
       const std::uint32_t key = keys(sorted + i);
+      if (i < count) order(base + i) = key;
       if (key == ~0u) return;
       const int run = PackedShape::run_of(key);
       const std::uint32_t next = i + 1 < places ? keys(sorted + i + 1) : ~0u;
       if (next == ~0u || PackedShape::run_of(next) != run) begin(run + 1) = static_cast<std::uint32_t>(i + 1);
     });
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, count),
-                         [&](const int i) { order(base + i) = keys(sorted + i); });
     team.team_barrier();
     std::uint32_t done = begin(0);
     found.split = static_cast<std::int32_t>(done);
@@ -426,16 +505,6 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
   KOKKOS_INLINE_FUNCTION int slice_rows(int run) const {
     const int log = 6 - run % PackedShape::classes;
     return log > shape.log_wave ? 1 : shape.lanes >> log;
-  }
-};
-
-/// Places of the slices of many sort windows, by one team: what the last of many small teams would take long for.
-template <class Csr>
-struct SortPlacesFunctor {
-  SortWindowFunctor<Csr> sort;
-
-  KOKKOS_INLINE_FUNCTION void operator()(const typename PackedTypesOf<Csr>::member& team) const {
-    sort.give_places(team, static_cast<int>(sort.shape.sort_windows * sort.shape.blocks));
   }
 };
 

@@ -21,18 +21,18 @@ struct alignas(128) PackedSizesSpread {
 };
 
 /// Sums over vector lanes.
-template <class Memory>
+template <class Memory, class Int>
 class PackedSizesReducer {
  public:
   using reducer = PackedSizesReducer;
-  using value_type = PackedSizes;
+  using value_type = PackedSizesOf<Int>;
   using result_view_type = Kokkos::View<value_type, Memory, Kokkos::MemoryUnmanaged>;
 
   KOKKOS_INLINE_FUNCTION explicit PackedSizesReducer(value_type& to) : to_(&to) {}
   KOKKOS_INLINE_FUNCTION void init(value_type& s) const { s = value_type{}; }
-  KOKKOS_INLINE_FUNCTION void join(value_type& a, const value_type& b) const { PackedSizes::add(a, b); }
+  KOKKOS_INLINE_FUNCTION void join(value_type& a, const value_type& b) const { value_type::add(a, b); }
   KOKKOS_INLINE_FUNCTION void join(volatile value_type& a, const volatile value_type& b) const {
-    PackedSizes::add(a, b);
+    value_type::add(a, b);
   }
   KOKKOS_INLINE_FUNCTION value_type& reference() const { return *to_; }
   KOKKOS_INLINE_FUNCTION result_view_type view() const { return result_view_type(to_); }
@@ -72,8 +72,14 @@ inline std::int64_t packed_likely_units(const PackedShape& s, std::int64_t nnz, 
   return static_cast<std::int64_t>(bytes / packed_unit) + 1;
 }
 
-/// A Kokkos team makes the records of `chunk` consecutive slices, a thread with its vector lanes one at a time. The
-/// last team turns the sizes of the chunks into places, and answers.
+/// Slices that there are about, for kernels that can do with fewer threads.
+inline std::int64_t packed_likely_slices(const PackedShape& s, std::int64_t nnz) {
+  return s.rows * s.blocks / s.lanes + nnz / (2 * std::int64_t{s.max_steps} * s.lanes) + s.sort_windows * s.blocks + 1;
+}
+
+/// A Kokkos team makes the records of `chunk` consecutive slices. What sort windows tell of them, each lane finds for
+/// one slice; what their rows tell, a thread with its vector lanes for one at a time. The last team turns the sizes of
+/// the chunks into places, and answers.
 template <class Csr>
 struct PackedStructureFunctor : PackedSpans<Csr> {
   using member = typename PackedTypesOf<Csr>::member;
@@ -84,6 +90,7 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
   static constexpr int most_threads = 32;
 
   View<SortWindow> sort_windows;
+  SortPlaces<typename Csr::memory_space> starts;
   View<std::uint32_t> pieces;
   PackedPlaces<Csr> places;
   const PackedClassFound* found;    // null: numbers are stored in full
@@ -95,15 +102,15 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
 
   std::size_t scratch_bytes() const {
     return Scratch<PackedSlice>::shmem_size(static_cast<std::size_t>(places.chunk)) +
+           Scratch<std::uint32_t>::shmem_size(static_cast<std::size_t>(places.chunk)) +
            Scratch<std::int64_t>::shmem_size(most_threads);
   }
 
   /// The last sort window whose slices (parts) begin at or before `at`; by all vector lanes of a thread, which look at
   /// one window each.
-  template <class Member>
-  KOKKOS_INLINE_FUNCTION std::int64_t window_of(const member& team, std::int64_t at, Member SortWindow::*begin) const {
+  KOKKOS_INLINE_FUNCTION std::int64_t window_of(const member& team, std::int64_t at, bool parts) const {
     constexpr int ways = Compat::is_host_v<typename PackedTypesOf<Csr>::exec> ? 2 : 32;
-    std::int64_t low = 0, high = static_cast<std::int64_t>(sort_windows.extent(0));
+    std::int64_t low = 0, high = starts.windows();
     while (high - low > 1) {
       const std::int64_t step = (high - low + ways - 1) / ways;
       int before = 0;
@@ -111,7 +118,7 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
           Kokkos::ThreadVectorRange(team, ways),
           [&](const int n, int& sum) {
             const std::int64_t w = low + n * step;
-            sum += n > 0 && w < high && sort_windows(w).*begin <= at;
+            sum += n > 0 && w < high && std::int64_t{parts ? starts.parts(w) : starts.slices(w)} <= at;
           },
           before);
       low += before * step;
@@ -133,8 +140,8 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
   }
 
   KOKKOS_INLINE_FUNCTION PackedSlice part(const member& team, std::int64_t i) const {
-    const std::int64_t w = window_of(team, i, &SortWindow::parts), base = this->shape.first_row(w);
-    const std::int64_t before = sort_windows(w).parts, k = i - before;
+    const std::int64_t w = window_of(team, i, true), base = this->shape.first_row(w);
+    const std::int64_t before = starts.parts(w), k = i - before;
     std::int64_t low = 0, high = sort_windows(w).split;
     while (high - low > 1) {
       const std::int64_t middle = (low + high) / 2;
@@ -156,60 +163,60 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
     return slice_of(i, PackedShape::steps_of(here, log), log, false, true, 1, 1);
   }
 
-  KOKKOS_INLINE_FUNCTION PackedSlice natural(const member& team, const SortWindow& w, std::int64_t base, int count,
-                                             int s) const {
-    const int g = w.grouped ? this->shape.group : 1, units = count / g, a_slice = this->shape.lanes >> w.log_lanes;
-    const int begin = s * a_slice, rows = units - begin < a_slice ? units - begin : a_slice;
-    const std::int64_t first = base + std::int64_t{begin} * g;
-    std::int64_t most = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::ThreadVectorRange(team, rows),
-        [&](const int q, std::int64_t& m) {
-          const std::int64_t steps = PackedShape::steps_of(this->map.length(first + q * g), w.log_lanes);
-          m = steps > m ? steps : m;
-        },
-        Kokkos::Max<std::int64_t>(most));
-    if (most < this->shape.even_steps) most = this->shape.even_steps;
-    return slice_of(first, most, w.log_lanes, true, false, g, rows);
-  }
-
-  KOKKOS_INLINE_FUNCTION PackedSlice sorted(const member& team, const SortWindow& w, std::int64_t base, std::int64_t i,
-                                            std::int64_t s) const {
-    std::int64_t item = w.split;
-    int run = 0, a_slice = 1, log = 0;
-    for (; run < 2 * PackedShape::classes; ++run) {
-      log = 6 - run % PackedShape::classes;
-      if (w.run[run] == 0) continue;
-      a_slice = this->shape.lanes >> log;
-      const int here = (w.run[run] + a_slice - 1) / a_slice;
-      if (s < here) break;
-      s -= here;
-      item += w.run[run];
+  /// Slice s of sort window w without what its rows tell: how many steps they take in their own order, whether they
+  /// follow each other if they are sorted. @param place  in `order` of the first row, if sorted
+  KOKKOS_INLINE_FUNCTION PackedSlice outline(std::int64_t w, std::int64_t s, std::uint32_t& place) const {
+    const SortWindow& window = sort_windows(w);
+    const std::int64_t base = this->shape.first_row(w);
+    if (window.natural) {
+      const int g = window.grouped ? this->shape.group : 1, units = this->shape.rows_of(w) / g;
+      const int a_slice = this->shape.lanes >> window.log_lanes, begin = static_cast<int>(s) * a_slice;
+      place = 0;
+      return slice_of(base + std::int64_t{begin} * g, 0, window.log_lanes, true, false, g,
+                      units - begin < a_slice ? units - begin : a_slice);
     }
-    const std::int64_t begin = base + item + s * a_slice, left = w.run[run] - s * a_slice;
-    const int g = run < PackedShape::classes ? this->shape.group : 1;
-    const int rows = static_cast<int>(left < a_slice ? left : a_slice);
-    const std::int64_t first = row_at(base, begin);
+    int item = window.split, left = static_cast<int>(s), of_run = 0, run = -1;  // left: slices before it in its run
+    for (int r = 0; r < 2 * PackedShape::classes; ++r) {
+      const int rows = window.run[r], shift = shift_of(r), here = (rows + (1 << shift) - 1) >> shift;
+      const bool it = run < 0 && left < here;
+      if (it) run = r, of_run = rows;
+      if (run < 0) left -= here, item += rows;
+    }
+    const int shift = shift_of(run), begin = left << shift, rest = of_run - begin;
+    place = static_cast<std::uint32_t>(base + item + begin);
+    const int rows = rest < 1 << shift ? rest : 1 << shift;
+    // Lanes that would have no row, of the last slice of a run, take their share of the others.
+    int steps = PackedShape::key_steps(this->order(place)), log = this->shape.log_wave - shift;
+    for (; steps > 1 && 2 * (rows << log) <= this->shape.lanes; ++log) steps = (steps + 1) / 2;
+    return slice_of(base, steps, log, false, false, run < PackedShape::classes ? this->shape.group : 1, rows);
+  }
+  /// log2 of the rows of a slice.
+  KOKKOS_INLINE_FUNCTION int shift_of(int run) const {
+    const int log = 6 - run % PackedShape::classes;
+    return log < this->shape.log_wave ? this->shape.log_wave - log : 0;
+  }
+  /// Completes an outline, but for its index; by all vector lanes of a thread.
+  KOKKOS_INLINE_FUNCTION void complete(const member& team, PackedSlice& s, std::int64_t place) const {
+    const int log = s.log_lanes(), g = s.group(), rows = s.rows();
+    if (s.contiguous()) {
+      const std::int64_t first = s.row;
+      int most = 0;
+      Kokkos::parallel_reduce(
+          Kokkos::ThreadVectorRange(team, rows),
+          [&](const int q, int& m) {
+            const auto steps = static_cast<int>(PackedShape::steps_of(this->map.length(first + q * g), log));
+            m = steps > m ? steps : m;
+          },
+          Kokkos::Max<int>(most));
+      s = slice_of(first, most < this->shape.even_steps ? this->shape.even_steps : most, log, true, false, g, rows);
+      return;
+    }
+    const std::int64_t first = row_at(s.row, place);
     int apart = 0;
     Kokkos::parallel_reduce(
         Kokkos::ThreadVectorRange(team, rows),
-        [&](const int q, int& n) { n += row_at(base, begin + q) != first + std::int64_t{q} * g; }, apart);
-    Kokkos::single(Kokkos::PerThread(team), [&]() { this->slot(i) = static_cast<std::uint32_t>(begin); });
-    // Lanes that would have no row, of the last slice of a run, take their share of the others.
-    int steps = PackedShape::key_steps(this->order(begin));
-    for (; steps > 1 && 2 * (rows << log) <= this->shape.lanes; ++log) steps = (steps + 1) / 2;
-    return slice_of(apart == 0 ? first : base, steps, log, apart == 0, false, g, rows);
-  }
-
-  KOKKOS_INLINE_FUNCTION PackedSlice record(const member& team, std::int64_t i, std::int64_t all_parts) const {
-    if (i < all_parts) return part(team, i);
-    const std::int64_t at = i - all_parts, w = window_of(team, at, &SortWindow::slices),
-                       base = this->shape.first_row(w);
-    const SortWindow window = sort_windows(w);
-    if (window.natural) {
-      return natural(team, window, base, this->shape.rows_of(w), static_cast<int>(at - window.slices));
-    }
-    return sorted(team, window, base, i, at - window.slices);
+        [&](const int q, int& n) { n += row_at(s.row, place + q) != first + std::int64_t{q} * g; }, apart);
+    if (apart == 0) s = slice_of(first, s.steps(), log, true, false, g, rows);
   }
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
@@ -226,13 +233,10 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
       return;
     }
     Scratch<PackedSlice> records(team.team_scratch(0), static_cast<std::size_t>(places.chunk));
+    Scratch<std::uint32_t> where(team.team_scratch(0), static_cast<std::size_t>(places.chunk));
     Scratch<std::int64_t> sums(team.team_scratch(0), most_threads);
     const int here = static_cast<int>(all - first < places.chunk ? all - first : places.chunk);
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, here), [&](const int j) {
-      PackedSlice s = record(team, first + j, all_parts);
-      this->choose_index(team, first + j, s);
-      Kokkos::single(Kokkos::PerThread(team), [&]() { records(j) = this->slices(first + j) = s; });
-    });
+    make_records(team, records, where, first, here, all_parts);
     team.team_barrier();
     const PackedStorage storage =
         found == nullptr ? PackedStorage::Full : packed_class_of(found->misfit, natural_bytes);
@@ -245,7 +249,7 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
     Kokkos::parallel_reduce(
         Kokkos::ThreadVectorRange(team, PackedSizesSpread::most),
         [&](const int n, PackedSizes& sum) { PackedSizes::add(sum, spread[n].sizes); },
-        PackedSizesReducer<typename Csr::memory_space>(sizes));
+        PackedSizesReducer<typename Csr::memory_space, std::int64_t>(sizes));
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, PackedSizesSpread::most),
                          [&](const int n) { spread[n].sizes = PackedSizes{}; });
     Kokkos::single(Kokkos::PerThread(team), [&]() {
@@ -253,6 +257,40 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
       totals->sizes = sizes;
       totals->storage = storage;
       reply.send(*totals);
+    });
+  }
+
+  /// The records of slices [first, first + here).
+  KOKKOS_INLINE_FUNCTION void make_records(const member& team, const Scratch<PackedSlice>& records,
+                                           const Scratch<std::uint32_t>& where, std::int64_t first, int here,
+                                           std::int64_t all_parts) const {
+    const int parts = all_parts <= first ? 0 : all_parts - first < here ? static_cast<int>(all_parts - first) : here;
+    const std::int64_t before = first + parts - all_parts, windows = starts.windows();
+    if (parts < here) {
+      const std::int64_t from = window_of(team, before, false);
+      Kokkos::parallel_for(Kokkos::TeamVectorRange(team, here - parts), [&](const int j) {
+        const auto at = static_cast<std::uint32_t>(before + j);
+        std::int64_t w = from;
+        while (w + 1 < windows && starts.slices(w + 1) <= at) ++w;
+        std::uint32_t place;
+        records(parts + j) = outline(w, at - starts.slices(w), place);
+        where(parts + j) = place;
+        this->slot(first + parts + j) = place;
+      });
+    }
+    team.team_barrier();
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, here), [&](const int j) {
+      PackedSlice s;
+      std::int64_t place = 0;
+      if (j < parts) {
+        s = part(team, first + j);
+      } else {
+        s = records(j);
+        place = where(j);
+        complete(team, s, place);
+      }
+      this->choose_index(team, first + j, s, place);
+      Kokkos::single(Kokkos::PerThread(team), [&]() { records(j) = this->slices(first + j) = s; });
     });
   }
 
@@ -264,22 +302,24 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
       if (final) places.slices(chunk * places.chunk + j) = static_cast<std::uint32_t>(sum);
       sum += static_cast<std::int64_t>(packet.bytes(records(j)) / packed_unit);
     });
-    PackedSizes sizes{};
+    using Sizes = PackedSizesOf<std::uint32_t>;
+    Sizes sizes{};
     Kokkos::parallel_reduce(
-        Kokkos::ThreadVectorRange(team, here), [&](const int j, PackedSizes& s) { s.count(packet, records(j)); },
-        PackedSizesReducer<typename Csr::memory_space>(sizes));
+        Kokkos::ThreadVectorRange(team, here), [&](const int j, Sizes& s) { s.count(packet, records(j)); },
+        PackedSizesReducer<typename Csr::memory_space, std::uint32_t>(sizes));
     Kokkos::single(Kokkos::PerThread(team), [&]() {
-      places.chunks(chunk) = static_cast<std::uint32_t>(sizes.units);
+      places.chunks(chunk) = sizes.units;
       PackedSizes& to = spread[chunk % PackedSizesSpread::most].sizes;
-      Kokkos::atomic_add(&to.units, sizes.units);
-      Kokkos::atomic_add(&to.steps, sizes.steps);
-      Kokkos::atomic_add(&to.stored, sizes.stored);
-      if (sizes.short_slices > 0) Kokkos::atomic_add(&to.short_slices, sizes.short_slices);
-      for (int k = 0; k < 6; ++k) {
-        if (sizes.index_slots[k] > 0) Kokkos::atomic_add(&to.index_slots[k], sizes.index_slots[k]);
-      }
-      if (sizes.grouped_slots > 0) Kokkos::atomic_add(&to.grouped_slots, sizes.grouped_slots);
-      if (sizes.id_rows > 0) Kokkos::atomic_add(&to.id_rows, sizes.id_rows);
+      const auto add = [](std::int64_t& sum, std::uint32_t here) {
+        if (here > 0) Kokkos::atomic_add(&sum, std::int64_t{here});
+      };
+      add(to.units, sizes.units);
+      add(to.steps, sizes.steps);
+      add(to.stored, sizes.stored);
+      add(to.short_slices, sizes.short_slices);
+      for (int k = 0; k < 6; ++k) add(to.index_slots[k], sizes.index_slots[k]);
+      add(to.grouped_slots, sizes.grouped_slots);
+      add(to.id_rows, sizes.id_rows);
     });
   }
 

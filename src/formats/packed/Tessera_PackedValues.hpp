@@ -133,7 +133,8 @@ decltype(auto) dispatch_storage(PackedStorage storage, F&& f) {
 template <class Value, class Exec, class Memory, class Values>
 void packed_fill_as(const Exec& space, const Experimental::PackedSlices<Memory>& p, const Values& values,
                     const PackedRowMap<Memory>& map, const PackedGate& gate) {
-  const std::int64_t slots = static_cast<std::int64_t>(p.slices.extent(0)) * p.lanes;
+  const auto slices = gate.totals != nullptr ? gate.threads : static_cast<std::int64_t>(p.slices.extent(0));
+  const std::int64_t slots = slices * p.lanes;
   if (p.storage == PackedStorage::Constant || slots == 0) return;
   const auto fill = [&](auto types) {
     using Types = decltype(types);
@@ -145,6 +146,7 @@ void packed_fill_as(const Exec& space, const Experimental::PackedSlices<Memory>&
     f.packets = reinterpret_cast<unsigned char*>(p.packets.data());
     f.encode = {reinterpret_cast<const Value*>(p.dictionary.data()), p.dictionary_words};
     f.lanes = p.lanes;
+    for (f.log_wave = 0; (1 << f.log_wave) < p.lanes;) ++f.log_wave;
     f.part_length = std::int64_t{p.split_steps} * p.lanes;
     f.gate = gate;
     Kokkos::parallel_for("Tessera::convert[packed] values", Kokkos::RangePolicy<Exec>(space, 0, slots), f);

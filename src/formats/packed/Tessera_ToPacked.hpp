@@ -201,7 +201,7 @@ class PackedConversion {
         });
     take_scratch([&](Arena<Memory>& arena) {
       spread_ = arena.template take<PackedSizesSpread>(PackedSizesSpread::most);
-      arrived_ = arena.template take<std::uint32_t>(2);
+      arrived_ = arena.template take<std::uint32_t>(2 + SortPlaces<Memory>::most_groups);
       zeroed_ = arena.bytes();
       arena.skip_to(borrowed_zero_bytes);
       class_found_ = arena.template take<PackedClassFound>(classes() ? 1 : 0);
@@ -213,6 +213,9 @@ class PackedConversion {
       pieces_ = arena.template take<std::uint32_t>(most_parts > 0 ? rows : 0);
       sort_windows_ = arena.template take<SortWindow>(windows);
       sort_counts_ = arena.template take<SortCount>(windows);
+      sort_starts_.within = arena.template take<SortPlace>(windows);
+      sort_starts_.groups = arena.template take<SortPlace>(SortPlaces<Memory>::most_groups);
+      sort_starts_.split = arena.template take<std::uint32_t>(SortPlaces<Memory>::most_groups);
       slot_ = arena.template take<std::uint32_t>(slices);
       unit_ = arena.template take<std::uint8_t>(slices);
       places_.slices = arena.template take<std::uint32_t>(slices);
@@ -220,6 +223,7 @@ class PackedConversion {
       if (!updatable) take_map(arena);
     });
     map_.begin = p_.row_map;
+    sort_starts_.log_group = SortPlaces<Memory>::log_group_of(shape_.sort_windows * shape_.blocks);
     if (classes()) {
       Kokkos::deep_copy(space_, View<char>(reinterpret_cast<char*>(class_found_.data()), sizeof(PackedClassFound)),
                         char(0));
@@ -260,12 +264,13 @@ class PackedConversion {
   /// Where packets are small and values may be in full: room by estimate, and all kernels are enqueued before sizes are
   /// known; if the room is too small, or values are not in full, these do nothing.
   bool fill_before_answer() {
-    constexpr std::int64_t most_bytes = std::int64_t{24} << 20;
+    constexpr std::int64_t most_bytes = std::int64_t{64} << 20;
     const int value_bytes = bytes_of(p_.precision);
     likely_ = packed_likely_units(shape_, p_.nnz, f_.longest, p_.cols, value_bytes, o_.narrow_indices && hubs_ == 0);
     if (likely_ * packed_unit > most_bytes) return false;
     make_room_for_packets(space_, p_, likely_, backend_);
-    const PackedGate gate{totals_.data(), likely_};
+    const auto most = static_cast<std::int64_t>(p_.slices.extent(0));
+    const PackedGate gate{totals_.data(), likely_, std::min(packed_likely_slices(shape_, p_.nnz), most)};
     write_indices(gate);
     numbers_.fill(p_, map_, gate);
     return true;
@@ -292,21 +297,23 @@ class PackedConversion {
     PackedStructureFunctor<Pattern> f;
     fill_in(f);
     f.sort_windows = sort_windows_;
+    f.starts = sort_starts_;
     f.pieces = pieces_;
     f.places = places_;
     f.found = classes() ? class_found_.data() : nullptr;
     f.natural_bytes = static_cast<int>(numbers_.bytes());
     f.stored_bytes = bytes_of(p_.precision);
-    f.arrived = arrived_.data() + 1;
+    f.arrived = arrived_.data() + 1 + SortPlaces<Memory>::most_groups;
     f.totals = totals_.data();
     f.spread = spread_.data();
     f.reply = reply;
     constexpr int threads = Compat::is_host_v<Exec> ? 1 : team_threads, vector = Compat::is_host_v<Exec> ? 1 : 32;
     const auto chunks = static_cast<int>((p_.slices.extent(0) + places_.chunk - 1) / places_.chunk);
-    Kokkos::parallel_for("Tessera::convert[packed] slices",
-                         Kokkos::TeamPolicy<Exec, Compat::LightWeight>(space_, chunks, threads, vector)
-                             .set_scratch_size(0, Kokkos::PerTeam(f.scratch_bytes())),
-                         f);
+    Kokkos::parallel_for(
+        "Tessera::convert[packed] slices",
+        Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<256, 4>>(space_, chunks, threads, vector)
+            .set_scratch_size(0, Kokkos::PerTeam(f.scratch_bytes())),
+        f);
   }
 
   void write_indices(const PackedGate& gate) {
@@ -317,9 +324,9 @@ class PackedConversion {
     f.packets = reinterpret_cast<unsigned char*>(p_.packets.data());
     f.value_bytes = p_.value_bytes();
     f.gate = gate;
-    const auto slots = static_cast<std::int64_t>(p_.slices.extent(0)) * p_.lanes;
+    const auto slices = gate.totals != nullptr ? gate.threads : static_cast<std::int64_t>(p_.slices.extent(0));
     Kokkos::parallel_for("Tessera::convert[packed] indices",
-                         Kokkos::RangePolicy<Exec, Compat::LightWeight>(space_, 0, slots), f);
+                         Kokkos::RangePolicy<Exec, Compat::LightWeight>(space_, 0, slices * p_.lanes), f);
   }
 
   bool columns_ascend() {
@@ -408,7 +415,7 @@ class PackedConversion {
   void share_out() {
     PackedShareFunctor<Pattern> f;
     f.shape = shape_;
-    f.sort_windows = sort_windows_;
+    f.starts = sort_starts_;
     f.slices = p_.slices;
     f.shares = p_.shares;
     f.all_parts = p_.summary.parts;
@@ -440,24 +447,21 @@ class PackedConversion {
     sort.pieces = pieces_;
     sort.sort_windows = sort_windows_;
     sort.counts = sort_counts_;
+    sort.starts = sort_starts_;
     sort.totals = totals_.data();
     const auto sort_windows = static_cast<int>(shape_.sort_windows * shape_.blocks);
     int team = shape_.sort_window < 512 ? 128 : 512;
     // Teams of 1,024 threads in all are under way per multiprocessor. Where there are more windows than that, a fourth
-    // of the threads takes less than four times as long; the last of so many small teams would, with all places.
+    // of the threads takes less than four times as long.
     const bool small = !Compat::is_host_v<Exec> && shape_.sort_window < 2048 && team / 4 >= device.wave &&
                        sort_windows > std::int64_t{1024 / team} * device.compute_units;
     if (small) team /= 4;
-    sort.arrived = small ? nullptr : arrived_.data();
+    sort.arrived = arrived_.data();
     Kokkos::parallel_for("Tessera::convert[packed] order",
                          Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<512, 2>>(
                              space_, sort_windows, Compat::team_size<Exec>(team))
                              .set_scratch_size(sort.scratch_level, Kokkos::PerTeam(sort.scratch_bytes())),
                          sort);
-    if (!small) return;
-    Kokkos::parallel_for("Tessera::convert[packed] places of sort windows",
-                         Kokkos::TeamPolicy<Exec, Compat::LightWeight>(space_, 1, Compat::team_size<Exec>(512)),
-                         SortPlacesFunctor<Pattern>{sort});
   }
 
   static constexpr int team_threads = 8;
@@ -482,6 +486,7 @@ class PackedConversion {
   View<std::uint32_t> order_, pieces_, slot_, hub_place_;
   View<SortWindow> sort_windows_;
   View<SortCount> sort_counts_;
+  SortPlaces<Memory> sort_starts_;
   PackedPlaces<Pattern> places_;
 };
 
@@ -499,7 +504,7 @@ namespace Experimental {
 
 /// Converts A for waves of `lanes` lanes. Deterministic; columns keep their order inside a row. Even slices in full:
 /// no wait. Otherwise one, for sizes, and one more where hub columns or column blocks are considered, or numbers go to
-/// a dictionary. Room for slices and parts is by bounds, 1 to 5 % of the format are not used; room for packets below 24
+/// a dictionary. Room for slices and parts is by bounds, 1 to 5 % of the format are not used; room for packets below 64
 /// MB by estimate, 15 to 70 % more than is used (perf_test/notes/conversion.md). Peak extra memory besides the format:
 /// 4 bytes per row, 9 per slice, 8 per row if not updatable (rows times column blocks), with hub columns 8 per column.
 /// @param updatable  keep what packed_update needs: 8 bytes per row (times column blocks)
