@@ -229,7 +229,8 @@ void Operand::copy_strides(const std::int64_t* extents, const std::int64_t* stri
 bool Operand::plain() const noexcept {
   if (size() == 0) return true;
   // Only NumPy's have an itemsize here, and it copies whatever it is asked to.
-  if (buffer_.itemsize > 0 && reinterpret_cast<std::uintptr_t>(array_.data) % buffer_.itemsize != 0) return false;
+  const std::uintptr_t bytes = number_ == Number::Other ? 0 : static_cast<std::uintptr_t>(buffer_.itemsize);
+  if (bytes > 0 && reinterpret_cast<std::uintptr_t>(array_.data) % bytes != 0) return false;
   for (int d = 0; d < array_.rank; ++d) {
     if (array_.extent[d] > 1 && array_.stride[d] < 1) return false;
   }
