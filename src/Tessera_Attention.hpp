@@ -61,7 +61,7 @@ class AttentionPlan {
   /// Chooses and prepares on `space`. A is trusted: run validate() on matrices from outside first. Arrays of managed
   /// Views stay alive with the plan; those of unmanaged ones must outlive it.
   /// @throw NotCompiled, NotSupported (among others TF32 without units), InvalidArgument  before any kernel is launched
-  /// @throw DeviceError  out of device memory
+  /// @throw DeviceError, OutOfMemory  out of memory of a device, of the host
   AttentionPlan(const execution_space& space, const Csr& A, const AttentionOptions& options = {})
       : csr_(A), body_(std::make_unique<Body>(space, Impl::plan_matrix(A), options)) {
     if (!options.prepare_backward) return;

@@ -163,7 +163,8 @@ struct ValidateFunctor {
 
   KOKKOS_INLINE_FUNCTION void operator()(const long long row) const {
     const auto begin = A.row_map()(row), end = A.row_map()(row + 1);
-    if (end < begin || static_cast<unsigned long long>(end) > A.nnz() || (row == 0 && begin != 0)) {
+    const auto outside = [&](const auto at) { return static_cast<unsigned long long>(at) > A.nnz(); };  // negative, too
+    if (end < begin || outside(begin) || outside(end) || (row == 0 && begin != 0)) {
       Kokkos::atomic_fetch_min(&found(0), row);
       return;
     }

@@ -84,7 +84,7 @@ class WorkspaceTooSmall : public Impl::ErrorOf<ErrorCode::WorkspaceTooSmall> {
  private:
   std::size_t required_, given_;
 };
-/// A result does not fit into the memory there is; inputs are as they were.
+/// A result, or what a plan keeps, does not fit into the memory there is; inputs are as they were.
 class OutOfMemory : public Impl::ErrorOf<ErrorCode::OutOfMemory> {
  public:
   /// @param what  what the memory was for  @param fault  in the words of who refused it

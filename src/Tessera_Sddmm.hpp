@@ -62,7 +62,7 @@ class SddmmPlan {
   /// run validate() on matrices from outside first. Arrays of managed Views stay alive with the plan; those of
   /// unmanaged ones must outlive it.
   /// @throw NotCompiled, NotSupported, InvalidArgument  before any kernel is launched
-  /// @throw DeviceError  out of device memory
+  /// @throw DeviceError, OutOfMemory  out of memory of a device, of the host
   SddmmPlan(const execution_space& space, const Csr& S, const SddmmOptions& options = {})
       : csr_(S), body_(std::make_unique<Body>(space, Impl::plan_matrix(S), BodyOptions{options})) {}
   /// FlashSparse on the windows of an SpmmPlan by FlashSparse of the same pattern, in A's backend: columns and order of

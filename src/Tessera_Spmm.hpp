@@ -61,7 +61,7 @@ class SpmmPlan {
   /// A is trusted: run validate() on matrices from outside first. Arrays of managed Views stay alive with the
   /// plan; those of unmanaged ones must outlive it with GeSpmm, Csr and mixed types, else the call.
   /// @throw NotCompiled, NotSupported, InvalidArgument  before any kernel is launched
-  /// @throw DeviceError  out of device memory
+  /// @throw DeviceError, OutOfMemory  out of memory of a device, of the host
   SpmmPlan(const execution_space& space, const Csr& A, const SpmmOptions& options = {})
       : csr_(A), body_(std::make_unique<Body>(space, Impl::plan_matrix(A), options)) {}
   /// Plans can be moved and not copied.

@@ -52,7 +52,7 @@ class SpmvPlan {
   /// in rows, else the call.
   /// @throw NotCompiled, NotSupported, InvalidArgument  before any kernel is launched
   /// @throw WorkspaceTooSmall  once the sizes are known; nothing of the caller has been written
-  /// @throw DeviceError  out of device memory
+  /// @throw DeviceError, OutOfMemory  out of memory of a device, of the host
   SpmvPlan(const execution_space& space, const Csr& A, const SpmvOptions& options = {})
       : csr_(A), body_(std::make_unique<Body>(space, Impl::plan_matrix(A), options)) {}
   /// Plans can be moved and not copied.

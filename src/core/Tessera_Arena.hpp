@@ -4,6 +4,7 @@
 #define TESSERA_CORE_ARENA_HPP
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 
@@ -24,12 +25,18 @@ enum class Lifetime { Temporary, Plan };
 
 /// Uninitialised memory, from the backend's pool where it has one, else as a managed View. What a host's plan reads at
 /// every product is asked for in huge pages where it is large.
+/// @throw DeviceError, OutOfMemory  the backend's pool, or Kokkos, has no such memory
 template <class MemorySpace, class Exec>
 std::shared_ptr<void> allocate(const Exec& space, const KernelTable* backend, const char* label, std::size_t bytes,
                                Lifetime lifetime) {
   if (backend == nullptr || backend->runtime.allocate == nullptr) {
     using View = Kokkos::View<std::uint64_t*, Kokkos::LayoutLeft, MemorySpace>;
-    const View view = Compat::allocate<View>(space, label, (bytes + 7) / 8);
+    View view;
+    try {
+      view = Compat::allocate<View>(space, label, (bytes + 7) / 8);
+    } catch (const std::exception& refusal) {  // Kokkos' own, which is no Error
+      throw OutOfMemory(label, bytes, refusal.what());
+    }
     if (Compat::is_host_v<Exec> && lifetime == Lifetime::Plan) prefer_huge_pages(view.data(), bytes);
     return std::shared_ptr<void>(view.data(), [view](void*) {});
   }

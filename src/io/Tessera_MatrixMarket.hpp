@@ -22,7 +22,8 @@
 /// particular entries above the diagonal of a file which is not `general`, nonzero diagonals of skew-symmetric files,
 /// complex diagonals of hermitian files, text after an entry, missing or surplus entries, complex files read into a
 /// real type, numbers and sizes beyond the range of their type, and gzip streams that are cut or fail their checksum.
-/// Memory grows with what has been read and not with what the size line claims.
+/// Memory grows with the rows that the size line claims, as row_map does, and with the entries that have been read, not
+/// with those that it claims.
 
 namespace Tessera {
 namespace io {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "Tessera.hpp"
@@ -154,6 +155,21 @@ TEST(ToDevice, RefusesArraysThatAreNoMatrix) {
   host.rows = -1;
   EXPECT_THROW(to_device(Exec(), host), InvalidArgument);
 }
+
+#ifndef __SANITIZE_ADDRESS__
+// 2^60 bytes, which no machine has: an exception of ours, not of Kokkos'.
+TEST(Ownership, PlansSayWhatDoesNotFit) {
+  const std::size_t bytes = std::size_t{1} << 60;
+  try {
+    Impl::allocate<Exec::memory_space>(Exec(), nullptr, "Tessera::test::packets", bytes, Impl::Lifetime::Plan);
+    FAIL() << "no exception";
+  } catch (const OutOfMemory& e) {
+    EXPECT_EQ(e.required(), bytes);
+    EXPECT_NE(std::string(e.what()).find("Tessera::test::packets needs 1152921504606846976 bytes"), std::string::npos)
+        << e.what();
+  }
+}
+#endif
 
 }  // namespace
 }  // namespace Tessera

@@ -52,7 +52,8 @@ TYPED_TEST(Validate, RowMap) {
   this->expect_fault(this->report(3, 4, {0, 2, 9, 4}, {0, 1, 2, 3}), "row_map", "row 1");  // leaves the entries
   this->expect_fault(this->report(3, 4, {0, 1, 2, 3}, {0, 1, 2, 3}), "ends at 3", "4 entries");
   this->expect_fault(this->report(0, 4, {0}, {1}), "no rows", "1 entries");
-  this->expect_fault(this->report(3, 4, {0, -1, 2, 4}, {0, 1, 2, 3}), "row_map", "row 0");  // negative or huge
+  this->expect_fault(this->report(3, 4, {0, -1, 2, 4}, {0, 1, 2, 3}), "row_map", "row 0");           // negative or huge
+  this->expect_fault(this->report(3, 4, {0, -1000000000, 2, 4}, {0, 1, 2, 3}), "row_map", "row 0");  // far from arrays
 }
 TYPED_TEST(Validate, Columns) {
   this->expect_fault(this->report(3, 4, {0, 2, 3, 4}, {0, 1, 4, 3}), "[0, 4)", "row 1");

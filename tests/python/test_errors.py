@@ -53,6 +53,10 @@ def test_operands(plan):
     refused(tessera.InvalidArgument, x, beta=1.0, match="out")
     refused(TypeError, [1.0] * 6)
     refused(TypeError, None)
+    refused(TypeError, x, out=out, stream="default", match="pointer")
+    refused(TypeError, x, out=out, stream=-1, match="pointer")
+    unaligned = numpy.zeros(out.nbytes + 1, "uint8")[1:].view("float64").reshape(out.shape)
+    refused(tessera.InvalidArgument, x, out=unaligned, match="aligned")
     out.flags.writeable = False
     refused(tessera.InvalidArgument, x, out=out, match="read-only")
 
@@ -73,6 +77,22 @@ def test_read_only_operands_are_taken():
     for array in (*A.arrays[:3], x):
         array.flags.writeable = False
     tessera.SpmvPlan(*A.arrays).apply(x)
+
+
+def test_operands_between_addresses_are_copied():
+    """Numbers that begin one byte behind an address of such numbers, as in records read from a file."""
+    A = Csr(4, 6, 0.5, "float64")
+    x = numbers(6, "float64")
+
+    def moved(array):
+        to = numpy.zeros(array.nbytes + 1, "uint8")[1:].view(array.dtype)
+        to[:] = array
+        assert not to.flags.aligned
+        return to
+
+    wanted = tessera.SpmvPlan(*A.arrays).apply(x)
+    got = tessera.SpmvPlan(moved(A.indptr), moved(A.indices), moved(A.data), A.shape).apply(moved(x))
+    assert numpy.array_equal(got, wanted)
 
 
 @pytest.mark.parametrize("plan", [*PLANS, tessera.SddmmPlan])

@@ -76,8 +76,10 @@ Number number_of(char kind, int bits) {
   return Number::Other;
 }
 
-/// Of Python's letters for native numbers; others (">d": not this machine's byte order) are nobody's.
+/// Of Python's letters for native numbers, behind '=' where they are not aligned; others (">d": not this machine's byte
+/// order) are nobody's.
 Number number_of(const char* format, Py_ssize_t bytes) {
+  if (format != nullptr && format[0] == '=') ++format;
   if (format == nullptr || format[0] == '\0' || format[1] != '\0') return Number::Other;
   const int bits = static_cast<int>(8 * bytes);
   if (std::strchr("dfe", format[0]) != nullptr) return number_of('f', bits);
@@ -105,9 +107,10 @@ Operand::Operand(nb::handle object, const char* name, Access access) : object_(n
   take(access);
   if (!plain()) {
     Impl::require<InvalidArgument>(access == Access::Read, [&] {
-      return std::string(name) + " is written, but has strides that are not positive multiples of its elements";
+      return std::string(name) +
+             " is written, but is not aligned to its elements, or has strides that are not positive multiples of them";
     });
-    // A reversed or repeated view: rare enough for a copy.
+    // A reversed or repeated view, or numbers between two addresses of numbers: rare enough for a copy.
     Impl::require<NotSupported>(library_ == Library::NumPy || library_ == Library::Torch || library_ == Library::CuPy,
                                 [&] { return std::string(name) + " has strides that need a contiguous copy"; });
     if (buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
@@ -224,6 +227,9 @@ void Operand::copy_strides(const std::int64_t* extents, const std::int64_t* stri
 
 bool Operand::plain() const noexcept {
   if (size() == 0) return true;
+  // Only NumPy's have an itemsize here, and it copies whatever it is asked to.
+  const std::uintptr_t bytes = number_ == Number::Other ? 0 : static_cast<std::uintptr_t>(buffer_.itemsize);
+  if (bytes > 0 && reinterpret_cast<std::uintptr_t>(array_.data) % bytes != 0) return false;
   for (int d = 0; d < array_.rank; ++d) {
     if (array_.extent[d] > 1 && array_.stride[d] < 1) return false;
   }
@@ -272,7 +278,11 @@ const Operand& Operand::require_place() const {
 }
 
 void* Operand::stream(nb::handle given) const {
-  if (!given.is_none()) return reinterpret_cast<void*>(nb::cast<std::uintptr_t>(given));
+  if (!given.is_none()) {
+    std::uintptr_t pointer = 0;
+    if (!nb::try_cast(given, pointer)) throw nb::type_error("stream must be a raw pointer as int, or None");
+    return reinterpret_cast<void*>(pointer);
+  }
   if (place_ == DeviceKind::Host) return nullptr;
   if (library_ == Library::Torch) {
     static PyObject* const current = attribute("torch._C", "_cuda_getCurrentRawStream");
