@@ -104,8 +104,8 @@ set(Tessera_TEST_FLAGS "${tessera_default_TEST_FLAGS}"
 set(Tessera_PERF_TEST_FLAGS ""
     CACHE STRING "Last flags of the benchmarks in release builds (development; its figures need the default)")
 set(Tessera_PYTHON_FLAGS "" CACHE STRING "Last flags of the Python package's own plans in release builds (development)")
-set(Tessera_PLANS_UNOPTIMIZED ""
-    CACHE STRING "Regular expression: compiled plans, as spmv_float_int, that release builds compile at -O1 (development)")
+set(Tessera_UNOPTIMIZED ""
+    CACHE STRING "Regular expression: files of the library, as spmv_float_int (a compiled plan) or HostBsr, that release builds compile at -O1 (development)")
 set(Tessera_PLANS_TOGETHER 0
     CACHE STRING "So many compiled plans are one translation unit, but those with flags of their own (development)")
 set(Tessera_TEST_SHARDS 0 CACHE STRING "Per test program so many ctest entries; 0: one per test (development)")
@@ -186,6 +186,16 @@ function(tessera_shared_properties target)
     set(map "${PROJECT_SOURCE_DIR}/cmake/Tessera.map")
     target_link_options(${target} PRIVATE "LINKER:--version-script=${map}")
     set_target_properties(${target} PROPERTIES LINK_DEPENDS "${map}")
+  endif()
+endfunction()
+
+# Of the sources those that Tessera_UNOPTIMIZED names, with or without the prefix of our files.
+function(tessera_unoptimized)
+  if(Tessera_UNOPTIMIZED)
+    list(FILTER ARGN INCLUDE REGEX "/(Tessera_)?(${Tessera_UNOPTIMIZED})[.]cpp$")
+    foreach(file IN LISTS ARGN)
+      set_source_files_properties("${file}" PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O1>")
+    endforeach()
   endif()
 endfunction()
 
