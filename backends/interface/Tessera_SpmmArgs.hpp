@@ -24,6 +24,7 @@ struct SpmmDense {
   ElementType c_type = ElementType::Double;
   double alpha = 1, beta = 0;
   std::int64_t lower = 0;  ///< of a compact copy of B (CompactB), else unused
+  bool passing = false;    ///< whether C is to leave the last cache first, so that B stays: set by the backend
 };
 
 /// A part: what one wave takes of a window that was split, blocks [first_block, first_block + blocks) of it. Windows

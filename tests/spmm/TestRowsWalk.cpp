@@ -136,6 +136,33 @@ TEST(RowsWalks, UnknownReach) {
   EXPECT_EQ(choice_of<float>({262144, 4194304, 0}, 256), "P1024");
 }
 
+// C leaves the cache first where B stays there and both do not, or hardly: delaunay_n16 on 60 MB.
+TEST(RowsWalks, CPassesWhereBStays) {
+  GeSpmmArgs args;
+  args.precision = Precision::FP32;
+  args.rows = args.cols = 65536;
+  args.nnz = 393150;
+  args.cache_bytes = std::int64_t{60} << 20;
+  args.dense.c_type = ElementType::Float;
+  args.dense.columns = 128;
+  EXPECT_TRUE(rows_let_c_pass(args));  // 34 MB each
+  args.dense.columns = 32;
+  EXPECT_FALSE(rows_let_c_pass(args));  // both stay
+  args.dense.columns = 256;
+  EXPECT_FALSE(rows_let_c_pass(args));  // B does not
+  args.dense.columns = 64;
+  EXPECT_TRUE(rows_let_c_pass(args));  // 17 MB each
+  args.precision = Precision::FP16;
+  args.dense.c_type = ElementType::Half;
+  EXPECT_FALSE(rows_let_c_pass(args));  // 8 MB each
+  args.rows = 262144;
+  EXPECT_TRUE(rows_let_c_pass(args));  // 8 and 34 MB
+  args.dense.columns = 128;
+  args.dense.c_type = ElementType::Float;
+  args.cache_bytes = 0;
+  EXPECT_FALSE(rows_let_c_pass(args));  // unknown
+}
+
 // mycielskian14 (2.2 entries a fetched row of B) is the faster in tiles of 128 bytes, COLLAB_a (2.6) is not.
 TEST(RowsWalks, PatternFromFeatures) {
   SpmmFeatures f;

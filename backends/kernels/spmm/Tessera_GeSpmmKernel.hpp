@@ -484,6 +484,15 @@ inline bool rows_reach_beyond(const GeSpmmArgs& args, std::int64_t bytes) {
   return rows_reach_far(args, bytes) && !all && args.dense.columns <= gespmm_narrow_columns;
 }
 
+/// Whether C is to leave the last cache first: B stays there if C does not take its place, and both do not, or hardly
+/// (perf_test/notes/spmm-rows.md, "C out of the way of B").
+inline bool rows_let_c_pass(const GeSpmmArgs& args) {
+  const SpmmDense& d = args.dense;
+  const std::int64_t c_bytes = d.c_type == ElementType::Double ? 8 : d.c_type == ElementType::Float ? 4 : 2;
+  const std::int64_t b = args.cols * d.columns * bytes_of(args.precision), c = args.rows * d.columns * c_bytes;
+  return 4 * b <= 3 * args.cache_bytes && 5 * (b + c) >= 2 * args.cache_bytes && args.cache_bytes > 0;
+}
+
 /// The walk for a product (perf_test/notes/spmm-rows.md). lanes: of the whole device.
 template <class B>
 RowsWalk rows_walk(const GeSpmmArgs& args, int wave, std::int64_t lanes) {
@@ -543,6 +552,7 @@ int gespmm_shift(const GeSpmmArgs& args) {
 /// narrow: entries are counted in 32 bits.
 template <class Types, class Wave, class Run>
 void gespmm_dispatch(GeSpmmArgs args, std::int64_t lanes, bool narrow, const Run& run) {
+  args.dense.passing = rows_let_c_pass(args);
   const auto with = [&](auto kernel) {
     using Kernel = decltype(kernel);
     args.shift = gespmm_shift<Kernel>(args);

@@ -47,6 +47,26 @@ TESSERA_FUNCTION Element spmm_rounded(Sum value) {
 #endif
 }
 
+/// passing: the first to leave the caches, where there is such a store.
+template <class Pack>
+TESSERA_FUNCTION void spmm_store_pack(void* at, const Pack& pack, bool passing) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (sizeof(Pack) == 16) {
+    if (passing) {
+      std::uint32_t w[4];
+      __builtin_memcpy(w, &pack, 16);
+      asm volatile("st.global.cs.v4.b32 [%0], {%1, %2, %3, %4};"
+                   :
+                   : "l"(at), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3])
+                   : "memory");
+      return;
+    }
+  }
+#endif
+  static_cast<void>(passing);
+  *static_cast<Pack*>(at) = pack;
+}
+
 }  // namespace Impl
 
 /// Where sums go: element (row, column) of c becomes alpha sum + beta c, rounded once to Element beside the arithmetic
@@ -56,6 +76,7 @@ struct SpmmTarget {
   Element* c;
   std::int64_t ld, columns;
   Sum alpha, beta;
+  bool passing = false;  ///< SpmmDense::passing
 
   /// Count neighbours, the first at a column that Count divides: in one access where they lie at such an address.
   template <int Count>
@@ -71,7 +92,7 @@ struct SpmmTarget {
       Pack pack;
       TESSERA_UNROLL
       for (int i = 0; i < Count; ++i) pack.v[i] = Impl::spmm_rounded<Element>(alpha * sums[i]);
-      *reinterpret_cast<Pack*>(at) = pack;
+      Impl::spmm_store_pack(at, pack, passing);
     } else if (whole) {
       Pack pack = *reinterpret_cast<const Pack*>(at);
       TESSERA_UNROLL
@@ -108,13 +129,13 @@ template <class Value, class Sum, class Store>
 TESSERA_FUNCTION void spmm_to_c(const SpmmDense& d, Store&& store) {
   const Sum alpha = static_cast<Sum>(d.alpha), beta = static_cast<Sum>(d.beta);
   if constexpr (sizeof(Sum) == 8) {
-    store(SpmmTarget<double, Sum>{static_cast<double*>(d.c), d.ldc, d.columns, alpha, beta});
+    store(SpmmTarget<double, Sum>{static_cast<double*>(d.c), d.ldc, d.columns, alpha, beta, d.passing});
   } else if constexpr (sizeof(Value) == 4) {
-    store(SpmmTarget<float, Sum>{static_cast<float*>(d.c), d.ldc, d.columns, alpha, beta});
+    store(SpmmTarget<float, Sum>{static_cast<float*>(d.c), d.ldc, d.columns, alpha, beta, d.passing});
   } else if (d.c_type == ElementType::Float) {
-    store(SpmmTarget<float, Sum>{static_cast<float*>(d.c), d.ldc, d.columns, alpha, beta});
+    store(SpmmTarget<float, Sum>{static_cast<float*>(d.c), d.ldc, d.columns, alpha, beta, d.passing});
   } else {
-    store(SpmmTarget<Value, Sum>{static_cast<Value*>(d.c), d.ldc, d.columns, alpha, beta});
+    store(SpmmTarget<Value, Sum>{static_cast<Value*>(d.c), d.ldc, d.columns, alpha, beta, d.passing});
   }
 }
 
