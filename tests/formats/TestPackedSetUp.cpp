@@ -156,8 +156,9 @@ TEST(PackedSetUp, RoomByEstimate) {
     const Experimental::PackedCsr back = Experimental::to_csr(p);
     EXPECT_EQ(back.entries, A.entries);
     EXPECT_EQ(std::memcmp(back.bits.data(), A.values.data(), 8 * A.values.size()), 0);
-    if (suffices)
+    if (suffices) {
       EXPECT_LT(Impl::packed_likely_slices(Impl::packed_shape(o, f, 32, 8, 1, false), f.nnz), p.summary.slices);
+    }
   }
 }
 
