@@ -12,7 +12,11 @@
 /// instructions. (Kokkos' own macro is not used here: backends are built by nvcc, hipcc or g++ alone, without Kokkos.)
 
 #if defined(__CUDACC__) || defined(__HIPCC__)
+#if defined(TESSERA_UNOPTIMIZED)
+#define TESSERA_FUNCTION __host__ __device__ inline
+#else
 #define TESSERA_FUNCTION __host__ __device__ __forceinline__
+#endif
 #define TESSERA_INLINED_FUNCTION TESSERA_FUNCTION
 #define TESSERA_OUTLINED_FUNCTION __host__ __device__ __noinline__
 #define TESSERA_UNROLL _Pragma("unroll")

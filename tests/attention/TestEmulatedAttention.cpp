@@ -21,6 +21,12 @@ class EmulatedAttention : public UnitAttentionTest<Exec, typename UnitAttentionC
   using Suite = AttentionSuite<Exec, T>;
   static constexpr AttentionValues all_values[] = {AttentionValues::None, AttentionValues::Bias,
                                                    AttentionValues::Scale};
+  void SetUp() override {
+    const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    if (beside_sanitized && std::is_same_v<Case, half_t> && test != "EveryWidth") {  // of which AMD has fewer there
+      GTEST_SKIP() << "with sanitizers, and BF16 in the same text";
+    }
+  }
   /// f(suite) for both vendors and heights of windows.
   template <class F>
   static void each(AttentionValues values, const F& f) {

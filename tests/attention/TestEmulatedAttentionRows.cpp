@@ -32,6 +32,8 @@ class EmulatedAttentionRows : public UnitAttentionTest<Exec, T> {
 };
 #ifdef TESSERA_TEST_FEWER_TYPES
 using EmulatedAttentionRowsTypes = ::testing::Types<float>;
+#elif defined(TESSERA_TEST_BESIDE_SANITIZED)
+using EmulatedAttentionRowsTypes = ::testing::Types<double>;
 #else
 using EmulatedAttentionRowsTypes = ::testing::Types<float, double>;
 #endif

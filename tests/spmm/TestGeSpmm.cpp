@@ -27,6 +27,10 @@ class GeSpmm : public ::testing::Test {
 };
 #ifdef TESSERA_TEST_FEWER_TYPES
 using GeSpmmSuites = ::testing::Types<SpmmSuite<Exec, half_t, half_t, float>, SpmmSuite<Exec, float, bhalf_t, double>>;
+#elif defined(TESSERA_TEST_BESIDE_SANITIZED)
+using GeSpmmSuites =
+    ::testing::Types<SpmmSuite<Exec, double>, SpmmSuite<Exec, float>, SpmmSuite<Exec, half_t>,
+                     SpmmSuite<Exec, bhalf_t, bhalf_t, float>, SpmmSuite<Exec, half_t, float, bhalf_t>>;
 #else
 using GeSpmmSuites =
     ::testing::Types<SpmmSuite<Exec, double>, SpmmSuite<Exec, float>, SpmmSuite<Exec, half_t, half_t, float>,
