@@ -65,6 +65,9 @@ class EmulatedSddmm : public ::testing::Test {
   }
   /// Those of FP64 and FP32 that a sanitized build leaves out.
   static std::vector<SddmmCase> cases_beside_sanitized() {
+    if (std::is_same_v<Suite, SddmmSuite<Exec, half_t, float>>) {  // which rounds otherwise, but multiplies the same
+      return {{nvidia, panels, 1}, {nvidia, flash, 0}, {amd, bsmr, 2}, {amd, rows}};
+    }
     if (sizeof(typename Suite::Element) == 2) return cases();
     std::vector<SddmmCase> all = {{amd, panels, 1}, {nvidia, bsmr, 1}, {amd, bsmr, 2}, {nvidia, rows}, {amd, flash, 0}};
     if (std::is_same_v<typename Suite::Element, float>) {

@@ -61,6 +61,8 @@ class SddmmShared : public ::testing::Test {
 };
 #ifdef TESSERA_TEST_FEWER_TYPES
 using SharedTypes = ::testing::Types<float, half_t>;
+#elif defined(TESSERA_TEST_BESIDE_SANITIZED)
+using SharedTypes = ::testing::Types<bhalf_t>;
 #else
 using SharedTypes = ::testing::Types<float, half_t, bhalf_t>;
 #endif

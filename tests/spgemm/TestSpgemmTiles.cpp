@@ -16,6 +16,8 @@ template <class Offset>
 class SpgemmTilesOnHosts : public ::testing::Test, protected SpgemmTilesSuite<Exec, Offset> {};
 #ifdef TESSERA_TEST_FEWER_TYPES
 using OffsetTypes = ::testing::Types<int>;
+#elif defined(TESSERA_TEST_BESIDE_SANITIZED)
+using OffsetTypes = ::testing::Types<std::size_t>;
 #else
 using OffsetTypes = ::testing::Types<int, std::size_t>;
 #endif
