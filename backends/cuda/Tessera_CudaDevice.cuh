@@ -115,9 +115,9 @@ struct CudaDevice {
   static constexpr Family family = Family::Nvidia;
   static constexpr bool emulated = false, tables = true;
   template <class Atom>
-  static constexpr bool every_width = true;
+  static constexpr bool every_width = !compile_less || std::is_same_v<typename Atom::Operand, half_t>;
   template <class Value>
-  static constexpr bool every_length = true;
+  static constexpr bool every_length = !compile_less || std::is_same_v<Value, half_t>;
   static constexpr Error success = cudaSuccess, too_large = cudaErrorInvalidConfiguration;
 
   static constexpr std::int64_t most_thread_blocks(int) { return (std::int64_t{1} << 31) - 1; }

@@ -55,6 +55,13 @@ namespace Tessera {
 /// Whose instructions, fragments and waves.
 enum class Family { Nvidia, Amd };
 
+/// Where code of devices is only compiled (Tessera_DEVICE_FEWER_WIDTHS) FP16 alone has every width and length.
+#ifdef TESSERA_DEVICE_FEWER_WIDTHS
+constexpr bool compile_less = true;
+#else
+constexpr bool compile_less = false;
+#endif
+
 namespace Launch {
 
 /// The one of two types, or numbers, that is the family's.
