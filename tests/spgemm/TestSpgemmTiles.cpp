@@ -15,13 +15,13 @@ using Exec = Kokkos::DefaultHostExecutionSpace;
 template <class Offset>
 class SpgemmTilesOnHosts : public ::testing::Test, protected SpgemmTilesSuite<Exec, Offset> {};
 #ifdef TESSERA_TEST_FEWER_TYPES
-using OffsetTypes = ::testing::Types<int>;
+using TileOffsets = ::testing::Types<int>;
 #elif defined(TESSERA_TEST_BESIDE_SANITIZED)
-using OffsetTypes = ::testing::Types<std::size_t>;
+using TileOffsets = ::testing::Types<std::size_t>;
 #else
-using OffsetTypes = ::testing::Types<int, std::size_t>;
+using TileOffsets = ::testing::Types<int, std::size_t>;
 #endif
-TYPED_TEST_SUITE(SpgemmTilesOnHosts, OffsetTypes);
+TYPED_TEST_SUITE(SpgemmTilesOnHosts, TileOffsets);
 
 TYPED_TEST(SpgemmTilesOnHosts, AgainstPlainLoops) { this->against_plain_loops(); }
 TYPED_TEST(SpgemmTilesOnHosts, MemoryCap) { this->memory_cap(); }
