@@ -117,6 +117,8 @@ TEST(SddmmBsmr, BothKernelsHaveEntries) {
 // A row of 100,000 entries: waves take it in turns, windows have it in thousands of units. (SddmmPlan has threads.)
 TEST(SddmmLongRows, OnEmulatedUnits) {
   for (const Backend backend : {Backend::EmulatedNvidia, Backend::EmulatedAmd}) {
+    // NVIDIA's units with sanitizers, AMD's beside them.
+    if (backend == Backend::EmulatedAmd ? fewer_cases : beside_sanitized) continue;
     for (const SddmmAlgorithm algorithm :
          {SddmmAlgorithm::Rows, SddmmAlgorithm::Panels, SddmmAlgorithm::FlashSparse, SddmmAlgorithm::Bsmr}) {
       SCOPED_TRACE(std::string(to_string(algorithm)) + " on " + to_string(backend));
