@@ -275,8 +275,7 @@ TYPED_TEST(PackedRoundTrip, EveryShape) {
   const Named<PackedOptions> plain{"defaults", {}};
   Named<PackedOptions> shared{"least_shared 0", {}}, hubs{"hubs 40", {}}, blocks{"column blocks 3", {}};
   shared.options.least_shared = 0;
-  hubs.options.hubs = 40;
-  blocks.options.column_blocks = 3;
+  hubs.options.hubs = 40, blocks.options.column_blocks = 3;
   for (const std::string& spec : shapes()) {
     SCOPED_TRACE(spec);
     const auto A = make_matrix<TypeParam>(spec, Data::Real, 7);
