@@ -4,7 +4,6 @@
 #define TESSERA_ROW_SOFTMAX_HPP
 
 #include <cstdint>
-#include <string>
 #include <type_traits>
 
 #include "Tessera_CsrView.hpp"

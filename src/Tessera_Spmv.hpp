@@ -4,7 +4,6 @@
 #define TESSERA_SPMV_HPP
 
 #include <memory>
-#include <utility>
 
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Device.hpp"

@@ -3,7 +3,6 @@
 #ifndef TESSERA_ATTENTION_ATTENTION_OPERANDS_HPP
 #define TESSERA_ATTENTION_ATTENTION_OPERANDS_HPP
 
-#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>

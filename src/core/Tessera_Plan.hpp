@@ -3,7 +3,6 @@
 #ifndef TESSERA_CORE_PLAN_HPP
 #define TESSERA_CORE_PLAN_HPP
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
