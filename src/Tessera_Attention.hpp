@@ -83,7 +83,7 @@ class AttentionPlan {
   /// not contiguous, and per 512 columns of V; on units and by Rows one more where windows are split or rows are
   /// cut, and one per head for each operand whose rows do not begin at multiples of 16 bytes), Chain two and one per
   /// head at least. No allocation and no wait once an apply of the same shapes and layouts was made.
-  /// @throw DimensionMismatch, InvalidArgument (overlap), WorkspaceTooSmall, DeviceError
+  /// @throw DimensionMismatch, InvalidArgument (overlap, null pointer), WorkspaceTooSmall, DeviceError
   template <class Q, class K, class V, class O, class L>
   void apply(const execution_space& space, double scale, const Q& q, const K& k, const V& v, const O& o,
              const L& lse) const {
@@ -109,7 +109,8 @@ class AttentionPlan {
   /// three of portable kernels; more for operands whose rows are not contiguous and, portable, per 512 columns.
   /// @param scale, q, k, v  those of apply   @param o, lse  its results
   /// @throw NotSupported  without AttentionOptions::prepare_backward
-  /// @throw DimensionMismatch, InvalidArgument (overlap, d_values of values that are not used), DeviceError
+  /// @throw DimensionMismatch, InvalidArgument (overlap, null pointer, d_values of values that are not
+  ///        used), DeviceError
   template <class Q, class K, class V, class O, class L, class DO, class DQ, class DK, class DV, class DA>
   void backward(const execution_space& space, double scale, const Q& q, const K& k, const V& v, const O& o,
                 const L& lse, const DO& d_o, const DQ& d_q, const DK& d_k, const DV& d_v, const DA& d_values) const {

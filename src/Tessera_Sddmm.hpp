@@ -92,7 +92,8 @@ class SddmmPlan {
   /// launch per head. An infinite or undefined number in a row of X or Y reaches only the entries that use this row,
   /// which are finite, infinite or undefined as plain loops make them. No allocation and no wait once an apply of the
   /// same shapes and layouts was made; can be captured in a graph then.
-  /// @throw DimensionMismatch, NotSupported (types), InvalidArgument (overlap), WorkspaceTooSmall, DeviceError
+  /// @throw DimensionMismatch, NotSupported (types), InvalidArgument (overlap, null pointer), WorkspaceTooSmall,
+  ///        DeviceError
   template <class X, class Y, class P>
   void apply(const execution_space& space, Op op_y, double alpha, const X& x, const Y& y, double beta,
              const P& p) const {

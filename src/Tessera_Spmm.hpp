@@ -79,8 +79,8 @@ class SpmmPlan {
   /// panels leave to rows, one more for each operand that has to be copied: B if its rows are not contiguous or not
   /// aligned to 16 bytes, B in TF32 (Tf32Copy), C if its rows are not contiguous (Panels, FlashSparse). No allocation
   /// and no wait once an apply of the same shapes and layouts was made; can be captured in a graph then.
-  /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument (overlap),
-  ///        WorkspaceTooSmall, DeviceError
+  /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument (overlap, null
+  ///        pointer), WorkspaceTooSmall, DeviceError
   template <class B, class C>
   void apply(const execution_space& space, Op op, double alpha, const B& b, double beta, const C& c) const {
     Impl::check_dense<Csr, B, C>();
@@ -89,8 +89,7 @@ class SpmmPlan {
     using Input = Impl::DenseInput<typename B::non_const_value_type>;
     const Input from{Impl::dense_of(const_b), static_cast<std::size_t>(b.span())};
     const auto to = Impl::dense_of(c);
-    const auto rows = static_cast<std::int64_t>(csr_.rows()), cols = static_cast<std::int64_t>(csr_.cols());
-    Impl::check_dense_extents(op == Op::NoTrans ? rows : cols, op == Op::NoTrans ? cols : rows, from.matrix, to);
+    Impl::check_dense_extents(csr_, op, from.matrix, to);
     body_->apply(space, op, alpha, from, beta, to);
   }
   /// C := A B.

@@ -68,13 +68,13 @@ class SpmvPlan {
   /// alpha and beta are host scalars. beta == 0 overwrites y, NaN included; alpha == 0 does not read x. x and y must
   /// not overlap. Asynchronous on `space`: one kernel launch (two with CSR5, column blocks, or a copy of x at hub
   /// columns), no allocation, no wait; can be captured in a graph.
-  /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument, DeviceError
+  /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument (overlap, null
+  ///        pointer), DeviceError
   template <class X, class Y>
   void apply(const execution_space& space, Op op, double alpha, const X& x, double beta, const Y& y) const {
     Impl::check_vectors<Csr, X, Y>();
     body_->require_op(op);
-    const auto rows = static_cast<std::size_t>(csr_.rows()), cols = static_cast<std::size_t>(csr_.cols());
-    Impl::check_extents(op == Op::NoTrans ? rows : cols, op == Op::NoTrans ? cols : rows, x, y);
+    Impl::check_extents(csr_, op, x, y);
     const typename X::const_type const_x = x;
     body_->apply(space, op, alpha, Impl::vectors_of(const_x), beta, Impl::vectors_of(y));
   }
