@@ -100,7 +100,6 @@ class SpmvPlan<BsrView<Scalar, Ordinal, Offset, Device>> {
   Statistics statistics() const { return body_->statistics(); }
 
  private:
-  friend struct Impl::PlanAccess;
   using Body = Impl::PlanBody<Impl::BsrOperation<bsr_type>>;
 
   bsr_type bsr_;
