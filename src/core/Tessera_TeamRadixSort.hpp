@@ -4,7 +4,6 @@
 #define TESSERA_CORE_TEAM_RADIX_SORT_HPP
 
 #include <Kokkos_Core.hpp>
-#include <cstddef>
 #include <cstdint>
 
 namespace Tessera {

@@ -209,8 +209,10 @@ class PackedEvenConversion {
     summary.stored = summary.steps * p_.lanes;
     summary.short_slices = slice.steps() <= 5 ? slices : 0;
     summary.index_slots[slice.index()] = summary.stored;
-    require<NotSupported>(summary.units < (std::int64_t{1} << 32),
-                          [] { return std::string("packed slices: more than 2^37 bytes"); });
+    require<NotSupported>(summary.units < (std::int64_t{1} << 32), [&] {
+      return "packed slices of " + std::to_string(static_cast<std::int64_t>(summary.units) * packed_unit) +
+             " bytes, fewer than 2^37 can be named; SpmvAlgorithm::Csr has no such limit";
+    });
     const auto take_map = [&](Arena<Memory>& arena) {
       p_.row_map = arena.template take<std::int64_t>(static_cast<std::size_t>(p_.rows) + 1);
     };

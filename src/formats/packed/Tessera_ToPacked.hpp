@@ -62,8 +62,10 @@ void upload_dictionary(const Exec& space, Experimental::PackedSlices<Memory>& p,
 template <class Memory, class Exec>
 void make_room_for_packets(const Exec& space, Experimental::PackedSlices<Memory>& p, std::int64_t units,
                            const KernelTable* backend) {
-  require<NotSupported>(units < (std::int64_t{1} << 32),
-                        [] { return std::string("packed slices: more than 2^37 bytes"); });
+  require<NotSupported>(units < (std::int64_t{1} << 32), [&] {
+    return "packed slices of " + std::to_string(units * packed_unit) +
+           " bytes, fewer than 2^37 can be named; SpmvAlgorithm::Csr has no such limit";
+  });
   p.packet_storage =
       Arena<Memory>::make(space, backend, "Tessera::packed::packets", Lifetime::Plan, [&](Arena<Memory>& arena) {
         p.packets = arena.template take<std::uint64_t>(static_cast<std::size_t>(units) * (packed_unit / 8));
@@ -174,8 +176,10 @@ class PackedConversion {
   void make_room(const DeviceFacts& device, bool updatable) {
     const std::int64_t most_parts = packed_most_parts(shape_, p_.nnz, f_.longest);
     const std::int64_t most_slices = packed_most_slices(shape_, p_.nnz, f_.longest) + most_parts;
-    require<NotSupported>(most_slices < (std::int64_t{1} << 31),
-                          [] { return std::string("packed slices: more than 2^31 slices"); });
+    require<NotSupported>(most_slices < (std::int64_t{1} << 31), [&] {
+      return "packed slices: " + std::to_string(most_slices) +
+             " of them, fewer than 2^31 can be named; SpmvAlgorithm::Csr has no such limit";
+    });
     const auto rows = static_cast<std::size_t>(shape_.rows * shape_.blocks);
     const auto slices = static_cast<std::size_t>(most_slices), parts = static_cast<std::size_t>(most_parts);
     const auto windows = static_cast<std::size_t>(shape_.sort_windows * shape_.blocks);
@@ -244,7 +248,12 @@ class PackedConversion {
     Experimental::PackedSummary& summary = p_.summary;
     require<NotSupported>(totals.slices <= static_cast<std::int64_t>(p_.slices.extent(0)) &&
                               totals.parts <= static_cast<std::int64_t>(p_.parts.extent(0)),
-                          [] { return std::string("packed slices: more slices than the bound says"); });
+                          [&] {
+                            return "packed slices: " + std::to_string(totals.slices) + " slices and " +
+                                   std::to_string(totals.parts) + " parts, room was made for " +
+                                   std::to_string(p_.slices.extent(0)) + " and " + std::to_string(p_.parts.extent(0)) +
+                                   "; has the matrix changed meanwhile?";
+                          });
     summary.slices = totals.slices;
     summary.parts = totals.parts;
     summary.split_rows = totals.split;
