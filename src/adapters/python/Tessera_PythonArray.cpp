@@ -168,8 +168,12 @@ void Operand::take_dlpack(Access access) {
     if (!nb::hasattr(object, "__dlpack__")) {
       throw nb::type_error((std::string(name_) + " is not an array: it has neither a buffer nor __dlpack__").c_str());
     }
-    const auto device = nb::cast<nb::tuple>(object.attr("__dlpack_device__")());
-    const bool host = nb::cast<int>(device[0]) == static_cast<int>(DeviceKind::Host);
+    const nb::object device = object.attr("__dlpack_device__")();
+    int kind = 0;
+    if (!nb::isinstance<nb::tuple>(device) || nb::len(device) != 2 || !nb::try_cast(nb::object(device[0]), kind)) {
+      throw nb::type_error((std::string(name_) + ": __dlpack_device__ gave no device").c_str());
+    }
+    const bool host = kind == static_cast<int>(DeviceKind::Host);
     Impl::require<NotSupported>(host || library_ == Library::CuPy, [&] {
       return std::string(name_) +
              " is on a device and neither PyTorch's nor CuPy's, so that its stream is not known; "
