@@ -84,6 +84,7 @@ def test_nothing_leaks():
     spmm, sddmm = tessera.SpmmPlan(*A.arrays), tessera.SddmmPlan(*A.arrays)
     B, C = numbers((20, 4), "float64"), numbers((30, 4), "float64")
     p = numpy.empty(A.data.size)
+    four, turned = numpy.ones((1, 1, 20, 4)), C[::-1]
 
     def work(times):
         for _ in range(times):
@@ -94,12 +95,16 @@ def test_nothing_leaks():
             spmm.update_values(A.data)
             with pytest.raises(tessera.DimensionMismatch):
                 spmm.apply(C)
+            with pytest.raises(tessera.DimensionMismatch):
+                spmm.apply(four)
+            with pytest.raises(tessera.InvalidArgument):
+                spmm.apply(B, out=turned)
             tessera.SpmvPlan(*A.arrays).statistics()
             tessera.spgemm((*A.arrays[:3], (30, 30)), A.arrays)
 
     work(20)
     gc.collect()
-    counted = [B, C, p, *A.arrays[:3], spmm, sddmm]
+    counted = [B, C, p, four, turned, *A.arrays[:3], spmm, sddmm]
     references = [sys.getrefcount(o) for o in counted]
     tracemalloc.start()
     work(10)
