@@ -117,10 +117,11 @@ class PackedConversion {
   void run(const DeviceFacts& device, bool updatable) {
     choose_shape(device);
     PackedEvenConversion<Pattern, Exec> even(space_, A_, numbers_, f_, backend_, p_, shape_);
-    if (hubs_ == 0 && packed_may_be_diagonals(shape_, o_, f_)) even.find_diagonals(classes());
-    if (shape_.diagonals || (shape_.even_steps > 0 && !classes())) {
+    const bool diagonals =
+        hubs_ == 0 && packed_may_be_diagonals(shape_, o_, f_) && even.make_diagonals(classes(), updatable);
+    if (!diagonals && shape_.even_steps > 0 && !classes()) {
       even.make(updatable);
-    } else {
+    } else if (!diagonals) {
       make_room(device, updatable);
       if (classes()) numbers_.classify(class_found_);
       if (p_.blocks > 1) find_block_rows();
@@ -339,20 +340,26 @@ class PackedConversion {
   }
 
   bool columns_ascend() {
-    View<std::int64_t> descents;
-    const auto scratch =
-        Arena<Memory>::make(space_, backend_, "Tessera::packed::scratch", Lifetime::Temporary,
-                            [&](Arena<Memory>& arena) { descents = arena.template take<std::int64_t>(1); });
-    DescentFunctor<Pattern> f;
-    f.row_map = A_.row_map();
-    f.columns = A_.entries();
-    f.nnz = p_.nnz;
-    using Result = Kokkos::View<std::int64_t, Kokkos::LayoutLeft, Memory, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-    Kokkos::parallel_reduce("Tessera::convert[packed] ascending columns",
-                            Kokkos::RangePolicy<Exec>(space_, 0, p_.nnz + p_.rows), f, Result(descents.data()));
-    std::int64_t found = 0;
-    fetch(space_, backend_, "Tessera::convert[packed] ascending columns", found, descents);
-    return found == 0;
+    View<std::int64_t> found, answer;
+    View<std::uint32_t> arrived;
+    const auto layout = [&](Arena<Memory>& arena) {
+      found = arena.template take<std::int64_t>(1);
+      arrived = arena.template take<std::uint32_t>(1);
+      arena.skip_to(borrowed_zero_bytes);
+      answer = arena.template take<std::int64_t>(1);
+    };
+    zeroed_ = borrowed_zero_bytes;
+    take_scratch(layout);
+    Reply<std::int64_t> reply(backend_);
+    const DescentFunctor<Pattern> f{{},      A_.row_map(), A_.entries(),   p_.nnz,
+                                    p_.rows, found.data(), arrived.data(), reply.ask(answer)};
+    Kokkos::parallel_for("Tessera::convert[packed] ascending columns",
+                         Kokkos::TeamPolicy<Exec, Compat::LightWeight>(space_, f.teams(), Compat::team_size<Exec>(256)),
+                         f);
+    const std::int64_t descents = reply.receive(space_, "Tessera::convert[packed] ascending columns", answer);
+    p_.done();  // the answer is the kernel's last write
+    scratch_.reset();
+    return descents == 0;
   }
 
   /// The most used columns; false if so few entries use them that the table would not pay. One wait.
