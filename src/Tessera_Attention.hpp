@@ -8,6 +8,7 @@
 #include <string>
 #include <type_traits>
 
+#include "Tessera_CsrPlan.hpp"
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Device.hpp"
 #include "Tessera_RowSoftmax.hpp"
@@ -46,15 +47,13 @@ namespace Tessera {
 /// contiguous, the scores of Chain, a number per row for backward) grows at the first call that needs more, and is
 /// kept; thread safety as SpmmPlan.
 template <class Csr>
-class AttentionPlan {
-  static_assert(Impl::IsCsrView<Csr>::value,
-                "Tessera::AttentionPlan: the template argument must be a Tessera::CsrView");
+class AttentionPlan : public CsrPlan<Csr, Impl::AttentionOperation> {
+  using Base = CsrPlan<Csr, Impl::AttentionOperation>;
+  using Base::body_, Base::csr_;
 
  public:
-  using csr_type = Csr;                                   ///< the pattern, and bias or scale of its entries
   using execution_space = typename Csr::execution_space;  ///< where plan and applies run
-  using memory_space = typename Csr::memory_space;        ///< where all operands lie
-  using value_type = typename Csr::value_type;            ///< of all operands
+  using typename Base::value_type;
   /// Of the log-sum-exp.
   using sum_type = std::conditional_t<std::is_same_v<value_type, double>, double, float>;
 
@@ -63,18 +62,12 @@ class AttentionPlan {
   /// @throw NotCompiled, NotSupported (among others TF32 without units), InvalidArgument  before any kernel is launched
   /// @throw DeviceError, OutOfMemory  out of memory of a device, of the host
   AttentionPlan(const execution_space& space, const Csr& A, const AttentionOptions& options = {})
-      : csr_(A), body_(std::make_unique<Body>(space, Impl::plan_matrix(A), options)) {
+      : Base(space, A, options) {
     if (!options.prepare_backward) return;
     backward_ = std::make_unique<Backward>(space, Impl::plan_matrix(A), Operation::units_of(body_->engine()),
                                            Operation::shares_of(body_->engine()),
                                            Impl::attention_rows_backend<Matrix>(options.backend), body_->options());
   }
-  /// Plans can be moved and not copied.
-  AttentionPlan(AttentionPlan&&) noexcept = default;
-  /// See AttentionPlan(AttentionPlan&&).
-  AttentionPlan& operator=(AttentionPlan&&) noexcept = default;
-  AttentionPlan(const AttentionPlan&) = delete;
-  AttentionPlan& operator=(const AttentionPlan&) = delete;
 
   /// O := softmax(...) V, and the log-sum-exp of the scores of each row (-inf for a row of zeros), which backward
   /// needs. Q(m, d), K(n, d), V(n, e), O(m, e), lse(m) of sum_type; or a batch of heads on the same pattern, Q(h, m,
@@ -83,7 +76,7 @@ class AttentionPlan {
   /// not contiguous, and per 512 columns of V; on units and by Rows one more where windows are split or rows are
   /// cut, and one per head for each operand whose rows do not begin at multiples of 16 bytes), Chain two and one per
   /// head at least. No allocation and no wait once an apply of the same shapes and layouts was made.
-  /// @throw DimensionMismatch, InvalidArgument (overlap), WorkspaceTooSmall, DeviceError
+  /// @throw DimensionMismatch, InvalidArgument (overlap, null pointer), WorkspaceTooSmall, DeviceError
   template <class Q, class K, class V, class O, class L>
   void apply(const execution_space& space, double scale, const Q& q, const K& k, const V& v, const O& o,
              const L& lse) const {
@@ -109,7 +102,8 @@ class AttentionPlan {
   /// three of portable kernels; more for operands whose rows are not contiguous and, portable, per 512 columns.
   /// @param scale, q, k, v  those of apply   @param o, lse  its results
   /// @throw NotSupported  without AttentionOptions::prepare_backward
-  /// @throw DimensionMismatch, InvalidArgument (overlap, d_values of values that are not used), DeviceError
+  /// @throw DimensionMismatch, InvalidArgument (overlap, null pointer, d_values of values that are not
+  ///        used), DeviceError
   template <class Q, class K, class V, class O, class L, class DO, class DQ, class DK, class DV, class DA>
   void backward(const execution_space& space, double scale, const Q& q, const K& k, const V& v, const O& o,
                 const L& lse, const DO& d_o, const DQ& d_q, const DK& d_k, const DV& d_v, const DA& d_values) const {
@@ -129,30 +123,13 @@ class AttentionPlan {
     launch(space, scale, in, Impl::attention_gradients<Csr>(backward_ != nullptr, in, q, o, lse, d_o, d_q, d_k, d_v));
   }
 
-  /// New numbers for the same pattern: no work, the plan keeps this view instead of the old one.
-  /// @throw StalePlan  wrong number of values, or options.updatable was false
-  void update_values(const execution_space& space, const typename Csr::values_type& values) {
-    body_->update_values(space, values);
-    csr_ = Csr(csr_.rows(), csr_.cols(), csr_.row_map(), csr_.entries(), values);
-  }
-  /// The same, with a check that A has the plan's pattern arrays. @throw StalePlan
-  void update_values(const execution_space& space, const Csr& A) {
-    body_->update_values(space, Impl::plan_matrix(A));
-    csr_ = A;
-  }
-
-  /// Same sizes and the same row_map and entries arrays (not a comparison of their contents).
-  bool matches(const Csr& A) const noexcept { return body_->matches(Impl::plan_matrix(A)); }
-
   /// Scratch that an apply of one head with so many columns of Q and V needs at most, whatever their layouts.
   std::size_t workspace_bytes(std::int64_t columns) const { return body_->workspace_bytes(columns); }
   /// Device memory of formats and of the transposed pattern; scratch apart.
-  std::size_t format_bytes() const { return body_->format_bytes() + (backward_ ? backward_->bytes() : 0); }
-  /// With algorithm and backend as decided.
-  const AttentionOptions& options() const noexcept { return body_->options(); }
+  std::size_t format_bytes() const { return Base::format_bytes() + (backward_ ? backward_->bytes() : 0); }
   /// What was chosen, why, and what it costs. Host work only.
   Statistics statistics() const {
-    Statistics s = body_->statistics();
+    Statistics s = Base::statistics();
     s.transpose_prepared = backward_ != nullptr;
     if (!backward_) return s;
     s.map_bytes = backward_->bytes();
@@ -161,10 +138,8 @@ class AttentionPlan {
   }
 
  private:
-  friend struct Impl::PlanAccess;
   using Matrix = Impl::PlanMatrixOf<Csr>;
   using Operation = Impl::AttentionOperation<Matrix>;
-  using Body = Impl::PlanBody<Operation>;
   using Backward = Impl::AttentionBackward<Matrix>;
   using Input = Impl::AttentionInput<value_type>;
 
@@ -174,8 +149,6 @@ class AttentionPlan {
     backward_->apply(space, body_->csr(), body_->options().values, static_cast<sum_type>(scale), in, g);
   }
 
-  Csr csr_;  ///< keeps the caller's arrays alive
-  std::unique_ptr<Body> body_;
   std::unique_ptr<Backward> backward_;
 };
 

@@ -50,13 +50,13 @@ class SpmvPlan<BsrView<Scalar, Ordinal, Offset, Device>> {
   /// Rank-1: x[cols], y[rows], counted in numbers. Rank-2: x(cols, k), y(rows, k), any layout: one launch per column.
   /// alpha and beta are host scalars. beta == 0 overwrites y, NaN included; alpha == 0 does not read x. x and y must
   /// not overlap.
-  /// @throw DimensionMismatch, NotSupported (op without prepare_transpose), InvalidArgument, DeviceError
+  /// @throw DimensionMismatch, NotSupported (op without prepare_transpose), InvalidArgument (overlap, null
+  ///        pointer), DeviceError
   template <class X, class Y>
   void apply(const execution_space& space, Op op, double alpha, const X& x, double beta, const Y& y) const {
     Impl::check_vectors<bsr_type, X, Y>();
     body_->require_op(op);
-    const auto rows = static_cast<std::size_t>(bsr_.rows()), cols = static_cast<std::size_t>(bsr_.cols());
-    Impl::check_extents(op == Op::NoTrans ? rows : cols, op == Op::NoTrans ? cols : rows, x, y);
+    Impl::check_extents(bsr_, op, x, y);
     const typename X::const_type const_x = x;
     body_->apply(space, op, alpha, Impl::vectors_of(const_x), beta, Impl::vectors_of(y));
   }
@@ -100,7 +100,6 @@ class SpmvPlan<BsrView<Scalar, Ordinal, Offset, Device>> {
   Statistics statistics() const { return body_->statistics(); }
 
  private:
-  friend struct Impl::PlanAccess;
   using Body = Impl::PlanBody<Impl::BsrOperation<bsr_type>>;
 
   bsr_type bsr_;

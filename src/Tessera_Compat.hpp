@@ -5,9 +5,12 @@
 
 #include <Kokkos_Core.hpp>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <type_traits>
 #include <utility>
+
+#include "Tessera_Error.hpp"
 
 /// \file
 /// Everything that differs between Kokkos 3.4 and 5. The only place with tests of KOKKOS_VERSION.
@@ -182,14 +185,24 @@ inline constexpr bool is_serial_v =
     false;
 #endif
 
-/// Uninitialised View whose allocation is ordered on `exec` where the Kokkos version can.
+/// Uninitialised View. @param where  nothing, or an instance on which the allocation is ordered
+/// @throw OutOfMemory  instead of Kokkos' own exception
+template <class View, class... Where>
+View allocate_view(const std::string& label, std::size_t n, const Where&... where) {
+  try {
+    return View(Kokkos::view_alloc(where..., Kokkos::WithoutInitializing, label), n);
+  } catch (const std::exception& refusal) {
+    throw OutOfMemory(label, n * sizeof(typename View::value_type), refusal.what());
+  }
+}
+/// The same, ordered on `exec` where the Kokkos version can.
 template <class View, class Exec>
 View allocate(const Exec& exec, const std::string& label, std::size_t n) {
 #if KOKKOS_VERSION >= 30600
-  return View(Kokkos::view_alloc(exec, Kokkos::WithoutInitializing, label), n);
+  return allocate_view<View>(label, n, exec);
 #else
   (void)exec;
-  return View(Kokkos::view_alloc(Kokkos::WithoutInitializing, label), n);
+  return allocate_view<View>(label, n);
 #endif
 }
 

@@ -184,7 +184,7 @@ struct ValidateFunctor {
 }  // namespace Impl
 
 /// Checks a CSR matrix on its device: row_map starts at 0, does not descend and ends at nnz; columns lie in range.
-/// O(rows + nnz), reads 4..12 bytes per entry, one kernel and one copy to the host (it waits). Never throws for a bad
+/// O(rows + nnz), reads 4..12 bytes per entry, one kernel and two copies to the host (it waits). Never throws for a bad
 /// matrix: the report says what is wrong and where.
 template <class Exec, class Scalar, class Ordinal, class Offset, class Device>
 CsrReport validate(const Exec& space, const CsrView<Scalar, Ordinal, Offset, Device>& A) {

@@ -4,7 +4,6 @@
 #define TESSERA_ROW_SOFTMAX_HPP
 
 #include <cstdint>
-#include <string>
 #include <type_traits>
 
 #include "Tessera_CsrView.hpp"
@@ -47,7 +46,7 @@ std::int64_t vector_heads(const V& v) {
 /// @param A  the pattern; its numbers are not read
 /// @param x, y  a number per entry in A's order, x(nnz), y(nnz), or of several heads x(h, nnz), y(h, nnz); of any
 ///        element types, sums double as soon as one is double, else float. y may be x and else must not overlap it
-/// @throw DimensionMismatch  other extents
+/// @throw DimensionMismatch  other extents  @throw InvalidArgument  null pointer
 ///
 /// Asynchronous on `space`, one launch, no allocation, no wait. Time O(nnz), bytes nnz (2 x + y) with those of an
 /// element. Deterministic, whatever the number of threads.

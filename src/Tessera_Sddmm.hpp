@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "Tessera_CsrPlan.hpp"
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Device.hpp"
 #include "Tessera_Statistics.hpp"
@@ -49,14 +50,12 @@ namespace Tessera {
 /// columns weighed one by one (sddmm/Tessera_SddmmBsmrEngine.hpp says what differs); two launches per apply, set-up
 /// O(nnz) work and the order of rows (reorder::clustered_rows), some waits.
 template <class Csr>
-class SddmmPlan {
-  static_assert(Impl::IsCsrView<Csr>::value, "Tessera::SddmmPlan: the template argument must be a Tessera::CsrView");
+class SddmmPlan : public CsrPlan<Csr, Impl::SddmmOperation> {
+  using Base = CsrPlan<Csr, Impl::SddmmOperation>;
+  using Base::body_, Base::csr_;
 
  public:
-  using csr_type = Csr;                                   ///< the pattern, and S
   using execution_space = typename Csr::execution_space;  ///< where plan and applies run
-  using memory_space = typename Csr::memory_space;        ///< where X, Y and P lie
-  using value_type = typename Csr::value_type;            ///< of S
 
   /// Analyses on `space`. Returns when all sizes are known; the last kernel may still be in flight there. S is trusted:
   /// run validate() on matrices from outside first. Arrays of managed Views stay alive with the plan; those of
@@ -64,7 +63,7 @@ class SddmmPlan {
   /// @throw NotCompiled, NotSupported, InvalidArgument  before any kernel is launched
   /// @throw DeviceError, OutOfMemory  out of memory of a device, of the host
   SddmmPlan(const execution_space& space, const Csr& S, const SddmmOptions& options = {})
-      : csr_(S), body_(std::make_unique<Body>(space, Impl::plan_matrix(S), BodyOptions{options})) {}
+      : Base(space, S, BodyOptions{options}) {}
   /// FlashSparse on the windows of an SpmmPlan by FlashSparse of the same pattern, in A's backend: columns and order of
   /// rows stay where A has them, and live as long as either plan. Adds 8 bytes per block and 8 per row of a block;
   /// O(nnz log windows) work and one wait instead of a conversion.
@@ -75,13 +74,7 @@ class SddmmPlan {
   /// @throw InvalidArgument, DeviceError
   template <class SpmmPlanType>
   SddmmPlan(const execution_space& space, const Csr& S, const SpmmPlanType& A, const SddmmOptions& options)
-      : csr_(S), body_(std::make_unique<Body>(space, Impl::plan_matrix(S), Impl::with_windows_of(csr_, A, options))) {}
-  /// Plans can be moved and not copied.
-  SddmmPlan(SddmmPlan&&) noexcept = default;
-  /// See SddmmPlan(SddmmPlan&&).
-  SddmmPlan& operator=(SddmmPlan&&) noexcept = default;
-  SddmmPlan(const SddmmPlan&) = delete;
-  SddmmPlan& operator=(const SddmmPlan&) = delete;
+      : Base(space, S, Impl::with_windows_of(S, A, options)) {}
 
   /// X(m, K), Y(n, K) and P(nnz), or a batch of heads X(h, m, K), Y(h, n, K), P(h, nnz) on the same pattern in one
   /// launch; each of any layout (sub-views). With op_y = Op::Trans, Y is (K, n), of heads (h, K, n), as the second
@@ -92,7 +85,8 @@ class SddmmPlan {
   /// launch per head. An infinite or undefined number in a row of X or Y reaches only the entries that use this row,
   /// which are finite, infinite or undefined as plain loops make them. No allocation and no wait once an apply of the
   /// same shapes and layouts was made; can be captured in a graph then.
-  /// @throw DimensionMismatch, NotSupported (types), InvalidArgument (overlap), WorkspaceTooSmall, DeviceError
+  /// @throw DimensionMismatch, NotSupported (types), InvalidArgument (overlap, null pointer), WorkspaceTooSmall,
+  ///        DeviceError
   template <class X, class Y, class P>
   void apply(const execution_space& space, Op op_y, double alpha, const X& x, const Y& y, double beta,
              const P& p) const {
@@ -120,39 +114,15 @@ class SddmmPlan {
     Impl::sddmm_into<Csr>(csr_, *body_, space, op_y, alpha, x, y, A);
   }
 
-  /// New numbers of S for the same pattern: no work, the plan keeps this view instead of the old one.
-  /// @throw StalePlan  wrong number of values, or options.updatable was false
-  void update_values(const execution_space& space, const typename Csr::values_type& values) {
-    body_->update_values(space, values);
-    csr_ = Csr(csr_.rows(), csr_.cols(), csr_.row_map(), csr_.entries(), values);
-  }
-  /// The same, with a check that S has the plan's pattern arrays. @throw StalePlan
-  void update_values(const execution_space& space, const Csr& S) {
-    body_->update_values(space, Impl::plan_matrix(S));
-    csr_ = S;
-  }
-
-  /// Same sizes and the same row_map and entries arrays (not a comparison of their contents).
-  bool matches(const Csr& S) const noexcept { return body_->matches(Impl::plan_matrix(S)); }
-
   /// Scratch that an apply of this K and one head needs at most, whatever the layouts of X, Y and P.
   std::size_t workspace_bytes(std::int64_t inner) const { return body_->workspace_bytes(inner); }
-  /// Device memory of the format; scratch apart.
-  std::size_t format_bytes() const { return body_->format_bytes(); }
   /// With algorithm and backend as decided.
   const SddmmOptions& options() const noexcept { return body_->options(); }
   /// What Auto saw of the matrix; null unless it had to look.
   const SpmmFeatures* features() const noexcept { return body_->features(); }
-  /// What was chosen, why, and what it costs. Host work only.
-  Statistics statistics() const { return body_->statistics(); }
 
  private:
-  friend struct Impl::PlanAccess;
-  using Body = Impl::PlanBody<Impl::SddmmOperation<Impl::PlanMatrixOf<Csr>>>;
-  using BodyOptions = Impl::SddmmBodyOptions<memory_space>;
-
-  Csr csr_;  ///< keeps the caller's arrays alive
-  std::unique_ptr<Body> body_;
+  using BodyOptions = Impl::SddmmBodyOptions<typename Csr::memory_space>;
 };
 
 /// One-shot P := alpha <X_i, Y_j> + beta P (Reuse::Once: straight from CSR). S is a CsrView or anything csr_view()

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "Tessera_CsrPlan.hpp"
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Device.hpp"
 #include "Tessera_Options.hpp"
@@ -48,28 +49,19 @@ namespace Tessera {
 ///
 /// FlashSparse: Shi et al., PPoPP'25. GeSpmm: Huang et al., SC'20, split rows as in RoDe: Pang et al., PPoPP'24.
 template <class Csr>
-class SpmmPlan {
-  static_assert(Impl::IsCsrView<Csr>::value, "Tessera::SpmmPlan: the template argument must be a Tessera::CsrView");
+class SpmmPlan : public CsrPlan<Csr, Impl::SpmmOperation> {
+  using Base = CsrPlan<Csr, Impl::SpmmOperation>;
+  using Base::body_, Base::csr_;
 
  public:
-  using csr_type = Csr;                                   ///< the matrix
   using execution_space = typename Csr::execution_space;  ///< where plan and applies run
-  using memory_space = typename Csr::memory_space;        ///< where B and C lie
-  using value_type = typename Csr::value_type;            ///< of the matrix
 
   /// Analyses and converts on `space`. Returns when all sizes are known; the last kernel may still be in flight there.
   /// A is trusted: run validate() on matrices from outside first. Arrays of managed Views stay alive with the
   /// plan; those of unmanaged ones must outlive it with GeSpmm, Csr and mixed types, else the call.
   /// @throw NotCompiled, NotSupported, InvalidArgument  before any kernel is launched
   /// @throw DeviceError, OutOfMemory  out of memory of a device, of the host
-  SpmmPlan(const execution_space& space, const Csr& A, const SpmmOptions& options = {})
-      : csr_(A), body_(std::make_unique<Body>(space, Impl::plan_matrix(A), options)) {}
-  /// Plans can be moved and not copied.
-  SpmmPlan(SpmmPlan&&) noexcept = default;
-  /// See SpmmPlan(SpmmPlan&&).
-  SpmmPlan& operator=(SpmmPlan&&) noexcept = default;
-  SpmmPlan(const SpmmPlan&) = delete;
-  SpmmPlan& operator=(const SpmmPlan&) = delete;
+  SpmmPlan(const execution_space& space, const Csr& A, const SpmmOptions& options = {}) : Base(space, A, options) {}
 
   /// Rank-2 B(k, n) and C(m, n), each LayoutRight, LayoutLeft or LayoutStride (sub-views); they must not overlap.
   /// alpha and beta are host scalars. beta == 0 overwrites C, NaN included; alpha == 0 does not read B; rows of B that
@@ -79,8 +71,8 @@ class SpmmPlan {
   /// panels leave to rows, one more for each operand that has to be copied: B if its rows are not contiguous or not
   /// aligned to 16 bytes, B in TF32 (Tf32Copy), C if its rows are not contiguous (Panels, FlashSparse). No allocation
   /// and no wait once an apply of the same shapes and layouts was made; can be captured in a graph then.
-  /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument (overlap),
-  ///        WorkspaceTooSmall, DeviceError
+  /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument (overlap, null
+  ///        pointer), WorkspaceTooSmall, DeviceError
   template <class B, class C>
   void apply(const execution_space& space, Op op, double alpha, const B& b, double beta, const C& c) const {
     Impl::check_dense<Csr, B, C>();
@@ -89,8 +81,7 @@ class SpmmPlan {
     using Input = Impl::DenseInput<typename B::non_const_value_type>;
     const Input from{Impl::dense_of(const_b), static_cast<std::size_t>(b.span())};
     const auto to = Impl::dense_of(c);
-    const auto rows = static_cast<std::int64_t>(csr_.rows()), cols = static_cast<std::int64_t>(csr_.cols());
-    Impl::check_dense_extents(op == Op::NoTrans ? rows : cols, op == Op::NoTrans ? cols : rows, from.matrix, to);
+    Impl::check_dense_extents(csr_, op, from.matrix, to);
     body_->apply(space, op, alpha, from, beta, to);
   }
   /// C := A B.
@@ -99,41 +90,12 @@ class SpmmPlan {
     apply(space, Op::NoTrans, 1.0, b, 0.0, c);
   }
 
-  /// New numbers for the same pattern: one kernel over the entries (GeSpmm and Csr: none), no analysis, no allocation.
-  /// @param values  nnz numbers in CSR order; with GeSpmm and Csr the plan keeps this view instead of the old one.
-  /// @throw StalePlan  wrong number of values, or options.updatable was false
-  void update_values(const execution_space& space, const typename Csr::values_type& values) {
-    body_->update_values(space, values);
-    csr_ = Csr(csr_.rows(), csr_.cols(), csr_.row_map(), csr_.entries(), values);
-  }
-  /// The same, with a check that A has the plan's pattern arrays. @throw StalePlan
-  void update_values(const execution_space& space, const Csr& A) {
-    body_->update_values(space, Impl::plan_matrix(A));
-    csr_ = A;
-  }
-
-  /// Same sizes and the same row_map and entries arrays (not a comparison of their contents).
-  bool matches(const Csr& A) const noexcept { return body_->matches(Impl::plan_matrix(A)); }
-
   /// Scratch that applies to n columns need at most, whatever the layouts of B and C (operands that are taken where
   /// they lie need less; mixed element types with GeSpmm may copy a B of double). A transposed plan has its own, which
   /// is not counted here and not taken from SpmmOptions::workspace.
   std::size_t workspace_bytes(std::int64_t num_columns) const { return body_->workspace_bytes(num_columns); }
-  /// Device memory of the format, update map included; scratch apart.
-  std::size_t format_bytes() const { return body_->format_bytes(); }
-  /// With algorithm and backend as decided.
-  const SpmmOptions& options() const noexcept { return body_->options(); }
   /// What Auto saw of the matrix; null unless it had to look.
   const SpmmFeatures* features() const noexcept { return body_->features(); }
-  /// What was chosen, why, and what it costs. Host work only.
-  Statistics statistics() const { return body_->statistics(); }
-
- private:
-  friend struct Impl::PlanAccess;
-  using Body = Impl::PlanBody<Impl::SpmmOperation<Impl::PlanMatrixOf<Csr>>>;
-
-  Csr csr_;  ///< keeps the caller's arrays alive
-  std::unique_ptr<Body> body_;
 };
 
 /// C := alpha op(A) B + beta C through a plan, in the argument order of KokkosSparse::spmv. mode: "N", "T", "C", "H".

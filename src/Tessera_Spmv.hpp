@@ -4,8 +4,8 @@
 #define TESSERA_SPMV_HPP
 
 #include <memory>
-#include <utility>
 
+#include "Tessera_CsrPlan.hpp"
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Device.hpp"
 #include "Tessera_Options.hpp"
@@ -37,14 +37,12 @@ namespace Tessera {
 ///
 /// DASP: Lu & Liu, SC'23. CSR5: Liu & Vinter, ICS'15. CSR: a Kokkos team takes several rows.
 template <class Csr>
-class SpmvPlan {
-  static_assert(Impl::IsCsrView<Csr>::value, "Tessera::SpmvPlan: the template argument must be a Tessera::CsrView");
+class SpmvPlan : public CsrPlan<Csr, Impl::SpmvOperation> {
+  using Base = CsrPlan<Csr, Impl::SpmvOperation>;
+  using Base::body_, Base::csr_;
 
  public:
-  using csr_type = Csr;                                   ///< the matrix
   using execution_space = typename Csr::execution_space;  ///< where plan and applies run
-  using memory_space = typename Csr::memory_space;        ///< where x and y lie
-  using value_type = typename Csr::value_type;            ///< of the matrix
 
   /// Analyses and converts on `space`. Returns when all sizes are known; the last kernel may still be in flight there.
   /// A is trusted: run validate() on matrices from outside first. Arrays of managed Views stay alive with the plan;
@@ -53,14 +51,7 @@ class SpmvPlan {
   /// @throw NotCompiled, NotSupported, InvalidArgument  before any kernel is launched
   /// @throw WorkspaceTooSmall  once the sizes are known; nothing of the caller has been written
   /// @throw DeviceError, OutOfMemory  out of memory of a device, of the host
-  SpmvPlan(const execution_space& space, const Csr& A, const SpmvOptions& options = {})
-      : csr_(A), body_(std::make_unique<Body>(space, Impl::plan_matrix(A), options)) {}
-  /// Plans can be moved and not copied.
-  SpmvPlan(SpmvPlan&&) noexcept = default;
-  /// See SpmvPlan(SpmvPlan&&).
-  SpmvPlan& operator=(SpmvPlan&&) noexcept = default;
-  SpmvPlan(const SpmvPlan&) = delete;
-  SpmvPlan& operator=(const SpmvPlan&) = delete;
+  SpmvPlan(const execution_space& space, const Csr& A, const SpmvOptions& options = {}) : Base(space, A, options) {}
 
   /// Rank-1: x[cols], y[rows]. Rank-2: x(cols, k), y(rows, k), any layout, k >= 0: one launch per column, or with
   /// PackedSlices one for eight columns (unless values are in a class, columns are hubs or in column blocks). Hosts
@@ -69,13 +60,13 @@ class SpmvPlan {
   /// alpha and beta are host scalars. beta == 0 overwrites y, NaN included; alpha == 0 does not read x. x and y must
   /// not overlap. Asynchronous on `space`: one kernel launch (two with CSR5, column blocks, or a copy of x at hub
   /// columns), no allocation, no wait; can be captured in a graph.
-  /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument, DeviceError
+  /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument (overlap, null
+  ///        pointer), DeviceError
   template <class X, class Y>
   void apply(const execution_space& space, Op op, double alpha, const X& x, double beta, const Y& y) const {
     Impl::check_vectors<Csr, X, Y>();
     body_->require_op(op);
-    const auto rows = static_cast<std::size_t>(csr_.rows()), cols = static_cast<std::size_t>(csr_.cols());
-    Impl::check_extents(op == Op::NoTrans ? rows : cols, op == Op::NoTrans ? cols : rows, x, y);
+    Impl::check_extents(csr_, op, x, y);
     const typename X::const_type const_x = x;
     body_->apply(space, op, alpha, Impl::vectors_of(const_x), beta, Impl::vectors_of(y));
   }
@@ -85,42 +76,11 @@ class SpmvPlan {
     apply(space, Op::NoTrans, 1.0, x, 0.0, y);
   }
 
-  /// New numbers for the same pattern: one kernel over the stored slots, no analysis, no allocation. Packed slices with
-  /// a value class look at the numbers first, which waits once; if these leave the class, the packets are made anew.
-  /// @param values  nnz numbers in CSR order; where products go straight from A's arrays, the plan reads this view
-  ///        instead of the old one.
-  /// @throw StalePlan  wrong number of values, or options.updatable was false
-  void update_values(const execution_space& space, const typename Csr::values_type& values) {
-    body_->update_values(space, values);
-    csr_ = Csr(csr_.rows(), csr_.cols(), csr_.row_map(), csr_.entries(), values);
-  }
-  /// The same, with a check that A has the plan's pattern arrays. @throw StalePlan
-  void update_values(const execution_space& space, const Csr& A) {
-    body_->update_values(space, Impl::plan_matrix(A));
-    csr_ = A;
-  }
-
-  /// Same sizes and the same row_map and entries arrays (not a comparison of their contents).
-  bool matches(const Csr& A) const noexcept { return body_->matches(Impl::plan_matrix(A)); }
-
   /// Scratch that an apply needs: 0, or sums and counters for rows cut into several pieces, x at hub columns, sums of
   /// column blocks. A transposed plan has its own, which is not counted here and not taken from SpmvOptions::workspace.
   std::size_t workspace_bytes() const { return body_->workspace_bytes(1); }
-  /// Device memory of the format, update map included.
-  std::size_t format_bytes() const { return body_->format_bytes(); }
-  /// With algorithm and backend as decided.
-  const SpmvOptions& options() const noexcept { return body_->options(); }
   /// What Auto saw of the matrix; null unless it or the algorithm had to look.
   const SpmvFeatures* features() const noexcept { return body_->features(); }
-  /// What was chosen, why, and what it costs. Host work only.
-  Statistics statistics() const { return body_->statistics(); }
-
- private:
-  friend struct Impl::PlanAccess;
-  using Body = Impl::PlanBody<Impl::SpmvOperation<Impl::PlanMatrixOf<Csr>>>;
-
-  Csr csr_;  ///< keeps the caller's arrays alive
-  std::unique_ptr<Body> body_;
 };
 
 /// y := alpha op(A) x + beta y through a plan, in the argument order of KokkosSparse::spmv. mode: "N", "T", "C", "H".

@@ -19,8 +19,8 @@ template <class To, class Exec, class From>
 Kokkos::View<To*, Kokkos::LayoutLeft, typename Exec::device_type> device_array(const Exec& space,
                                                                                const std::string& label,
                                                                                const std::vector<From>& host) {
-  const Kokkos::View<To*, Kokkos::LayoutLeft, typename Exec::device_type> device(
-      Kokkos::view_alloc(Kokkos::WithoutInitializing, label), host.size());
+  const auto device =
+      Compat::allocate_view<Kokkos::View<To*, Kokkos::LayoutLeft, typename Exec::device_type>>(label, host.size());
   using Host = Kokkos::View<const To*, Kokkos::LayoutLeft, Kokkos::HostSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   if constexpr (std::is_same_v<To, From>) {
     Kokkos::deep_copy(space, device, Host(host.data(), host.size()));

@@ -4,7 +4,6 @@
 #define TESSERA_TYPES_HPP
 
 #include <string>
-#include <type_traits>
 
 #include "Tessera_Error.hpp"
 #include "backends/interface/Tessera_ElementTypes.hpp"

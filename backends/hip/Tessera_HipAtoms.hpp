@@ -5,8 +5,6 @@
 
 #include <hip/hip_runtime.h>
 
-#include <cstring>
-
 #include "backends/units/Tessera_AtomsAmd.hpp"
 
 /// \file

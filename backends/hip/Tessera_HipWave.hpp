@@ -6,7 +6,6 @@
 #include <hip/hip_runtime.h>
 
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
 #include "backends/units/Tessera_Wave.hpp"

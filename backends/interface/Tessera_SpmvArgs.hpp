@@ -3,7 +3,6 @@
 #ifndef TESSERA_INTERFACE_SPMV_ARGS_HPP
 #define TESSERA_INTERFACE_SPMV_ARGS_HPP
 
-#include <cstddef>
 #include <cstdint>
 
 #include "backends/interface/Tessera_ElementTypes.hpp"

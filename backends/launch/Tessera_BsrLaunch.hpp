@@ -3,7 +3,6 @@
 #ifndef TESSERA_LAUNCH_BSR_LAUNCH_HPP
 #define TESSERA_LAUNCH_BSR_LAUNCH_HPP
 
-#include <cstddef>
 #include <cstdint>
 
 #include "backends/kernels/spmv/Tessera_BsrKernel.hpp"

@@ -3,8 +3,6 @@
 #ifndef TESSERA_LAUNCH_SPGEMM_WINDOW_LAUNCH_HPP
 #define TESSERA_LAUNCH_SPGEMM_WINDOW_LAUNCH_HPP
 
-#include <algorithm>
-
 #include "backends/kernels/spgemm/Tessera_SpgemmTilesKernel.hpp"
 #include "backends/kernels/spgemm/Tessera_SpgemmWindowsKernel.hpp"
 #include "backends/launch/Tessera_Launch.hpp"

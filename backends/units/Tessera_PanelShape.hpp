@@ -3,8 +3,6 @@
 #ifndef TESSERA_UNITS_PANEL_SHAPE_HPP
 #define TESSERA_UNITS_PANEL_SHAPE_HPP
 
-#include <cstdint>
-
 #include "backends/units/Tessera_Atom.hpp"
 
 namespace Tessera {

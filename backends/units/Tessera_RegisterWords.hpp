@@ -4,7 +4,6 @@
 #define TESSERA_UNITS_REGISTER_WORDS_HPP
 
 #include <cstdint>
-#include <cstring>
 
 #include "backends/interface/Tessera_Half.hpp"
 #include "backends/interface/Tessera_Macros.hpp"

@@ -4,7 +4,6 @@
 #define TESSERA_BENCH_ATTENTION_HPP
 
 #include <string>
-#include <vector>
 
 #include "attention/Tessera_AttentionOptions.hpp"
 #include "driver/Tessera_BenchCase.hpp"

@@ -5,7 +5,6 @@
 /// tessera_bench: times operations on matrices, beside other libraries, and verifies every result.
 
 #include <new>
-#include <vector>
 
 #include "driver/Tessera_BenchCase.hpp"
 #include "driver/Tessera_BenchCli.hpp"

@@ -3,7 +3,6 @@
 #ifndef TESSERA_BENCH_OPERANDS_HPP
 #define TESSERA_BENCH_OPERANDS_HPP
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>

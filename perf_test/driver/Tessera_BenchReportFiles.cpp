@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -114,14 +115,18 @@ Json to_json(const AutoSummary& a, const BenchContext& context) {
           {"setup_applies_largest_matrix", a.setup_matrix}};
 }
 
-/// Through a second name, so that an interrupted run leaves the file of the matrix before.
+/// Through a second name, so that an interrupted run leaves the file of the matrix before. Links and what is no file
+/// (/dev/stdout is both) are written to, not replaced.
 void write_text(const std::string& file, const std::string& text) {
-  const std::string part = file + ".part";
+  std::error_code none;
+  const auto kind = std::filesystem::symlink_status(file, none).type();
+  const bool in_place = kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found;
+  const std::string part = in_place ? file : file + ".part";
   std::ofstream out(part, std::ios::binary);
   out << text;
   out.close();
-  if (!out || std::rename(part.c_str(), file.c_str()) != 0) {
-    std::remove(part.c_str());
+  if (!out || (!in_place && std::rename(part.c_str(), file.c_str()) != 0)) {
+    if (!in_place) std::remove(part.c_str());
     throw std::runtime_error(file + ": cannot be written");
   }
 }

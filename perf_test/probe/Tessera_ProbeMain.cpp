@@ -67,6 +67,7 @@ std::optional<ProbeOptions> parse(int argc, char** argv) {
 void measure(const ProbeOptions& options) {
   Sheet sheet(options, make_context(BenchOptions()));
   const Probe probe{options, sheet, ProbeSpace()};
+  sheet.write_json();  // a file that cannot be written is better known before the minutes of a full run
   for (const Group& g : groups) {
     const auto& only = options.only;
     if (only.empty() || std::find(only.begin(), only.end(), g.name) != only.end()) g.run(probe);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
-#include <utility>
-
 #include "probe/Tessera_Probe.hpp"
 
 /// \file

@@ -163,7 +163,7 @@ void write_spgemm_features(const std::string& file, const SpgemmOperands& o, std
     add_features<int>(o, products, j);
   }
   std::ofstream out(file, std::ios::app);
-  out << j.dump() << "\n";
+  out << j.dump() << "\n" << std::flush;
   if (!out) throw BenchError(ExitFailure, file + ": cannot be written");
 }
 

@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 #include "spmv/Tessera_BenchSpmv.hpp"
 
-#include <cmath>
 #include <limits>
 
 #include "Tessera_Error.hpp"

@@ -9,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <type_traits>
-#include <utility>
 
 #include "Tessera_BsrSpmv.hpp"
 #include "Tessera_Spmm.hpp"

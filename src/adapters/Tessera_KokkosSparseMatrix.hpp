@@ -147,8 +147,8 @@ CrsMatrix to_crs_matrix(
   csr_view(host.rows, host.cols, row_map, entries, values);  // for its checks
   const auto copy = [](const auto& from, const std::string& label) {
     using T = typename std::decay_t<decltype(from)>::non_const_value_type;
-    Kokkos::View<T*, Kokkos::LayoutLeft, typename Types::device> to(
-        Kokkos::view_alloc(Kokkos::WithoutInitializing, label), from.extent(0));
+    const auto to =
+        Compat::allocate_view<Kokkos::View<T*, Kokkos::LayoutLeft, typename Types::device>>(label, from.extent(0));
     Kokkos::deep_copy(to, from);
     return to;
   };

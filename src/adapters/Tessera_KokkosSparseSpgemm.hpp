@@ -3,7 +3,6 @@
 #ifndef TESSERA_ADAPTERS_KOKKOS_SPARSE_SPGEMM_HPP
 #define TESSERA_ADAPTERS_KOKKOS_SPARSE_SPGEMM_HPP
 
-#include <cstdint>
 #include <optional>
 #include <string>
 

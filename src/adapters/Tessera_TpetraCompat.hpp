@@ -11,7 +11,6 @@
 #include <Tpetra_MultiVector.hpp>
 #include <Tpetra_Vector.hpp>
 #include <type_traits>
-#include <utility>
 
 /// \file
 /// Everything that differs between the versions of Tpetra (13.2, the oldest that has beginImport, and later). Told

@@ -213,7 +213,7 @@ class FloatSpmm {
   using Floats = CsrView<float, typename Csr::ordinal_type, typename Csr::size_type, typename Csr::device_type>;
 
   FloatSpmm(const Exec& space, const Csr& A, SpmmOptions options, std::int64_t columns)
-      : values_(Kokkos::view_alloc(Kokkos::WithoutInitializing, "Tessera::tpetra::floats"), A.nnz()) {
+      : values_(Compat::allocate_view<Values>("Tessera::tpetra::floats", A.nnz())) {
     options.num_columns_hint = static_cast<int>(columns);
     options.compute = ComputeType::Auto;
     round(space, A);

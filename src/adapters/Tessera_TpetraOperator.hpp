@@ -209,8 +209,6 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
   const TpetraOptions& options() const noexcept { return options_; }
   /// The plan of A_owned's single columns: what was chosen and why.
   const SpmvPlan<csr_type>& owned_plan() const { return owned_->spmv(); }
-  /// That of several columns; null before the first apply that has them.
-  const SpmmPlan<csr_type>* owned_spmm_plan() const { return owned_->spmm(); }
   /// Null where nothing is received.
   const SpmvPlan<csr_type>* halo_plan() const { return halo_ ? &halo_->spmv() : nullptr; }
 

@@ -38,8 +38,6 @@ class TpetraProduct {
 
   bool narrow() const { return precision_ != ScalarTraits<Scalar>::precision; }
   const SpmvPlan<Csr>& spmv() const { return spmv_; }
-  /// Null before the first product with several columns.
-  const SpmmPlan<Csr>* spmm() const { return spmm_ ? &*spmm_ : nullptr; }
 
   /// Y := alpha op(A) X + beta Y.
   template <class X, class Y>

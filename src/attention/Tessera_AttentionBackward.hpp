@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <type_traits>
 
 #include "attention/Tessera_AttentionHostBackward.hpp"
 #include "attention/Tessera_AttentionTeams.hpp"

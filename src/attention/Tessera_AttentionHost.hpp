@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <string>
 
 #include "attention/Tessera_AttentionOperands.hpp"
 #include "core/Tessera_Exponential.hpp"

@@ -3,7 +3,6 @@
 #ifndef TESSERA_ATTENTION_ATTENTION_OPERANDS_HPP
 #define TESSERA_ATTENTION_ATTENTION_OPERANDS_HPP
 
-#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
@@ -134,7 +133,7 @@ constexpr void check_attention_vectors() {
 inline std::string size_text(std::int64_t rows, std::int64_t columns) {
   return std::to_string(rows) + " x " + std::to_string(columns);
 }
-/// @throw DimensionMismatch
+/// @throw DimensionMismatch, InvalidArgument
 template <class T>
 void require_size(const char* name, const DenseBatch<T>& d, std::int64_t rows, std::int64_t columns, std::int64_t heads,
                   std::int64_t wanted_heads) {
@@ -143,6 +142,7 @@ void require_size(const char* name, const DenseBatch<T>& d, std::int64_t rows, s
            std::to_string(heads) + " heads, it must be " + size_text(rows, columns) + " with " +
            std::to_string(wanted_heads);
   });
+  require_memory("attention", name, d.matrix.data, heads != 0 && span_of(d.matrix) != 0);
 }
 template <class T>
 void require_size(const char* name, const BatchVector<T>& v, std::int64_t size, std::int64_t heads,
@@ -152,6 +152,7 @@ void require_size(const char* name, const BatchVector<T>& v, std::int64_t size, 
            std::to_string(heads) + " heads, it must have " + std::to_string(size) + " for each of " +
            std::to_string(wanted_heads);
   });
+  require_memory("attention", name, v.data, heads != 0 && size != 0);
 }
 
 /// A batch as bytes from its first to its last element.

@@ -3,7 +3,6 @@
 #ifndef TESSERA_ATTENTION_FUSED_ATTENTION_ENGINE_HPP
 #define TESSERA_ATTENTION_FUSED_ATTENTION_ENGINE_HPP
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 

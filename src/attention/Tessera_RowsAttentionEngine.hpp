@@ -3,10 +3,7 @@
 #ifndef TESSERA_ATTENTION_ROWS_ATTENTION_ENGINE_HPP
 #define TESSERA_ATTENTION_ROWS_ATTENTION_ENGINE_HPP
 
-#include <algorithm>
 #include <cstdint>
-#include <string>
-#include <utility>
 
 #include "attention/Tessera_AttentionShares.hpp"
 #include "attention/Tessera_WindowAttentionEngine.hpp"

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <string>
 
 #include "attention/Tessera_AttentionHost.hpp"
 #include "attention/Tessera_AttentionTeams.hpp"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
-#include <utility>
 
 #include "attention/Tessera_AttentionGradientOperands.hpp"
 #include "attention/Tessera_AttentionRules.hpp"
@@ -89,7 +88,7 @@ class WindowAttentionBackward {
   template <class Source>
   void keep_entries(const Exec& space, const Source& source) {
     const auto nnz = source.extent(0);
-    entries_ = Entries(Kokkos::view_alloc(Kokkos::WithoutInitializing, std::string("Tessera::attention entries")), nnz);
+    entries_ = Compat::allocate_view<Entries>("Tessera::attention entries", nnz);
     Kokkos::parallel_for(
         "Tessera::attention[windows] entries of columns",
         Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, static_cast<std::int64_t>(nnz)),

@@ -4,7 +4,6 @@
 #define TESSERA_CORE_ARENA_HPP
 
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <string>
 
@@ -31,12 +30,7 @@ std::shared_ptr<void> allocate(const Exec& space, const KernelTable* backend, co
                                Lifetime lifetime) {
   if (backend == nullptr || backend->runtime.allocate == nullptr) {
     using View = Kokkos::View<std::uint64_t*, Kokkos::LayoutLeft, MemorySpace>;
-    View view;
-    try {
-      view = Compat::allocate<View>(space, label, (bytes + 7) / 8);
-    } catch (const std::exception& refusal) {  // Kokkos' own, which is no Error
-      throw OutOfMemory(label, bytes, refusal.what());
-    }
+    const auto view = Compat::allocate<View>(space, label, (bytes + 7) / 8);
     if (Compat::is_host_v<Exec> && lifetime == Lifetime::Plan) prefer_huge_pages(view.data(), bytes);
     return std::shared_ptr<void>(view.data(), [view](void*) {});
   }

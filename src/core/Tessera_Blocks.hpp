@@ -4,8 +4,6 @@
 #define TESSERA_CORE_BLOCKS_HPP
 
 #include <cstdint>
-#include <limits>
-#include <string>
 
 #include "Tessera_BsrView.hpp"
 #include "backends/interface/Tessera_BsrArgs.hpp"

@@ -49,6 +49,13 @@ std::int64_t span_of(const Dense<T>& d) {
   return (d.rows - 1) * d.row_stride + (d.columns - 1) * d.column_stride + 1;
 }
 
+/// @throw InvalidArgument  elements, but no memory: unmanaged Views can be made of a null pointer
+inline void require_memory(const char* operation, const char* name, const void* data, bool has_elements) {
+  require<InvalidArgument>(data != nullptr || !has_elements, [&] {
+    return std::string(operation) + ": " + name + " has elements, but its pointer is null; give it memory";
+  });
+}
+
 /// A dense operand that is read, and how many elements from its first one on may be read.
 template <class T>
 struct DenseInput {

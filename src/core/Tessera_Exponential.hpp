@@ -3,11 +3,9 @@
 #ifndef TESSERA_CORE_EXPONENTIAL_HPP
 #define TESSERA_CORE_EXPONENTIAL_HPP
 
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <type_traits>
 
 #include "Tessera_Compat.hpp"
 

@@ -5,11 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <string>
 
 #include "Tessera_Compat.hpp"
-#include "Tessera_Error.hpp"
 #if defined(__linux__)
 #include <sys/mman.h>
 #include <unistd.h>
@@ -51,15 +49,9 @@ inline void drop_pages(void* data, std::size_t bytes) {
 /// Uninitialised View of n elements; on hosts with huge pages where it is large. @throw OutOfMemory
 template <class View>
 View allocate_large(const std::string& label, std::size_t n) {
-  const std::size_t bytes = n * sizeof(typename View::value_type);
-  View view;
-  try {
-    view = View(Kokkos::view_alloc(Kokkos::WithoutInitializing, label), n);
-  } catch (const std::exception& refusal) {
-    throw OutOfMemory(label, bytes, refusal.what());
-  }
+  const auto view = Compat::allocate_view<View>(label, n);
   if constexpr (Kokkos::SpaceAccessibility<Kokkos::HostSpace, typename View::memory_space>::accessible) {
-    prefer_huge_pages(view.data(), bytes);
+    prefer_huge_pages(view.data(), n * sizeof(typename View::value_type));
   }
   return view;
 }

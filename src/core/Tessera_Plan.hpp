@@ -3,7 +3,6 @@
 #ifndef TESSERA_CORE_PLAN_HPP
 #define TESSERA_CORE_PLAN_HPP
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -27,6 +26,10 @@
 /// (core/Tessera_Compiled.hpp) are then not compiled again in every program.
 
 namespace Tessera {
+
+template <class Csr, template <class> class Operation>
+class CsrPlan;
+
 namespace Impl {
 
 /// The matrix type that plans are compiled for: offsets of one type per width and sign do for all (int, std::size_t).
@@ -301,13 +304,13 @@ void PlanBody<Operation>::report() const {
 /// What is inside a plan: for those that write into its format, and for tests.
 struct PlanAccess {
   /// The matrix that the plan was made of.
-  template <class Plan>
-  static const auto& matrix(const Plan& plan) {
+  template <class Csr, template <class> class Operation>
+  static const auto& matrix(const CsrPlan<Csr, Operation>& plan) {
     return plan.body_->csr();
   }
   /// The format of this kind that the plan has converted its matrix to, or null.
-  template <class Format, class Plan>
-  static const Format* format(const Plan& plan) {
+  template <class Format, class Csr, template <class> class Operation>
+  static const Format* format(const CsrPlan<Csr, Operation>& plan) {
     const Format* found = nullptr;
     with_engine(plan.body_->engine(), [&](const auto& engine) { look<Format>(engine, found, 0); });
     return found;

@@ -4,7 +4,6 @@
 #define TESSERA_CORE_TEAM_RADIX_SORT_HPP
 
 #include <Kokkos_Core.hpp>
-#include <cstddef>
 #include <cstdint>
 
 namespace Tessera {
@@ -31,20 +30,26 @@ __device__ __forceinline__ std::uint32_t vote(bool yes) {
 #else
 #define TESSERA_LANES_VOTE 0
 #endif
+#if defined(__CUDA_ARCH__)
+#define TESSERA_WAVES_COUNT 1
+#else
+#define TESSERA_WAVES_COUNT 0
+#endif
 
 /// Stable sort of `count` keys (a multiple of 32) in a Kokkos team's scratch, ascending by bits [low, high), four at a
 /// time of those in which keys differ. A place's rank is how many places before it have the same digit: a bit per place
 /// and digit, counted by words. On devices the threads of 32 places vote on these bits (atomics on one word would queue
 /// where digits are alike), so that the team's size must be a multiple of 32 there.
+///
+/// NVIDIA devices: up to eight bits at a time. Each wave has consecutive places and a counter per digit, so that a
+/// place costs a vote per bit, and one pass is nearly always enough: what a sort takes is its instructions.
 template <class Words>
 class TeamRadixSort {
  public:
   static constexpr int bits = 4, digits = 1 << bits;
 
   /// Words of scratch that the sort of so many keys needs, the keys among them.
-  KOKKOS_INLINE_FUNCTION static constexpr int words(int count) {
-    return 2 * count + stride * (count / 32) + digits * parts(count);
-  }
+  KOKKOS_INLINE_FUNCTION static constexpr int words(int count) { return 2 * count + behind(count) + most_waves; }
 
   /// @param scratch  words(count); the keys lie in the first `count`
   KOKKOS_INLINE_FUNCTION TeamRadixSort(const Words& scratch, int count) : scratch_(scratch), count_(count) {}
@@ -58,6 +63,22 @@ class TeamRadixSort {
   template <class Member>
   KOKKOS_INLINE_FUNCTION int run_where(const Member& team, std::uint32_t differ) const {
     int from = 0, to = count_;
+#if TESSERA_WAVES_COUNT
+    if (count_ <= most_each * team.team_size() && team.team_size() <= 32 * most_waves) {
+      int most = 8;  // bits at once
+      while ((team.team_size() / 32 << most) > 2 * behind(count_)) --most;
+      while (differ != 0) {
+        const int left = bits_set(differ), passes = (left + most - 1) / most;
+        std::uint32_t rest = differ;
+        for (int n = (left + passes - 1) / passes; n > 0; --n) rest &= rest - 1;
+        count_pass(team, from, to, differ ^ rest);
+        differ = rest;
+        const int next = from;
+        from = to, to = next;
+      }
+      return from;
+    }
+#endif
     while (differ != 0) {
       Digit digit;
       for (int b = 0, bit = 0; b < bits; ++b) {  // the highest again where there are fewer
@@ -73,9 +94,15 @@ class TeamRadixSort {
   }
 
  private:
-  static constexpr int part_words = 4;       // of which one thread counts the bits
-  static constexpr int stride = digits + 1;  // from word to word; odd, so that they lie in different banks
+  static constexpr int part_words = 4;                  // of which one thread counts the bits
+  static constexpr int stride = digits + 1;             // from word to word; odd, so that they lie in different banks
+  static constexpr int most_each = 8, most_waves = 16;  // places of a thread, where waves count
   KOKKOS_INLINE_FUNCTION static constexpr int parts(int count) { return (count / 32 + part_words - 1) / part_words; }
+  /// Words behind the keys and their copy.
+  KOKKOS_INLINE_FUNCTION static constexpr int behind(int count) {
+    const int masks = stride * (count / 32) + digits * parts(count), counts = count < 1024 ? 2 * count : 2048;
+    return masks > counts ? masks : counts;
+  }
   /// Bits of a key, the lowest first.
   struct Digit {
     int at[bits];
@@ -143,6 +170,76 @@ class TeamRadixSort {
     team.team_barrier();
   }
 
+#if TESSERA_WAVES_COUNT
+  /// By the bits of `digit`. Counters lie by digit, then by wave.
+  template <class Member>
+  __device__ __forceinline__ void count_pass(const Member& team, int from, int to, std::uint32_t digit) const {
+    std::uint16_t* const counts = reinterpret_cast<std::uint16_t*>(&scratch_(2 * count_));
+    const int threads = team.team_size(), thread = team.team_rank(), lane = thread & 31, wave = thread >> 5;
+    const int waves = threads >> 5, words = count_ >> 5, share = (words + waves - 1) / waves;
+    const int all = waves << bits_set(digit);
+    for (int at = (lane * waves) + wave; at < all; at += 32 * waves) counts[at] = 0;
+    __syncwarp();
+    std::uint32_t place[most_each];  // the counter, and how many places of the wave come before with the same digit
+#pragma unroll
+    for (int n = 0; n < most_each; ++n) {
+      const int word = wave * share + n;
+      if (n >= share || word >= words) continue;
+      const std::uint32_t key = scratch_(from + 32 * word + lane);
+      std::uint32_t alike = ~0u, counter = wave, weight = waves;
+      for (std::uint32_t rest = digit; rest != 0; rest &= rest - 1) {
+        const bool one = (key & rest & (~rest + 1)) != 0;
+        const std::uint32_t ones = vote(one);
+        alike &= one ? ones : ~ones;
+        counter += one ? weight : 0;
+        weight *= 2;
+      }
+      const std::uint32_t before = counts[counter], below = alike & ((1u << lane) - 1);
+      __syncwarp();
+      if (below == 0) counts[counter] = static_cast<std::uint16_t>(before + bits_set(alike));
+      __syncwarp();
+      place[n] = counter << 16 | (before + bits_set(below));
+    }
+    team.team_barrier();
+    counts_to_places(team, counts, all);
+#pragma unroll
+    for (int n = 0; n < most_each; ++n) {
+      const int word = wave * share + n;
+      if (n >= share || word >= words) continue;
+      scratch_(to + counts[place[n] >> 16] + (place[n] & 0xffffu)) = scratch_(from + 32 * word + lane);
+    }
+    team.team_barrier();
+  }
+  /// Each of `all` counts becomes the sum of those before it; a thread takes consecutive ones.
+  template <class Member>
+  __device__ __forceinline__ void counts_to_places(const Member& team, std::uint16_t* counts, int all) const {
+    const int threads = team.team_size(), thread = team.team_rank(), lane = thread & 31, wave = thread >> 5;
+    const int share = (all + threads - 1) / threads, first = thread * share;
+    std::uint32_t own[8], sum = 0;
+#pragma unroll
+    for (int n = 0; n < 8; ++n) {
+      own[n] = n < share && first + n < all ? counts[first + n] : 0;
+      sum += own[n];
+    }
+    std::uint32_t until = sum;
+    for (int d = 1; d < 32; d *= 2) {
+      const std::uint32_t other = __shfl_up_sync(~0u, until, d);
+      if (lane >= d) until += other;
+    }
+    const int sums = 2 * count_ + behind(count_);
+    if (lane == 31) scratch_(sums + wave) = until;
+    team.team_barrier();
+    std::uint32_t before = until - sum;
+    for (int w = 0; w < wave; ++w) before += scratch_(sums + w);
+#pragma unroll
+    for (int n = 0; n < 8; ++n) {
+      if (n < share && first + n < all) counts[first + n] = static_cast<std::uint16_t>(before);
+      before += own[n];
+    }
+    team.team_barrier();
+  }
+#endif
+
   const Words& scratch_;
   int count_;
 };
@@ -151,5 +248,6 @@ class TeamRadixSort {
 }  // namespace Tessera
 
 #undef TESSERA_LANES_VOTE
+#undef TESSERA_WAVES_COUNT
 
 #endif

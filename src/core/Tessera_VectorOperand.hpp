@@ -41,16 +41,20 @@ bool strided(const V& v) {
   return v.extent(0) > 1 && v.stride(0) != 1;
 }
 
-/// rows, cols: of op(A). @throw DimensionMismatch, InvalidArgument
-template <class X, class Y>
-void check_extents(std::size_t rows, std::size_t cols, const X& x, const Y& y) {
+/// @throw DimensionMismatch, InvalidArgument
+template <class Matrix, class X, class Y>
+void check_extents(const Matrix& A, Op op, const X& x, const Y& y) {
+  const auto rows = static_cast<std::size_t>(op == Op::NoTrans ? A.rows() : A.cols());
+  const auto cols = static_cast<std::size_t>(op == Op::NoTrans ? A.cols() : A.rows());
   std::size_t x_columns = 1, y_columns = 1;
   if constexpr (Compat::view_rank<X> == 2) x_columns = x.extent(1), y_columns = y.extent(1);
   require<DimensionMismatch>(x.extent(0) == cols && y.extent(0) == rows && x_columns == y_columns, [&] {
-    return "spmv: A is " + std::to_string(rows) + " x " + std::to_string(cols) + ", x is " +
+    return "spmv: op(A) is " + std::to_string(rows) + " x " + std::to_string(cols) + ", x is " +
            std::to_string(x.extent(0)) + " x " + std::to_string(x_columns) + ", y is " + std::to_string(y.extent(0)) +
            " x " + std::to_string(y_columns);
   });
+  require_memory("spmv", "x", x.data(), x.span() != 0);
+  require_memory("spmv", "y", y.data(), y.span() != 0);
   const auto begin_x = reinterpret_cast<std::uintptr_t>(x.data()), begin_y = reinterpret_cast<std::uintptr_t>(y.data());
   const auto end_x = begin_x + x.span() * sizeof(typename X::value_type);
   const auto end_y = begin_y + y.span() * sizeof(typename Y::value_type);

@@ -4,7 +4,6 @@
 #define TESSERA_FEATURES_SPGEMM_NET_HPP
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "features/Tessera_SpgemmFeatureVector.hpp"

@@ -4,7 +4,6 @@
 #define TESSERA_REORDER_LONE_ROWS_HPP
 
 #include <cstdint>
-#include <string>
 
 #include "Tessera_Compat.hpp"
 #include "core/Tessera_SegmentedSort.hpp"

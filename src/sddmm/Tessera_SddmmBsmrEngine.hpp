@@ -4,8 +4,6 @@
 #define TESSERA_SDDMM_SDDMM_BSMR_ENGINE_HPP
 
 #include <cstdio>
-#include <string>
-#include <utility>
 
 #include "Tessera_Statistics.hpp"
 #include "formats/windows/Tessera_DenseColumns.hpp"

@@ -119,6 +119,9 @@ void check_sddmm_extents(const Csr& S, const SddmmInput<T>& in, const SddmmOutpu
            " numbers; " + std::to_string(in.heads) + " heads of X, " + std::to_string(in.y_heads) + " of Y, " +
            std::to_string(out.heads) + " of P";
   });
+  require_memory("sddmm", "X", x.data, in.heads != 0 && span_of(x) != 0);
+  require_memory("sddmm", "Y", y.data, in.heads != 0 && span_of(y) != 0);
+  require_memory("sddmm", "P", out.data, in.heads != 0 && nnz != 0);
   require<InvalidArgument>(!sddmm_overlap(in.x, in.heads, out) && !sddmm_overlap(in.y, in.heads, out),
                            [] { return std::string("sddmm: P must not overlap X or Y"); });
 }

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string>
 
 #include "spgemm/Tessera_SpgemmRules.hpp"
 #include "spgemm/Tessera_SpgemmTeams.hpp"

@@ -3,7 +3,6 @@
 #ifndef TESSERA_SPGEMM_SPGEMM_ROW_HPP
 #define TESSERA_SPGEMM_SPGEMM_ROW_HPP
 
-#include <cstddef>
 #include <cstdint>
 
 #include "core/Tessera_Pattern.hpp"

@@ -3,7 +3,6 @@
 #ifndef TESSERA_SPMM_GE_SPMM_HPP
 #define TESSERA_SPMM_GE_SPMM_HPP
 
-#include <algorithm>
 #include <cstdint>
 
 #include "core/Tessera_DenseOperand.hpp"

@@ -98,8 +98,7 @@ class GeSpmmEngine {
     });
     scratch_.set_up(backend, options.workspace);
     if (precision_ != ScalarTraits<Value>::precision) {
-      rounded_ = Kokkos::View<Value*, Kokkos::LayoutLeft, typename Csr::device_type>(
-          Kokkos::view_alloc(Kokkos::WithoutInitializing, "Tessera::spmm::rounded values"), A.nnz());
+      rounded_ = Compat::allocate_view<decltype(rounded_)>("Tessera::spmm::rounded values", A.nnz());
       update(space, A);
     }
     if (!set_up_) return;

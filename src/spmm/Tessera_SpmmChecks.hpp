@@ -30,14 +30,18 @@ constexpr void check_dense() {
                 "Tessera::spmm: B and C must be accessible from the matrix's execution space");
 }
 
-/// rows, cols: of op(A). @throw DimensionMismatch, InvalidArgument
-template <class T, class U>
-void check_dense_extents(std::int64_t rows, std::int64_t cols, const Dense<T>& b, const Dense<U>& c) {
+/// @throw DimensionMismatch, InvalidArgument
+template <class Csr, class T, class U>
+void check_dense_extents(const Csr& A, Op op, const Dense<T>& b, const Dense<U>& c) {
+  const auto rows = static_cast<std::int64_t>(op == Op::NoTrans ? A.rows() : A.cols());
+  const auto cols = static_cast<std::int64_t>(op == Op::NoTrans ? A.cols() : A.rows());
   require<DimensionMismatch>(b.rows == cols && c.rows == rows && b.columns == c.columns, [&] {
     const auto size = [](std::int64_t m, std::int64_t n) { return std::to_string(m) + " x " + std::to_string(n); };
     return "spmm: op(A) is " + size(rows, cols) + ", B is " + size(b.rows, b.columns) + ", C is " +
            size(c.rows, c.columns);
   });
+  require_memory("spmm", "B", b.data, span_of(b) != 0);
+  require_memory("spmm", "C", c.data, span_of(c) != 0);
   require<InvalidArgument>(!overlap(b, c), [] { return std::string("spmm: B and C must not overlap"); });
 }
 

@@ -3,7 +3,6 @@
 #ifndef TESSERA_SPMM_SPMM_OPERANDS_HPP
 #define TESSERA_SPMM_SPMM_OPERANDS_HPP
 
-#include <string>
 #include <type_traits>
 
 #include "backends/interface/Tessera_KernelTable.hpp"

@@ -206,6 +206,50 @@ void sort_pieces(const Exec& space, const Pieces& from, const Pieces& to) {
   Kokkos::parallel_for("Tessera::spmm[gespmm] sort pieces", policy, Sort{from, to});
 }
 
+/// Pieces, partial sums and split rows that are before each row; behind the last one all of them.
+template <class Exec, class Csr>
+void count_pieces(const Exec& space, const Csr& A, std::int64_t most,
+                  const typename PieceFunctors<Csr>::template View<typename PieceFunctors<Csr>::Counts>& at) {
+  using F = PieceFunctors<Csr>;
+  const auto rows = static_cast<std::int64_t>(A.rows());
+  const Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>> range(space, 0, rows + 1);
+  Kokkos::parallel_scan("Tessera::spmm[gespmm] pieces", range, typename F::template Scan<0>{A, most, rows, at});
+  Kokkos::parallel_scan("Tessera::spmm[gespmm] partial sums", range, typename F::template Scan<1>{A, most, rows, at});
+  Kokkos::parallel_scan("Tessera::spmm[gespmm] split rows", range, typename F::template Scan<2>{A, most, rows, at});
+}
+
+/// Pieces by length inside sort windows; before that, with `partition`, those of more than `by_length` entries, or
+/// those of cut rows (0), in front. @return memory that the kernels still read
+template <class Exec, class Csr>
+std::shared_ptr<void> fill_sorted_pieces(
+    const Exec& space, const Csr& A, std::int64_t most,
+    const typename PieceFunctors<Csr>::template View<typename PieceFunctors<Csr>::Counts>& at,
+    const KernelTable* backend, bool partition, std::int64_t by_length, PieceTable<typename Csr::memory_space>& table) {
+  using F = PieceFunctors<Csr>;
+  using Memory = typename Csr::memory_space;
+  using Policy = Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>;
+  const std::size_t n = table.pieces.extent(0);
+  const auto pieces = static_cast<std::int64_t>(n);
+  typename F::template View<RowPiece> unsorted, partitioned;
+  typename F::template View<std::uint64_t> before;
+  auto temporary = Arena<Memory>::make(space, backend, "Tessera::spmm::unsorted pieces", Lifetime::Temporary,
+                                       [&](Arena<Memory>& arena) {
+                                         unsorted = arena.template take<RowPiece>(n);
+                                         partitioned = arena.template take<RowPiece>(partition ? n : 0);
+                                         before = arena.template take<std::uint64_t>(partition ? n + 1 : 0);
+                                       });
+  Kokkos::parallel_for("Tessera::spmm[gespmm] fill pieces", Policy(space, 0, static_cast<std::int64_t>(A.rows())),
+                       typename F::Fill{A, most, at, unsorted, table.splits});
+  if (partition) {
+    Kokkos::parallel_scan("Tessera::spmm[gespmm] classes of pieces", Policy(space, 0, pieces + 1),
+                          typename F::Classes{unsorted, by_length, before});
+    Kokkos::parallel_for("Tessera::spmm[gespmm] partition pieces", Policy(space, 0, pieces),
+                         typename F::Partition{unsorted, partitioned, by_length, before});
+  }
+  sort_pieces<typename F::SortByLength>(space, partition ? partitioned : unsorted, table.pieces);
+  return temporary;
+}
+
 /// Rows of more than `most` entries are cut, if one has more than `tolerated`. On devices and emulated ones, pieces are
 /// sorted by length inside sort windows of a thousand, so that those of a wave take equally long. Before that, long
 /// ones are moved to the front, unless it costs B its place in the caches: all of them where B stays there
@@ -230,12 +274,7 @@ PieceTable<typename Csr::memory_space> cut_rows(const Exec& space, const Csr& A,
   const auto counts = Arena<Memory>::make(
       space, backend, "Tessera::spmm::piece counts", Lifetime::Temporary,
       [&](Arena<Memory>& arena) { at = arena.template take<Counts>(static_cast<std::size_t>(rows) + 1); });
-  Kokkos::parallel_scan("Tessera::spmm[gespmm] pieces", Policy(space, 0, rows + 1),
-                        typename F::template Scan<0>{A, most, rows, at});
-  Kokkos::parallel_scan("Tessera::spmm[gespmm] partial sums", Policy(space, 0, rows + 1),
-                        typename F::template Scan<1>{A, most, rows, at});
-  Kokkos::parallel_scan("Tessera::spmm[gespmm] split rows", Policy(space, 0, rows + 1),
-                        typename F::template Scan<2>{A, most, rows, at});
+  count_pieces(space, A, most, at);
   Counts total{};
   using One = typename F::template View<Counts>;
   fetch(space, backend, "Tessera::spmm[gespmm] sizes", total, One(at.data() + rows, 1));
@@ -251,30 +290,15 @@ PieceTable<typename Csr::memory_space> cut_rows(const Exec& space, const Csr& A,
   table.partial_count = total.partials;
   table.most_pieces = (table.longest + most - 1) / most;
   const bool sort = !in_order && (!Compat::is_host_v<Exec> || (backend != nullptr && backend->spmm.gespmm != nullptr));
-  typename F::template View<RowPiece> unsorted = table.pieces, partitioned;
-  typename F::template View<std::uint64_t> before;
   std::shared_ptr<void> temporary;
-  const bool partition = sort && (b_is_cached || 8 * total.partials * most <= static_cast<std::int64_t>(A.nnz()));
   if (sort) {
-    const auto n = static_cast<std::size_t>(total.pieces);
-    temporary = Arena<Memory>::make(space, backend, "Tessera::spmm::unsorted pieces", Lifetime::Temporary,
-                                    [&](Arena<Memory>& arena) {
-                                      unsorted = arena.template take<RowPiece>(n);
-                                      partitioned = arena.template take<RowPiece>(partition ? n : 0);
-                                      before = arena.template take<std::uint64_t>(partition ? n + 1 : 0);
-                                    });
+    const bool partition = b_is_cached || 8 * total.partials * most <= static_cast<std::int64_t>(A.nnz());
+    temporary = fill_sorted_pieces(space, A, most, at, backend, partition, b_is_cached ? most : 0, table);
+  } else {
+    Kokkos::parallel_for("Tessera::spmm[gespmm] fill pieces", Policy(space, 0, rows),
+                         typename F::Fill{A, most, at, table.pieces, table.splits});
   }
-  Kokkos::parallel_for("Tessera::spmm[gespmm] fill pieces", Policy(space, 0, rows),
-                       typename F::Fill{A, most, at, unsorted, table.splits});
-  if (partition) {
-    const std::int64_t by_length = b_is_cached ? most : 0;
-    Kokkos::parallel_scan("Tessera::spmm[gespmm] classes of pieces", Policy(space, 0, total.pieces + 1),
-                          typename F::Classes{unsorted, by_length, before});
-    Kokkos::parallel_for("Tessera::spmm[gespmm] partition pieces", Policy(space, 0, total.pieces),
-                         typename F::Partition{unsorted, partitioned, by_length, before});
-  }
-  if (sort) sort_pieces<typename F::SortByLength>(space, partition ? partitioned : unsorted, table.pieces);
-  // Without a pool of the backend `counts` is a View, which must not go before the kernel has read it.
+  // Without a pool of the backend these are Views, which must not go before the kernels have read them.
   if (backend == nullptr || backend->runtime.allocate == nullptr) Compat::fence(space, "Tessera::spmm[gespmm] pieces");
   return table;
 }

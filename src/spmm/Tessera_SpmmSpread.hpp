@@ -3,7 +3,6 @@
 #ifndef TESSERA_SPMM_SPMM_SPREAD_HPP
 #define TESSERA_SPMM_SPMM_SPREAD_HPP
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 

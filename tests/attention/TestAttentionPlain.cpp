@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <utility>
+#include <cstdint>
 #include <vector>
 
 #include "Tessera_Attention.hpp"
@@ -33,10 +33,16 @@ Dense dense_of(const Rows& rows) {
   }
   return d;
 }
-/// Softmax makes numbers that are not exact: a few roundings of numbers up to 1000 are 1e-12.
+/// Softmax makes numbers that are not exact. With u = 2^-53: a score less its row's maximum, below ln 4 here, errs by 5
+/// u ln 4 < 7 u (number of A, scale, product, sum, difference), its exponential by 4 u of itself more, and by as much
+/// once more where the maximum grew meanwhile; the sum of three by 2 u, quotient and sum with V by 4 u. That is less
+/// than 64 u of a sum of positive numbers, and 128 u of the sizes in a gradient, where two of these are subtracted.
+constexpr double softmax_error = 64.0 / (std::int64_t{1} << 53), gradient_error = 2 * softmax_error;
 void expect_rows(const Rows& wanted, const Dense& got) {
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    for (std::size_t j = 0; j < wanted[i].size(); ++j) EXPECT_NEAR(got(i, j), wanted[i][j], 1e-12) << i << ", " << j;
+    for (std::size_t j = 0; j < wanted[i].size(); ++j) {
+      EXPECT_NEAR(got(i, j), wanted[i][j], softmax_error * wanted[i][j]) << i << ", " << j;
+    }
   }
 }
 
@@ -76,7 +82,7 @@ TEST_P(AttentionPlain, LargerScoresWeighMore) {
   plan(Tessera::AttentionValues::None).apply(Exec(), std::log(2) / 3, Q, K, V, O, lse);  // row 3: weights 1, 2, 1
   Exec().fence();
   expect_rows({{20, 2}, {20, 2}, {0, 0}, {42.5, 2.75}}, O);
-  EXPECT_NEAR(lse(3), std::log(4), 1e-12);
+  EXPECT_NEAR(lse(3), std::log(4), softmax_error * std::log(4));
   EXPECT_EQ(lse(2), -INFINITY);
 }
 
@@ -106,10 +112,13 @@ TEST_P(AttentionPlain, Gradients) {
   attention.backward(Exec(), 2, Q, K, V, O, lse, dO, dQ, dK, dV, dA);
   Exec().fence();
   expect_rows({{0.25, 0}, {0, 0}, {0.75, 0}, {0, 0}}, dV);
-  expect_rows({{2 * 3.75 * 3}, {0}, {0}, {0}}, dQ);  // scale times the sum of dS K
-  expect_rows({{0}, {0}, {0}, {0}}, dK);             // Q_0 is 0
+  // Scale times the sum of dS K, of sizes 2 * 3/4 (30 + 25) * 3.
+  EXPECT_NEAR(dQ(0, 0), 2 * 3.75 * 3, gradient_error * 247.5);
+  for (std::size_t i = 1; i < 4; ++i) EXPECT_EQ(dQ(i, 0), 0) << i;
+  expect_rows({{0}, {0}, {0}, {0}}, dK);  // Q_0 is 0
   const std::vector<double> by_bias = {-3.75, 3.75, 0, 0, 0, 0};
-  for (std::size_t e = 0; e < 6; ++e) EXPECT_NEAR(dA(e), by_bias[e], 1e-12) << e;
+  const std::vector<double> sizes = {0.25 * (10 + 25), 0.75 * (30 + 25), 0, 0, 0, 0};
+  for (std::size_t e = 0; e < 6; ++e) EXPECT_NEAR(dA(e), by_bias[e], gradient_error * sizes[e]) << e;
 }
 
 INSTANTIATE_TEST_SUITE_P(Everywhere, AttentionPlain,

@@ -95,6 +95,19 @@ TEST_F(BadAttentionCalls, Overlap) {
   expect<InvalidArgument>({"dK and dV overlap"},
                           [&] { plan.backward(Exec(), 1, q, k, v, o, lse, d_o, d_q, left, right); });
 }
+TEST_F(BadAttentionCalls, Null) {
+  using Unmanaged = Kokkos::MemoryTraits<Kokkos::Unmanaged>;
+  const auto null = [](std::size_t m, std::size_t n) {
+    return Kokkos::View<double**, Kokkos::LayoutRight, DeviceOf<Exec>, Unmanaged>(nullptr, m, n);
+  };
+  const Kokkos::View<double*, DeviceOf<Exec>, Unmanaged> no_lse(nullptr, rows);
+  expect<InvalidArgument>({"Q has elements", "null"}, [&] { plan.apply(Exec(), 1, null(rows, 5), k, v, o); });
+  expect<InvalidArgument>({"V has elements", "null"}, [&] { plan.apply(Exec(), 1, q, k, null(cols, 6), o); });
+  expect<InvalidArgument>({"O has elements", "null"}, [&] { plan.apply(Exec(), 1, q, k, v, null(rows, 6)); });
+  expect<InvalidArgument>({"log-sum-exp has elements", "null"}, [&] { plan.apply(Exec(), 1, q, k, v, o, no_lse); });
+  expect<InvalidArgument>({"dK has elements", "null"},
+                          [&] { plan.backward(Exec(), 1, q, k, v, o, lse, d_o, d_q, null(cols, 5), d_v); });
+}
 TEST_F(BadAttentionCalls, BackwardAsPrepared) {
   const Plan forward(Exec(), A.view(), with(AttentionValues::Bias, false));
   expect<NotSupported>({"prepare_backward"}, [&] { forward.backward(Exec(), 1, q, k, v, o, lse, d_o, d_q, d_k, d_v); });

@@ -6,11 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <set>
 
 #include "driver/Tessera_BenchMatrix.hpp"
 #include "driver/Tessera_BenchReport.hpp"
+#include "driver/Tessera_BenchReportFiles.hpp"
 
 namespace {
 
@@ -21,6 +23,22 @@ TEST(BenchReport, FormatsSeconds) {
   EXPECT_EQ(format_seconds(1.2345e-6), "1.234 us");
   EXPECT_EQ(format_seconds(0.01234), "12.34 ms");
   EXPECT_EQ(format_seconds(Record::unknown), "-");
+}
+
+// As /dev/stdout is, whose link would be replaced by a file.
+TEST(BenchReport, WritesThroughLinks) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(::testing::TempDir()) / "tessera_bench_links";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  fs::create_symlink("target.csv", folder / "link.csv");
+  for (int turn = 0; turn < 2; ++turn) {  // the target is made, then written again
+    write_csv((folder / "link.csv").string(), {Record()});
+    EXPECT_TRUE(fs::is_symlink(folder / "link.csv"));
+    EXPECT_GT(fs::file_size(folder / "target.csv"), 0u);
+  }
+  EXPECT_THROW(write_csv(folder.string(), {}), std::runtime_error);
+  fs::remove_all(folder);
 }
 
 TEST(BenchReport, NamesWhatAutoTook) {

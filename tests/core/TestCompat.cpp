@@ -64,6 +64,18 @@ TEST(Compat, AllocateGivesAnOwnedViewOfThatLength) {
   EXPECT_EQ((Compat::allocate<Kokkos::View<int*, Host>>(Host(), "none", 0).extent(0)), 0u);
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(Compat, RefusedMemoryIsAnErrorOfTessera) {
+  try {
+    Compat::allocate<Kokkos::View<double*, Host>>(Host(), "huge", std::size_t{1} << 55);
+    ADD_FAILURE() << "no exception";
+  } catch (const OutOfMemory& e) {
+    EXPECT_EQ(e.required(), std::size_t{1} << 58);
+    EXPECT_NE(std::string(e.what()).find("huge"), std::string::npos) << e.what();
+  }
+}
+#endif
+
 TEST(Compat, FenceAndRegionsCanBeNested) {
   const Compat::ScopedRegion outer("Tessera::test outer");
   {

@@ -14,7 +14,6 @@
 #include <cstring>
 #include <limits>
 #include <random>
-#include <vector>
 
 #include "backends/interface/Tessera_Half.hpp"
 

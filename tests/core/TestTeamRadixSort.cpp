@@ -37,17 +37,21 @@ struct SortOnce {
   }
 };
 
-void expect_sorted(std::vector<std::uint32_t> keys, int low, int high) {
-  const Keys device("keys", keys.size());
-  Kokkos::deep_copy(device,
-                    Kokkos::View<std::uint32_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(keys.data(), keys.size()));
-  const auto bytes = SortOnce::Words::shmem_size(SortOnce::Sort::words(static_cast<int>(keys.size())));
-  Kokkos::TeamPolicy<Exec> policy(Exec(), 1, Compat::team_size<Exec>(128));
-  policy.set_scratch_size(scratch_level, Kokkos::PerTeam(bytes));
-  Kokkos::parallel_for("sort", policy, SortOnce{device, low, high});
+void expect_sorted(const std::vector<std::uint32_t>& keys, int low, int high) {
   const auto bits = [=](std::uint32_t key) { return key >> low & ((1u << (high - low)) - 1); };
-  std::stable_sort(keys.begin(), keys.end(), [=](std::uint32_t a, std::uint32_t b) { return bits(a) < bits(b); });
-  EXPECT_EQ(to_host(device), keys) << keys.size() << " keys, bits " << low << " to " << high;
+  auto expected = keys;
+  std::stable_sort(expected.begin(), expected.end(),
+                   [=](std::uint32_t a, std::uint32_t b) { return bits(a) < bits(b); });
+  const auto bytes = SortOnce::Words::shmem_size(SortOnce::Sort::words(static_cast<int>(keys.size())));
+  for (const int threads : {128, 512}) {  // of many keys and few threads devices sort fewer bits at a time
+    const Keys device("keys", keys.size());
+    Kokkos::deep_copy(device, Kokkos::View<const std::uint32_t*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
+                                  keys.data(), keys.size()));
+    Kokkos::TeamPolicy<Exec> policy(Exec(), 1, Compat::team_size<Exec>(threads));
+    policy.set_scratch_size(scratch_level, Kokkos::PerTeam(bytes));
+    Kokkos::parallel_for("sort", policy, SortOnce{device, low, high});
+    EXPECT_EQ(to_host(device), expected) << keys.size() << " keys, bits " << low << " to " << high;
+  }
 }
 
 TEST(TeamRadixSort, AsStdStableSort) {

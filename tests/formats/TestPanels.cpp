@@ -6,11 +6,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "features/Tessera_SpmmFeatures.hpp"
@@ -277,6 +280,63 @@ double plain_density(const Pattern& p, int height) {
   }
   return p.entries.empty() ? 0 : static_cast<double>(p.entries.size()) / static_cast<double>(different);
 }
+/// A density that is counted of a part of the columns or windows, as it is to be expected, and its standard deviation.
+struct CountedDensity {
+  double mean = 0, deviation = 0;
+};
+/// Of 512 windows of 64 rows or, where all are counted, of one of 2^s columns of each window, so that 1024 entries are
+/// expected at most. What is counted with probability q and has m entries in d different columns of windows of `height`
+/// rows makes the quotient R = sum(q m) / sum(q d), whose variance is sum(q (1 - q) (m - R d)^2) / sum(q d)^2 to first
+/// order: none where everything is counted.
+CountedDensity counted_density(const Pattern& p, int height) {
+  struct Unit {
+    double q, entries, different;
+  };
+  std::vector<Unit> units;
+  const std::int64_t windows = (p.rows + 63) / 64;
+  const double q_window = std::min(1.0, 512.0 / static_cast<double>(std::max<std::int64_t>(windows, 1)));
+  for (std::int64_t first = 0; first < p.rows; first += 64) {
+    const std::int64_t last = std::min<std::int64_t>(first + 64, p.rows);
+    std::map<int, std::pair<std::int64_t, std::set<std::int64_t>>> columns;  // entries, and in which windows
+    for (std::int64_t row = first; row < last; ++row) {
+      const auto at = static_cast<std::size_t>(row);
+      for (auto e = p.row_map[at]; e < p.row_map[at + 1]; ++e) {
+        auto& column = columns[p.entries[static_cast<std::size_t>(e)]];
+        ++column.first;
+        column.second.insert(row / height);
+      }
+    }
+    double q = 1;
+    while (q * static_cast<double>(p.row_map[static_cast<std::size_t>(last)] -
+                                   p.row_map[static_cast<std::size_t>(first)]) >
+           1024) {
+      q /= 2;
+    }
+    Unit window{q_window, 0, 0};
+    for (const auto& [column, found] : columns) {
+      const Unit unit{q, static_cast<double>(found.first), static_cast<double>(found.second.size())};
+      if (q_window == 1) units.push_back(unit);
+      window.entries += unit.entries;
+      window.different += unit.different;
+    }
+    if (q_window < 1) units.push_back(window);
+  }
+  double entries = 0, different = 0, variance = 0;
+  for (const Unit& u : units) entries += u.q * u.entries, different += u.q * u.different;
+  if (different == 0) return {};
+  const double mean = entries / different;
+  for (const Unit& u : units) variance += u.q * (1 - u.q) * std::pow(u.entries - mean * u.different, 2);
+  return {mean, std::sqrt(variance) / different};
+}
+/// Within five standard deviations; the same number where everything is counted.
+void expect_density(const Pattern& p, int height, double found) {
+  const CountedDensity wanted = counted_density(p, height);
+  EXPECT_NEAR(found, wanted.mean, 5 * wanted.deviation) << "windows of " << height << " rows";
+  if (wanted.deviation == 0) {
+    EXPECT_EQ(found, plain_density(p, height)) << "windows of " << height << " rows";
+  }
+}
+
 /// Columns from a row's first to its last, mean of the rows that are not empty.
 double plain_reach(const Pattern& p) {
   double sum = 0;
@@ -298,14 +358,12 @@ TEST(SpmmFeatures, ExactWhereEverythingIsSampled) {
   for (const auto& named : window_cases()) {
     SCOPED_TRACE(named.first);
     const Pattern p = shuffled(named.second);
-    std::int64_t longest = 0, empty = 0, brief = 0, heaviest = 0;
+    std::int64_t longest = 0, empty = 0, brief = 0;
     for (std::int64_t r = 0; r < p.rows; ++r) {
       const auto at = static_cast<std::size_t>(r);
-      const auto last = static_cast<std::size_t>(std::min(r / 64 * 64 + 64, p.rows));
       longest = std::max(longest, p.row_map[at + 1] - p.row_map[at]);
       empty += p.row_map[at + 1] == p.row_map[at];
       if (p.row_map[at + 1] - p.row_map[at] < 24) brief += p.row_map[at + 1] - p.row_map[at];
-      heaviest = std::max(heaviest, p.row_map[last] - p.row_map[static_cast<std::size_t>(r / 64 * 64)]);
     }
     const SpmmFeatures f = features_of(p);
     EXPECT_EQ(f.rows, p.rows);
@@ -325,11 +383,7 @@ TEST(SpmmFeatures, ExactWhereEverythingIsSampled) {
     EXPECT_LE(f.reach, plain_reach(p));
     EXPECT_GE(f.reach, 0.5 * plain_reach(p));
     const double densities[] = {f.g8, f.g16, f.g32, f.g64};
-    for (int k = 0; k < 4; ++k) {
-      // Heavier windows are sampled.
-      const double wanted = plain_density(p, 8 << k), slack = heaviest <= 1024 ? 1e-12 : 0.15;
-      EXPECT_NEAR(densities[k], wanted, slack * wanted) << "windows of " << (8 << k) << " rows";
-    }
+    for (int k = 0; k < 4; ++k) expect_density(p, 8 << k, densities[k]);
   }
 }
 // Rows that share all columns, or none: what of the columns is sampled does not matter.
@@ -340,18 +394,19 @@ TEST(SpmmFeatures, HeavyWindows) {
   EXPECT_EQ(all.g32, 32);
   EXPECT_EQ(all.g64, 64);
   EXPECT_EQ(all.longest, 4001);
-  const SpmmFeatures none = features_of(generate("dense_row:rows=3:cols=200003"));
+  const Pattern row = generate("dense_row:rows=3:cols=200003");
+  const SpmmFeatures none = features_of(row);
   EXPECT_EQ(none.longest, 200003);
-  EXPECT_NEAR(none.g64, plain_density(generate("dense_row:rows=3:cols=200003"), 64), 0.05);
+  expect_density(row, 64, none.g64);
 }
 // More windows than the sample has.
 TEST(SpmmFeatures, Sampled) {
   const Pattern p = generate("random:rows=60001:cols=997:lengths=uniform:mean=4");
   const SpmmFeatures f = features_of(p);
-  EXPECT_NEAR(f.g8, plain_density(p, 8), 0.02);
+  expect_density(p, 8, f.g8);
   // More than half of the rows, whose spans have a standard deviation of about 300: 300 / sqrt(32768) = 1.7.
   EXPECT_NEAR(f.reach, plain_reach(p), 5 * 1.7);
-  EXPECT_NEAR(f.g64, plain_density(p, 64), 0.05);
+  expect_density(p, 64, f.g64);
   const SpmmFeatures again = features_of(p);
   EXPECT_EQ(f.g8, again.g8);
   EXPECT_EQ(f.g64, again.g64);

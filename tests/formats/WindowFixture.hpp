@@ -11,7 +11,6 @@
 #include <map>
 #include <numeric>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 

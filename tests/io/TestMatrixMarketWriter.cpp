@@ -2,8 +2,6 @@
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 #include <cmath>
 #include <limits>
-#include <utility>
-
 #if defined(__linux__)
 #include <sys/resource.h>
 

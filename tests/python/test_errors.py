@@ -124,6 +124,11 @@ def test_matrices(plan):
     refused(tessera.InvalidArgument, reuse="never", match="known")
     refused(tessera.NotSupported, compute="fp16")
     refused(TypeError, indptr=A.indptr.tolist())
+    refused(TypeError, shape=(4.0, 6))
+    refused(tessera.InvalidArgument, shape=4, match="rows, columns")
+    refused(tessera.InvalidArgument, indices=numpy.array(3), match="indices")
+    refused(TypeError, algorithm=None, match="algorithm must be a string, not NoneType")
+    refused(TypeError, updatable="no", match="updatable must be True or False, not str")
     refused(TypeError, algorithms="csr")
 
 
@@ -131,6 +136,25 @@ def test_backend_of_another_build():
     A = Csr(4, 6, 0.5, "float64")
     with pytest.raises((tessera.NotCompiled, tessera.NotSupported)):
         tessera.SpmvPlan(*A.arrays, backend="cuda", fallback=False)
+
+
+def test_numbers_of_other_types():
+    A = Csr(4, 6, 0.5, "float64")
+    with pytest.raises(TypeError, match="num_columns_hint must be a whole number"):
+        tessera.SpmmPlan(*A.arrays, num_columns_hint=2.5)
+    q, k = numbers((4, 3), "float64"), numbers((6, 3), "float64")
+    with pytest.raises(TypeError, match="scale must be a number"):
+        tessera.AttentionPlan(*A.arrays).apply(q, k, k, scale="auto")
+
+
+class Nowhere:
+    """Does not know where it is."""
+
+    def __dlpack_device__(self):
+        return 7
+
+    def __dlpack__(self, **_):
+        raise AssertionError("nobody may look")
 
 
 class OnDevice:
@@ -147,6 +171,8 @@ def test_arrays_of_another_device():
     A = Csr(4, 6, 0.5, "float64")
     with pytest.raises(tessera.NotSupported, match="device"):
         tessera.SpmvPlan(*A.arrays).apply(OnDevice())
+    with pytest.raises(TypeError, match="device"):
+        tessera.SpmvPlan(*A.arrays).apply(Nowhere())
 
 
 def test_initialize_comes_first():

@@ -84,6 +84,7 @@ def test_nothing_leaks():
     spmm, sddmm = tessera.SpmmPlan(*A.arrays), tessera.SddmmPlan(*A.arrays)
     B, C = numbers((20, 4), "float64"), numbers((30, 4), "float64")
     p = numpy.empty(A.data.size)
+    four, turned = numpy.ones((1, 1, 20, 4)), C[::-1]
 
     def work(times):
         for _ in range(times):
@@ -94,12 +95,16 @@ def test_nothing_leaks():
             spmm.update_values(A.data)
             with pytest.raises(tessera.DimensionMismatch):
                 spmm.apply(C)
+            with pytest.raises(tessera.DimensionMismatch):
+                spmm.apply(four)
+            with pytest.raises(tessera.InvalidArgument):
+                spmm.apply(B, out=turned)
             tessera.SpmvPlan(*A.arrays).statistics()
             tessera.spgemm((*A.arrays[:3], (30, 30)), A.arrays)
 
     work(20)
     gc.collect()
-    counted = [B, C, p, *A.arrays[:3], spmm, sddmm]
+    counted = [B, C, p, four, turned, *A.arrays[:3], spmm, sddmm]
     references = [sys.getrefcount(o) for o in counted]
     tracemalloc.start()
     work(10)
@@ -158,6 +163,34 @@ def test_two_threads_with_one_plan():
     assert wrong == []
 
 
+def test_numbers_that_come_last_are_kept():
+    """Of numbers that threads give a plan at the same time it keeps those that it reads, and no others."""
+    A = Csr(30, 20, 0.2, "float64")
+    plan = tessera.SpmvPlan(*A.arrays, algorithm="csr")
+    longest = numpy.diff(A.indptr).max()
+    switching = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for _ in range(300):
+            arrays = {number: numpy.full(A.data.size, float(number)).view(Kept) for number in (1, 2, 3)}
+            watched = {number: weakref.ref(array) for number, array in arrays.items()}
+            start = threading.Barrier(3)
+
+            def work(number):
+                start.wait()
+                plan.update_values(arrays.pop(number))
+
+            threads = [threading.Thread(target=work, args=(number,)) for number in watched]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            read = round((plan @ numpy.ones(20)).max() / longest)
+            assert [number for number, array in watched.items() if array() is not None] == [read]
+    finally:
+        sys.setswitchinterval(switching)
+
+
 def python(program):
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
 
@@ -172,6 +205,25 @@ def test_plans_that_outlive_the_interpreter():
     done = python(PLAN + "plan = tessera.SpmvPlan(*arrays, (1, 1), algorithm='dasp', backend='emulated-nvidia')\n"
                   "import builtins; builtins.kept = plan\nprint((plan @ numpy.ones(1)).tolist())")
     assert (done.returncode, done.stdout, done.stderr) == (0, "[3.0]\n", "")
+
+
+def test_a_daemon_thread_at_the_end_of_the_interpreter():
+    """It is in a plan, without the GIL, which it never gets back."""
+    done = python("""
+import numpy, tessera, threading, time
+plan = tessera.SpmmPlan(numpy.arange(2001, dtype="int32"), numpy.zeros(2000, "int32"), numpy.ones(2000), (2000, 1))
+
+def work():
+    while True:
+        try:
+            plan @ numpy.ones((1, 300))
+        except tessera.StalePlan:
+            pass
+
+threading.Thread(target=work, daemon=True).start()
+time.sleep(0.1)
+""")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_importing_alone_starts_nothing():

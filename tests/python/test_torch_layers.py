@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-"""Layers of tessera.torch that are one step of autograd, against the same by PyTorch's own operations; attention in TF32."""
+"""Layers of tessera.torch that are one step of autograd, against the same by PyTorch's own operations; attention in
+TF32; graphs that look like each other."""
 
 import pytest
 
 torch = pytest.importorskip("torch", minversion="2.4")
 
-from test_torch import DEVICE, attend, dense, graph
+from test_torch import DEVICE, attend, dense, graph, sparse
 
 import tessera
 import tessera.torch
@@ -236,3 +237,15 @@ def test_a_layer_of_pytorch_geometric_as_the_manual_has_it():
         h = tessera.torch.graph_convolution(indptr, indices, weights, x, conv.lin.weight, conv.bias)
         # Two sums of at most 150 and 8 products, in any order, of numbers that are small.
         assert torch.allclose(h, conv(x, edge_index), rtol=0, atol=1e-12)
+
+
+def test_graphs_that_begin_at_the_same_place():
+    """A view of every second number is no view of the first ones."""
+    indptr = torch.tensor([0, 2, 3, 4], dtype=torch.int32, device=DEVICE)
+    numbers_of_both = torch.tensor([0, 1, 2, 1, 3, 0, 0, 2], dtype=torch.int32, device=DEVICE)
+    values, b = dense(4), dense(4, 2, seed=3)
+    for indices in (numbers_of_both[:4], numbers_of_both[::2]):
+        expected = sparse(indptr, indices, values, 4) @ b
+        assert torch.allclose(tessera.torch.spmm(indptr, indices, values, b), expected, rtol=1e-13, atol=1e-13)
+    with pytest.raises(tessera.InvalidArgument, match="of 2 columns"):
+        tessera.torch.spmm_transposed(indptr, numbers_of_both[:4], values, dense(3, 2), 2)

@@ -76,6 +76,17 @@ TEST_F(BadSddmmCalls, Overlap) {
   const auto beside = Kokkos::subview(all, std::make_pair(std::size_t{55}, 55 + nnz));
   EXPECT_NO_THROW(plan.apply(Exec(), front, y, beside));
 }
+TEST_F(BadSddmmCalls, Null) {
+  using Unmanaged = Kokkos::MemoryTraits<Kokkos::Unmanaged>;
+  using Null = Kokkos::View<double**, Kokkos::LayoutRight, DeviceOf<Exec>, Unmanaged>;
+  const Kokkos::View<double*, DeviceOf<Exec>, Unmanaged> no_p(nullptr, nnz);
+  expect<InvalidArgument>({"X has elements", "null"}, [&] { plan.apply(Exec(), Null(nullptr, rows, 5), y, p); });
+  expect<InvalidArgument>({"Y has elements", "null"}, [&] { plan.apply(Exec(), x, Null(nullptr, cols, 5), p); });
+  expect<InvalidArgument>({"P has elements", "null"}, [&] { plan.apply(Exec(), x, y, no_p); });
+  Kokkos::deep_copy(p, 7);
+  plan.apply(Exec(), Null(nullptr, rows, 0), Null(nullptr, cols, 0), p);  // no elements: sums of nothing
+  for (std::size_t i = 0; i < nnz; ++i) EXPECT_EQ(p(i), 0);
+}
 TEST_F(BadSddmmCalls, Types) {
   const Plan<double> panels(Exec(), S.view(), with(SddmmAlgorithm::Panels, Backend::EmulatedNvidia));
   const Dense<float> xf("x", rows, 5), yf("y", cols, 5);

@@ -5,8 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
-
 #include "support/Tessera_TestSddmm.hpp"
 
 namespace Tessera {

@@ -134,6 +134,11 @@ void BadSpmmCalls::add_applies() {
     const auto below = Kokkos::subview(both, std::make_pair(3, 7), Kokkos::ALL());
     square_plan.apply(Exec(), part(both, 4, 4), below);
   });
+  using Null = Kokkos::View<double**, Kokkos::LayoutRight, DeviceOf<Exec>, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  add("apply, B = null", ErrorCode::InvalidArgument, {"B has elements", "null"},
+      [this] { plan.apply(Exec(), Null(nullptr, cols, n), c); });
+  add("apply, C = null", ErrorCode::InvalidArgument, {"C has elements", "null"},
+      [this] { plan.apply(Exec(), b, Null(nullptr, rows, n)); });
   add("apply, FlashSparse in fp16 with B of float", ErrorCode::NotSupported, {"fp16", "float", "half_t", "GeSpmm"},
       [this] { flash_plan.apply(Exec(), bf, cf); });
   add("apply, FlashSparse in fp16 with C of double", ErrorCode::NotSupported, {"fp16", "double", "GeSpmm"},

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
-#include <type_traits>
 
 #include "backends/kernels/spmm/Tessera_GeSpmmKernel.hpp"
 #include "spmm/Tessera_SpmmRules.hpp"

@@ -223,6 +223,11 @@ void BadCalls::add_applies() {
   });
   add("apply, x and y the same array", ErrorCode::InvalidArgument, {"overlap"},
       [this] { small_plan.apply(Exec(), square, square); });
+  using Null = Kokkos::View<double*, DeviceOf<Exec>, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  add("apply, x = null", ErrorCode::InvalidArgument, {"x has elements", "null"},
+      [this] { plan.apply(Exec(), Null(nullptr, cols), y); });
+  add("apply, y = null", ErrorCode::InvalidArgument, {"y has elements", "null"},
+      [this] { plan.apply(Exec(), x, Null(nullptr, rows)); });
   add("apply, Dasp in fp64 with x of float", ErrorCode::NotSupported, {"fp64", "float", "SpmvAlgorithm::Csr"},
       [this] { plan.apply(Exec(), xf, y); });
   add("apply, PackedSlices in fp64 with x of float", ErrorCode::NotSupported, {"packed", "fp64", "float"},

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <utility>
 
 #include "support/Tessera_TestBsr.hpp"
 

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <vector>
 
 #include "formats/packed/Tessera_PackedRules.hpp"
 #include "spmv/Tessera_SpmvRules.hpp"

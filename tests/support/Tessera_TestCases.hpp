@@ -11,7 +11,6 @@
 #include <random>
 #include <sstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "Tessera_Options.hpp"

@@ -3,7 +3,6 @@
 #ifndef TESSERA_TEST_FP32_HPP
 #define TESSERA_TEST_FP32_HPP
 
-#include <algorithm>
 #include <cmath>
 #include <set>
 #include <string>

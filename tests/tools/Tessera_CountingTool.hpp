@@ -3,7 +3,6 @@
 #ifndef TESSERA_COUNTING_TOOL_HPP
 #define TESSERA_COUNTING_TOOL_HPP
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>

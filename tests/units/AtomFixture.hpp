@@ -7,8 +7,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <random>
 #include <string>
 #include <type_traits>
 #include <vector>

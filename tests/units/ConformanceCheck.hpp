@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 #include <sstream>
 
 #include "backends/units/Tessera_Conformance.hpp"

@@ -4,6 +4,7 @@
 // How DASP lays a tile over an atom: the tables a format builder uses, and the rotation that puts the results of four
 // tiles into different lanes.
 
+#include <random>
 #include <set>
 #include <utility>
 

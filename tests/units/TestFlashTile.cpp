@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <tuple>
+#include <random>
 
 #include "backends/kernels/spmm/Tessera_FlashSpmmKernel.hpp"
 #include "backends/reference/Tessera_Reference.hpp"

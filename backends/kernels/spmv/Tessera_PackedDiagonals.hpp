@@ -4,7 +4,6 @@
 #define TESSERA_KERNELS_SPMV_PACKED_DIAGONALS_HPP
 
 #include <cstdint>
-#include <type_traits>
 
 #include "backends/interface/Tessera_PackedLayout.hpp"
 #include "backends/kernels/spmv/Tessera_PackedGather.hpp"

@@ -113,16 +113,11 @@ Operand::Operand(nb::handle object, const char* name, Access access) : object_(n
     // A reversed or repeated view, or numbers between two addresses of numbers: rare enough for a copy.
     Impl::require<NotSupported>(library_ == Library::NumPy || library_ == Library::Torch || library_ == Library::CuPy,
                                 [&] { return std::string(name) + " has strides that need a contiguous copy"; });
-    if (buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
-    buffer_ = {};
+    PyBuffer_Release(&buffer_);
     object_ = library_ == Library::Torch ? nb::object(object.attr("contiguous")()) : nb::object(object.attr("copy")());
     take(access);
   }
   array_.element = element_of(number_);
-}
-
-Operand::~Operand() {
-  if (buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
 }
 
 void Operand::take(Access access) {
@@ -136,7 +131,7 @@ void Operand::take(Access access) {
 void Operand::take_buffer(Access access) {
   const int flags = PyBUF_STRIDES | PyBUF_FORMAT | (access == Access::Write ? PyBUF_WRITABLE : 0);
   if (PyObject_GetBuffer(object_.ptr(), &buffer_, flags) != 0) {
-    buffer_ = {};
+    buffer_.obj = nullptr;
     PyErr_Clear();
     Impl::require<InvalidArgument>(access == Access::Read || nb::cast<bool>(object_.attr("flags").attr("writeable")),
                                    [&] { return std::string(name_) + " is written, but read-only"; });
@@ -168,8 +163,12 @@ void Operand::take_dlpack(Access access) {
     if (!nb::hasattr(object, "__dlpack__")) {
       throw nb::type_error((std::string(name_) + " is not an array: it has neither a buffer nor __dlpack__").c_str());
     }
-    const auto device = nb::cast<nb::tuple>(object.attr("__dlpack_device__")());
-    const bool host = nb::cast<int>(device[0]) == static_cast<int>(DeviceKind::Host);
+    const nb::object device = object.attr("__dlpack_device__")();
+    int kind = 0;
+    if (!nb::isinstance<nb::tuple>(device) || nb::len(device) != 2 || !nb::try_cast(nb::object(device[0]), kind)) {
+      throw nb::type_error((std::string(name_) + ": __dlpack_device__ gave no device").c_str());
+    }
+    const bool host = kind == static_cast<int>(DeviceKind::Host);
     Impl::require<NotSupported>(host || library_ == Library::CuPy, [&] {
       return std::string(name_) +
              " is on a device and neither PyTorch's nor CuPy's, so that its stream is not known; "

@@ -34,7 +34,6 @@ class Operand {
   /// @throw NotSupported  a type that has no name here, a place that is not known
   /// @throw InvalidArgument  to be written, but read-only or of strides that no view has
   Operand(nb::handle object, const char* name, Access access);
-  ~Operand();
   Operand(const Operand&) = delete;
   Operand& operator=(const Operand&) = delete;
 
@@ -73,7 +72,12 @@ class Operand {
 
   nb::object object_;   ///< the caller's, or a copy of it
   nb::object capsule_;  ///< DLPack's: owns what it points to
-  Py_buffer buffer_{};  ///< of NumPy; obj is null without
+  /// Given back whatever happens, in constructors too; obj is null without.
+  struct Buffer : Py_buffer {
+    Buffer() : Py_buffer{} {}
+    ~Buffer() { PyBuffer_Release(this); }
+  };
+  Buffer buffer_;  ///< of NumPy
   const char* name_;
   Array array_;
   Number number_ = Number::Other;

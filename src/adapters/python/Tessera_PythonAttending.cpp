@@ -87,15 +87,19 @@ class AttentionObject : public PlanObject<AnyAttention> {
     const Array* const d_values = grad_values ? &operands.write(results[3], "grad_values") : nullptr;
     const double factor = scale_of(scale, from_q);
     void* const on = from_q.stream(stream);
-    const Running running;
-    attention.backward(on, factor, from_q.array(), from_k.array(), from_v.array(),
-                       {&from_o.array(), &from_lse.array(), &from_grad.array(), &d_q, &d_k, &d_v, d_values});
+    {
+      const Running running;
+      attention.backward(on, factor, from_q.array(), from_k.array(), from_v.array(),
+                         {&from_o.array(), &from_lse.array(), &from_grad.array(), &d_q, &d_k, &d_v, d_values});
+    }
     return results;
   }
 
  private:
   static double scale_of(nb::handle given, const Operand& q) {
-    if (!given.is_none()) return nb::cast<double>(given);
+    double scale = 0;
+    if (nb::try_cast(given, scale)) return scale;
+    if (!given.is_none()) throw nb::type_error("scale must be a number, or None");
     const std::int64_t columns = columns_of(q);
     return columns > 0 ? 1 / std::sqrt(static_cast<double>(columns)) : 1;
   }

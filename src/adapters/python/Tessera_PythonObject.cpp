@@ -3,6 +3,7 @@
 
 #include "adapters/python/Tessera_PythonObject.hpp"
 
+#include <chrono>
 #include <thread>
 
 namespace Tessera {
@@ -15,6 +16,14 @@ bool finalized = false;
 Closable* first_object = nullptr;
 
 }  // namespace
+
+Released::~Released() {
+  try {
+    PyEval_RestoreThread(state_);
+  } catch (...) {  // pthread_exit's unwinding, which must not be caught and left
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+}
 
 Alone::Alone() : lock_(library_lock) {}
 
@@ -106,8 +115,8 @@ std::unique_ptr<Operand> CsrOperands::new_data(nb::handle data) const {
   return operand;
 }
 
-void CsrOperands::replace(std::unique_ptr<Operand> data) {
-  data_ = std::move(data);
+void CsrOperands::swap(std::unique_ptr<Operand>& data) noexcept {
+  data_.swap(data);
   arrays_.data = data_->array().data;
 }
 
@@ -115,8 +124,13 @@ PlanOptions plan_options(nb::handle keywords) {
   PlanOptions o;
   for (const auto& [key, value] : nb::borrow<nb::dict>(keywords)) {
     const auto name = nb::cast<std::string>(key);
-    const auto text = [&](std::string& option) { option = nb::cast<std::string>(value); };
-    const auto flag = [&](bool& option) { option = nb::cast<bool>(value); };
+    const auto take = [&, &given = value](auto& option, const char* type) {
+      if (nb::try_cast(given, option)) return;
+      const std::string found = nb::type_name(given.type()).c_str();
+      throw nb::type_error((name + " must be " + type + ", not " + found).c_str());
+    };
+    const auto text = [&](std::string& option) { take(option, "a string"); };
+    const auto flag = [&](bool& option) { take(option, "True or False"); };
     if (name == "algorithm") {
       text(o.algorithm);
     } else if (name == "backend") {
@@ -132,7 +146,7 @@ PlanOptions plan_options(nb::handle keywords) {
     } else if (name == "values") {
       text(o.values);
     } else if (name == "num_columns_hint" || name == "inner_hint" || name == "dimension_hint") {
-      o.width_hint = nb::cast<int>(value);
+      take(o.width_hint, "a whole number below 2^31");
     } else if (name == "prepare_transpose") {
       flag(o.prepare_transpose);
     } else if (name == "updatable") {

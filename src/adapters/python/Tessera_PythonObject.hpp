@@ -20,6 +20,18 @@
 namespace Tessera {
 namespace Python {
 
+/// Without the GIL. A daemon thread that wants it back while the interpreter ends waits for the end of the process, as
+/// from Python 3.14 on: before, Python ends such a thread by pthread_exit, which no noexcept function lets through.
+class Released {
+ public:
+  Released() : state_(PyEval_SaveThread()) {}
+  Released(const Released&) = delete;
+  Released& operator=(const Released&) = delete;
+  ~Released();
+
+ private:
+  PyThreadState* state_;
+};
 /// While it lives, other Python threads run and no other one is in the library: Kokkos' hosts take one caller at a
 /// time.
 class Alone {
@@ -27,7 +39,7 @@ class Alone {
   Alone();
 
  private:
-  nb::gil_scoped_release released_;  // first: who waits for the lock must not hold the GIL
+  Released released_;  // first: who waits for the lock must not hold the GIL
   std::unique_lock<std::mutex> lock_;
 };
 /// To launch something. @throw NotSupported  this thread must not  @throw StalePlan  end_kokkos() was called
@@ -63,9 +75,10 @@ class CsrOperands {
  public:
   /// @throw as Operand; DimensionMismatch  the arrays do not fit each other or rows
   CsrOperands(nb::handle indptr, nb::handle indices, nb::handle data, std::int64_t rows, std::int64_t cols);
-  /// Takes the place of the old numbers. @throw NotSupported, DimensionMismatch
+  /// To take the place of the old numbers. @throw NotSupported, DimensionMismatch
   std::unique_ptr<Operand> new_data(nb::handle data) const;
-  void replace(std::unique_ptr<Operand> data);
+  /// Leaves the old numbers in `data`, to be let go with the GIL; itself needs none.
+  void swap(std::unique_ptr<Operand>& data) noexcept;
   const CsrArrays& arrays() const noexcept { return arrays_; }
   const Operand& data() const noexcept { return *data_; }
 
@@ -114,11 +127,9 @@ class PlanObject : public Closable {
     Plan& to = plan();
     std::unique_ptr<Operand> numbers = matrix_.new_data(data);
     void* const on = numbers->stream(stream);
-    {
-      const Running running;
-      to.update_values(on, numbers->array().data, numbers->size());
-    }
-    matrix_.replace(std::move(numbers));
+    const Running running;
+    to.update_values(on, numbers->array().data, numbers->size());
+    matrix_.swap(numbers);  // before another thread's: the plan reads the numbers that came last
   }
   nb::dict statistics() const { return dict_of(plan().statistics()); }
   std::size_t workspace_bytes(std::int64_t columns) const { return plan().workspace_bytes(columns); }

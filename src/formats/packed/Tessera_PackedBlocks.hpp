@@ -16,21 +16,41 @@ namespace Tessera {
 namespace Impl {
 
 /// Pairs of neighbouring columns that descend inside rows: all such pairs less those from one row to the next. By
-/// entries and not by rows, of which one may hold most of the matrix.
+/// entries and not by rows, of which one may hold most of the matrix; each Kokkos team takes a share, the last answers.
 template <class Csr>
 struct DescentFunctor : PackedTypesOf<Csr> {
+  using member = typename PackedTypesOf<Csr>::member;
+  static constexpr std::int64_t share = 8192;
   typename Csr::row_map_type row_map;
   typename PackedTypesOf<Csr>::Columns columns;
-  std::int64_t nnz;
+  std::int64_t nnz, rows;
+  std::int64_t* found;     // zero
+  std::uint32_t* arrived;  // zero
+  ReplyPlace<std::int64_t> reply;
 
-  KOKKOS_INLINE_FUNCTION bool descends(std::int64_t k) const { return k > 0 && columns(k - 1) > columns(k); }
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i, std::int64_t& sum) const {
-    if (i < nnz) {
-      sum += descends(i);
-      return;
-    }
+  KOKKOS_INLINE_FUNCTION int teams() const { return static_cast<int>((nnz + rows + share - 1) / share); }
+  KOKKOS_INLINE_FUNCTION std::int64_t descends(std::int64_t k) const { return k > 0 && columns(k - 1) > columns(k); }
+  KOKKOS_INLINE_FUNCTION std::int64_t at(std::int64_t i) const {
+    if (i < nnz) return descends(i);
     const auto row = i - nnz, begin = static_cast<std::int64_t>(row_map(row));
-    if (begin < static_cast<std::int64_t>(row_map(row + 1))) sum -= descends(begin);
+    return begin < static_cast<std::int64_t>(row_map(row + 1)) ? -descends(begin) : 0;
+  }
+  KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
+    const std::int64_t first = team.league_rank() * share, left = nnz + rows - first;
+    std::int64_t here = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, static_cast<int>(left < share ? left : share)),
+        [&](const int i, std::int64_t& sum) { sum += at(first + i); }, here);
+    Kokkos::single(Kokkos::PerTeam(team), [&]() {
+      if (here != 0) Kokkos::atomic_add(found, here);
+    });
+    if (!last_team(team, arrived, static_cast<std::uint32_t>(teams()))) return;
+    Kokkos::single(Kokkos::PerTeam(team), [&]() {
+      const std::int64_t all = *found;
+      *found = 0;
+      *arrived = 0;
+      reply.send(all);
+    });
   }
 };
 

@@ -42,71 +42,130 @@ struct PackedPatternRowFunctor {
   }
 };
 
-/// Which of the pattern's offsets each row has, in their order; nothing more once a row has others.
+/// Slices of few diagonals: which of the pattern's offsets each row has, in their order, as a word per step that says
+/// which lanes have an entry; records; a copy of the row map. Devices: one thread per lane of a slice, hosts: one per
+/// slice. Nothing more is looked at once a row has other columns.
 template <class Csr>
 struct PackedDiagonalsFunctor : PackedTypesOf<Csr> {
+  static constexpr bool host = Compat::is_host_v<typename PackedTypesOf<Csr>::exec>;
   typename PackedTypesOf<Csr>::Columns columns;
   typename Csr::row_map_type row_map;
-  typename PackedTypesOf<Csr>::template View<std::uint32_t> masks;
-  PackedDiagonalsFound* found;
+  typename PackedTypesOf<Csr>::Map map;  // its copy
+  typename PackedTypesOf<Csr>::template View<PackedSlice> slices;
+  PackedSlice first;  // and by how much packets and rows of the next lie behind
   std::int64_t rows;
-  int steps;
+  int lanes, value_bytes;
+  unsigned char* packets;
+  PackedDiagonalsFound* found;
 
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row) const {
+  /// Items of parallel_for: whole words of 32 threads on devices.
+  std::int64_t items() const {
+    const auto count = static_cast<std::int64_t>(slices.extent(0));
+    return host ? count : (count * lanes + 31) / 32 * 32;
+  }
+
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
     const std::int64_t unit = rows - found->pattern;
-    if (*static_cast<volatile std::uint32_t*>(&found->misfits) != 0) return;
-    if (unit >= rows) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+    const bool stop = unit >= rows || *static_cast<volatile std::uint32_t*>(&found->misfits) != 0;
+    if (vote(stop) != 0) {
+      if (i == 0) found->misfits = 1;
+      return;
+    }
+    const int lane = static_cast<int>(i & (lanes - 1)), steps = first.steps();
+    const std::int64_t index = i / static_cast<unsigned>(lanes), row = index * lanes + lane;
+    const std::uint32_t mask = row < rows ? mask_of(row, unit) : 0;
+    const auto here = static_cast<int>(i & 31) - lane;  // of the slice's first lane among the 32 threads
+    const bool exists = index < static_cast<std::int64_t>(slices.extent(0));
+    for (int from = 0; from < steps; from += lanes) {
+      std::uint32_t mine = 0;  // the word of step from + lane
+      for (int n = 0; n < lanes && from + n < steps; ++n) {
+        const std::uint32_t word = vote((mask >> (from + n) & 1u) != 0) >> here;
+        mine = n == lane ? word : mine;
+      }
+      if (exists && from + lane < steps) put(index, from + lane, lanes < 32 ? mine & ((1u << lanes) - 1) : mine);
+    }
+    if (exists && lane == 0) put_record(index);
+#else
+    if (unit >= rows || *static_cast<volatile std::uint32_t*>(&found->misfits) != 0) {
       found->misfits = 1;
       return;
     }
-    const auto begin = static_cast<std::int64_t>(row_map(row)), pattern = static_cast<std::int64_t>(row_map(unit));
-    const std::int64_t length = static_cast<std::int64_t>(row_map(row + 1)) - begin;
+    std::uint32_t words[packed_most_diagonals] = {};
+    const int steps = first.steps();
+    for (int lane = 0; lane < lanes && i * lanes + lane < rows; ++lane) {
+      const std::uint32_t mask = mask_of(i * lanes + lane, unit);
+      for (int step = 0; step < steps; ++step) words[step] |= (mask >> step & 1u) << lane;
+    }
+    for (int step = 0; step < steps; ++step) put(i, step, words[step]);
+    put_record(i);
+#endif
+  }
+
+  /// Of a row, whose part of the row map is copied.
+  KOKKOS_INLINE_FUNCTION std::uint32_t mask_of(std::int64_t row, std::int64_t unit) const {
+    const auto begin = static_cast<std::int64_t>(row_map(row)), end = static_cast<std::int64_t>(row_map(row + 1));
+    const auto pattern = static_cast<std::int64_t>(row_map(unit));
+    const int length = static_cast<int>(end - begin), steps = first.steps();
+    map.begin(row) = begin;
+    if (row + 1 == rows) map.begin(rows) = end;
     std::uint32_t mask = 0;
-    std::int64_t k = 0;
-    for (int step = 0; step < steps && k < length; ++step) {
+    int k = 0;
+    if (length == steps) {      // all or none: no step waits for the one before
+      constexpr int batch = 4;  // loads at once; beyond the last step the first of them again
+      int others = 0;
+      for (int from = 0; from < steps; from += batch) {
+        for (int n = 0; n < batch; ++n) {
+          const int step = from + n < steps ? from + n : from;
+          const std::int64_t wanted = static_cast<std::int64_t>(columns(pattern + step)) + (row - unit);
+          others += static_cast<std::int64_t>(columns(begin + step)) != wanted;
+        }
+      }
+      mask = steps < 32 ? (1u << steps) - 1 : ~0u;
+      if (others == 0) k = length;
+    }
+    for (int step = 0; length < steps && step < steps && k < length; ++step) {
       const std::int64_t wanted = static_cast<std::int64_t>(columns(pattern + step)) + (row - unit);
       if (static_cast<std::int64_t>(columns(begin + k)) != wanted) continue;
       mask |= 1u << step;
       ++k;
     }
     if (k != length) found->misfits = 1;
-    masks(row) = mask;
     for (int step = 0; row == unit && step < steps; ++step) {
       found->offsets[step] = static_cast<std::int32_t>(static_cast<std::int64_t>(columns(begin + step)) - row);
     }
+    return mask;
   }
-};
-
-/// Slices of few diagonals: records, a copy of the row map, and which lanes have an entry in each step; one thread per
-/// step of a slice.
-template <class Csr>
-struct PackedDiagonalSlicesFunctor : PackedTypesOf<Csr> {
-  typename Csr::row_map_type row_map;
-  typename PackedTypesOf<Csr>::Map map;  // its copy
-  typename PackedTypesOf<Csr>::template View<PackedSlice> slices;
-  typename PackedTypesOf<Csr>::template View<std::uint32_t> masks;
-  PackedSlice first;  // and by how much packets and rows of the next lie behind
-  std::int64_t rows;
-  int lanes, value_bytes;
-  unsigned char* packets;
-
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
-    const int steps = first.steps(), step = static_cast<int>(i % steps);
-    const std::int64_t index = i / steps, first_row = index * first.row, left = rows - first_row;
+  KOKKOS_INLINE_FUNCTION PackedSlice record(std::int64_t index) const {
     PackedSlice s = first;
+    const std::int64_t first_row = index * first.row, left = rows - first_row;
     s.packet *= static_cast<std::uint32_t>(index);
     s.row = static_cast<std::int32_t>(first_row);
     if (left < s.rows()) s.packed -= static_cast<std::uint32_t>(s.rows() - left) << 21;
-    std::uint32_t word = 0;
-    for (int q = 0; q < s.rows(); ++q) word |= (masks(first_row + q) >> step & 1u) << q;
+    return s;
+  }
+  KOKKOS_INLINE_FUNCTION void put_record(std::int64_t index) const { slices(index) = record(index); }
+  KOKKOS_INLINE_FUNCTION void put(std::int64_t index, int step, std::uint32_t word) const {
+    const PackedSlice s = record(index);
     unsigned char* const base = packets + static_cast<std::size_t>(s.packet) * packed_unit;
     reinterpret_cast<std::uint32_t*>(base + PackedPacket(lanes, value_bytes).indices(s))[step] = word;
-    for (int q = step; q < s.rows(); q += steps) {
-      map.begin(first_row + q) = static_cast<std::int64_t>(row_map(first_row + q));
-    }
-    if (step != 0) return;
-    slices(index) = s;
-    if (left <= first.row) map.begin(rows) = static_cast<std::int64_t>(row_map(rows));
+  }
+};
+
+/// Whether all rows fitted: to the host, and to the kernel of the values. Leaves `found` zero.
+struct PackedDiagonalsAnswer {
+  PackedDiagonalsFound* found;
+  PackedTotals* totals;
+  std::int64_t slices;
+  ReplyPlace<PackedDiagonalsFound> reply;
+
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t) const {
+    const PackedDiagonalsFound all = *found;
+    *found = PackedDiagonalsFound{};
+    *totals = PackedTotals{};
+    totals->slices = all.misfits == 0 ? slices : 0;
+    totals->storage = PackedStorage::Full;
+    reply.send(all);
   }
 };
 
@@ -123,77 +182,92 @@ class PackedEvenConversion {
                        const SpmvFeatures& features, const KernelTable* backend, Format& p, PackedShape& shape)
       : space_(space), A_(A), numbers_(numbers), f_(features), backend_(backend), p_(p), shape_(shape) {}
 
-  /// Makes the shape that of few diagonals if all rows take their columns from those of the first of the longest in the
-  /// second half, shifted, in their order. One wait.
-  /// @param classes  numbers may be stored in fewer bytes; if they can be, they are, and the shape stays as it is
-  void find_diagonals(bool classes) {
-    View<PackedDiagonalsFound> found;
-    View<PackedClassFound> class_found;
-    std::size_t zeroed = 0;
-    mask_scratch_ =
-        Arena<Memory>::make(space_, backend_, scratch_label, Lifetime::Temporary, [&](Arena<Memory>& arena) {
-          found = arena.template take<PackedDiagonalsFound>(1);
-          class_found = arena.template take<PackedClassFound>(classes ? 1 : 0);
-          zeroed = arena.bytes();
-          masks_ = arena.template take<std::uint32_t>(static_cast<std::size_t>(p_.rows));
-        });
-    Kokkos::deep_copy(space_, View<char>(static_cast<char*>(mask_scratch_.get()), zeroed), char(0));
-    if (classes) numbers_.classify(class_found);
-    const int steps = static_cast<int>(f_.longest);
-    const std::int64_t from = p_.rows / 2, to = std::min<std::int64_t>(p_.rows, from + 65536);
-    Kokkos::parallel_for("Tessera::convert[packed] pattern of diagonals",
-                         Kokkos::RangePolicy<Exec, Compat::LightWeight>(space_, from, to),
-                         PackedPatternRowFunctor<Pattern>{A_.row_map(), found.data(), steps, p_.rows, from});
-    PackedDiagonalsFunctor<Pattern> f;
-    f.columns = A_.entries();
-    f.row_map = A_.row_map();
-    f.masks = masks_;
-    f.found = found.data();
-    f.rows = p_.rows;
-    f.steps = steps;
-    Kokkos::parallel_for("Tessera::convert[packed] diagonals",
-                         Kokkos::RangePolicy<Exec, Compat::LightWeight>(space_, 0, p_.rows), f);
-    PackedDiagonalsFound host{};
-    fetch(space_, backend_, "Tessera::convert[packed] diagonals", host, found);
-    if (host.misfits != 0) return;
-    if (classes) {
-      PackedClassFound numbers{};
-      fetch(space_, backend_, "Tessera::convert[packed] value class", numbers, class_found);
-      if (packed_class_of(numbers.misfit, static_cast<int>(numbers_.bytes())) != PackedStorage::Full) return;
-    }
-    std::copy(std::begin(host.offsets), std::end(host.offsets), std::begin(p_.offsets));
+  /// Slices of few diagonals, if all rows take their columns from those of the first of the longest in the second half,
+  /// shifted, in their order; if some do not, everything is as it was. All kernels are enqueued before it is known. One
+  /// wait.
+  /// @param classes  numbers may be stored in fewer bytes; if they can be, they are, and there are no diagonals
+  bool make_diagonals(bool classes, bool updatable) {
+    if (classes && !full()) return false;
+    const PackedShape shape = shape_;
+    const int max_steps = p_.max_steps, split_steps = p_.split_steps, steps = static_cast<int>(f_.longest);
     shape_.diagonals = true;
     shape_.even_steps = p_.max_steps = p_.split_steps = steps;
     shape_.even_log = 0;
+    take_scratch();
+    const std::int64_t from = p_.rows / 2, to = std::min<std::int64_t>(p_.rows, from + 65536);
+    Kokkos::parallel_for("Tessera::convert[packed] pattern of diagonals",
+                         Kokkos::RangePolicy<Exec, Compat::LightWeight>(space_, from, to),
+                         PackedPatternRowFunctor<Pattern>{A_.row_map(), found_.data(), steps, p_.rows, from});
+    PackedDiagonalsFunctor<Pattern> f;
+    fill_in(f, make_room(updatable));
+    f.columns = A_.entries();
+    f.found = found_.data();
+    Kokkos::parallel_for("Tessera::convert[packed] diagonals",
+                         Kokkos::RangePolicy<Exec, Compat::LightWeight>(space_, 0, f.items()), f);
+    Reply<PackedDiagonalsFound> reply(backend_);
+    const auto slices = static_cast<std::int64_t>(p_.slices.extent(0));
+    Kokkos::parallel_for("Tessera::convert[packed] answer",
+                         Kokkos::RangePolicy<Exec, Compat::LightWeight>(space_, 0, 1),
+                         PackedDiagonalsAnswer{found_.data(), totals_.data(), slices, reply.ask(answer_)});
+    numbers_.fill(p_, map_, {totals_.data(), 0, slices});
+    const PackedDiagonalsFound found = reply.receive(space_, "Tessera::convert[packed] diagonals", answer_);
+    if (found.misfits == 0) {
+      std::copy(std::begin(found.offsets), std::end(found.offsets), std::begin(p_.offsets));
+      return true;
+    }
+    // What the kernels borrowed is theirs until they end; a conversion with other slices borrows anew.
+    Compat::fence(space_, "Tessera::convert[packed] no diagonals");
+    p_.done();
+    shape_ = shape;
+    p_.max_steps = max_steps, p_.split_steps = split_steps;
+    p_.summary = {};
+    p_.slices = {}, p_.packets = {}, p_.row_map = {};
+    p_.structure_storage.reset();
+    return false;
   }
 
   /// Without a wait.
   void make(bool updatable) {
-    const PackedSlice slice = make_room(updatable);
-    if (shape_.diagonals) {
-      PackedDiagonalSlicesFunctor<Pattern> f;
-      f.masks = masks_;
-      fill_in(f, slice);
-      Kokkos::parallel_for("Tessera::convert[packed] slices of diagonals",
-                           Kokkos::RangePolicy<Exec, Compat::LightWeight>(
-                               space_, 0, static_cast<std::int64_t>(p_.slices.extent(0)) * slice.steps()),
-                           f);
-    } else {
-      PackedEvenFunctor<Pattern> f;
-      f.columns = A_.entries();
-      f.log_wave = shape_.log_wave;
-      fill_in(f, slice);
-      Kokkos::parallel_for("Tessera::convert[packed] even slices",
-                           Kokkos::RangePolicy<Exec, Compat::LightWeight>(
-                               space_, 0, static_cast<std::int64_t>(p_.slices.extent(0)) * p_.lanes),
-                           f);
-    }
+    PackedEvenFunctor<Pattern> f;
+    f.columns = A_.entries();
+    f.log_wave = shape_.log_wave;
+    fill_in(f, make_room(updatable));
+    Kokkos::parallel_for("Tessera::convert[packed] even slices",
+                         Kokkos::RangePolicy<Exec, Compat::LightWeight>(
+                             space_, 0, static_cast<std::int64_t>(p_.slices.extent(0)) * p_.lanes),
+                         f);
     numbers_.fill(p_, map_, {});
   }
 
  private:
   static constexpr const char* scratch_label = "Tessera::packed::scratch";
 
+  /// Whether no class of fewer bytes fits the numbers. One wait.
+  bool full() {
+    View<PackedClassFound> found;
+    const auto scratch =
+        Arena<Memory>::make(space_, backend_, scratch_label, Lifetime::Temporary,
+                            [&](Arena<Memory>& arena) { found = arena.template take<PackedClassFound>(1); });
+    Kokkos::deep_copy(space_, View<char>(static_cast<char*>(scratch.get()), sizeof(PackedClassFound)), char(0));
+    numbers_.classify(found);
+    PackedClassFound numbers{};
+    fetch(space_, backend_, "Tessera::convert[packed] value class", numbers, found);
+    return packed_class_of(numbers.misfit, static_cast<int>(numbers_.bytes())) == PackedStorage::Full;
+  }
+  /// Memory of the search for diagonals: borrowed, or else allocated and its first part filled with zeros.
+  void take_scratch() {
+    const auto layout = [&](Arena<Memory>& arena) {
+      found_ = arena.template take<PackedDiagonalsFound>(1);
+      arena.skip_to(borrowed_zero_bytes);
+      totals_ = arena.template take<PackedTotals>(1);
+      answer_ = arena.template take<PackedDiagonalsFound>(1);
+    };
+    p_.borrowed = Borrowed::open<Memory>(space_, backend_, scratch_label, Arena<Memory>::bytes_of(layout));
+    if (p_.borrowed) return Arena<Memory>::place(p_.borrowed->data(), layout);
+    found_scratch_ = Arena<Memory>::make(space_, backend_, scratch_label, Lifetime::Temporary, layout);
+    Kokkos::deep_copy(space_, View<char>(static_cast<char*>(found_scratch_.get()), sizeof(PackedDiagonalsFound)),
+                      char(0));
+  }
   /// @return the first slice, and by how much packets and rows of the next lie behind
   PackedSlice make_room(bool updatable) {
     PackedSlice slice{};
@@ -209,8 +283,10 @@ class PackedEvenConversion {
     summary.stored = summary.steps * p_.lanes;
     summary.short_slices = slice.steps() <= 5 ? slices : 0;
     summary.index_slots[slice.index()] = summary.stored;
-    require<NotSupported>(summary.units < (std::int64_t{1} << 32),
-                          [] { return std::string("packed slices: more than 2^37 bytes"); });
+    require<NotSupported>(summary.units < (std::int64_t{1} << 32), [&] {
+      return "packed slices of " + std::to_string(static_cast<std::int64_t>(summary.units) * packed_unit) +
+             " bytes, fewer than 2^37 can be named; SpmvAlgorithm::Csr has no such limit";
+    });
     const auto take_map = [&](Arena<Memory>& arena) {
       p_.row_map = arena.template take<std::int64_t>(static_cast<std::size_t>(p_.rows) + 1);
     };
@@ -244,8 +320,9 @@ class PackedEvenConversion {
   Format& p_;
   PackedShape& shape_;
   PackedRowMap<Memory> map_;
-  typename Format::Storage scratch_, mask_scratch_;
-  View<std::uint32_t> masks_;  // of rows: which diagonals they have
+  typename Format::Storage scratch_, found_scratch_;
+  View<PackedDiagonalsFound> found_, answer_;
+  View<PackedTotals> totals_;
 };
 
 }  // namespace Impl

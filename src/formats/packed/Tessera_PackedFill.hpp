@@ -4,7 +4,7 @@
 #define TESSERA_FORMATS_PACKED_PACKED_FILL_HPP
 
 #include <cstdint>
-#include <type_traits>
+#include <cstring>
 
 #include "formats/packed/Tessera_PackedOrder.hpp"
 

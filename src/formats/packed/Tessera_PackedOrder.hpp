@@ -75,8 +75,10 @@ struct PackedShape {
   /// Ascending keys: rows to be split, then groups, then single rows; the longest first.
   KOKKOS_INLINE_FUNCTION std::uint32_t key_of(std::int64_t length, bool grouped, int place) const {
     if (is_split(length)) return static_cast<std::uint32_t>(place);
-    const int log = log_lanes_of(length);
-    const auto steps = static_cast<std::uint32_t>(steps_of(length, log));
+    const auto most = static_cast<std::uint32_t>(max_steps), short_length = static_cast<std::uint32_t>(length);
+    std::uint32_t steps = short_length;  // as log_lanes_of and steps_of, in 32 bits
+    int log = 0;
+    while (log < log_wave && steps > most) steps = (short_length + (1u << ++log) - 1) >> log;
     const std::uint32_t run = static_cast<std::uint32_t>((grouped ? 0 : classes) + (6 - log));
     return (1u + run) << (6 + index_bits) | (63u - steps) << index_bits | static_cast<std::uint32_t>(place);
   }
@@ -487,8 +489,8 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
       const std::uint32_t end = begin(run + 1);
       found.run[run] = end > done ? static_cast<std::int32_t>(end - done) : 0;
       done = end > done ? end : done;
-      const int a_slice = slice_rows(run);
-      found.slices += (found.run[run] + a_slice - 1) / a_slice;
+      const int log = log_slice_rows(run);
+      found.slices += (found.run[run] + (1 << log) - 1) >> log;
     }
     if (found.split == 0) return;
     const auto pieces_at = [&](int i) { return shape.pieces_of(length_of(base + (keys(sorted + i) & place))); };
@@ -502,9 +504,9 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
         Kokkos::TeamThreadRange(team, found.split), [&](const int i, std::int64_t& n) { n += pieces_at(i); }, parts);
     found.parts = parts;
   }
-  KOKKOS_INLINE_FUNCTION int slice_rows(int run) const {
+  KOKKOS_INLINE_FUNCTION int log_slice_rows(int run) const {
     const int log = 6 - run % PackedShape::classes;
-    return log > shape.log_wave ? 1 : shape.lanes >> log;
+    return log > shape.log_wave ? 0 : shape.log_wave - log;
   }
 };
 

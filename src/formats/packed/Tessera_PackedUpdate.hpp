@@ -3,9 +3,7 @@
 #ifndef TESSERA_FORMATS_PACKED_PACKED_UPDATE_HPP
 #define TESSERA_FORMATS_PACKED_PACKED_UPDATE_HPP
 
-#include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "formats/packed/Tessera_ToPacked.hpp"
 

@@ -62,8 +62,10 @@ void upload_dictionary(const Exec& space, Experimental::PackedSlices<Memory>& p,
 template <class Memory, class Exec>
 void make_room_for_packets(const Exec& space, Experimental::PackedSlices<Memory>& p, std::int64_t units,
                            const KernelTable* backend) {
-  require<NotSupported>(units < (std::int64_t{1} << 32),
-                        [] { return std::string("packed slices: more than 2^37 bytes"); });
+  require<NotSupported>(units < (std::int64_t{1} << 32), [&] {
+    return "packed slices of " + std::to_string(units * packed_unit) +
+           " bytes, fewer than 2^37 can be named; SpmvAlgorithm::Csr has no such limit";
+  });
   p.packet_storage =
       Arena<Memory>::make(space, backend, "Tessera::packed::packets", Lifetime::Plan, [&](Arena<Memory>& arena) {
         p.packets = arena.template take<std::uint64_t>(static_cast<std::size_t>(units) * (packed_unit / 8));
@@ -115,10 +117,11 @@ class PackedConversion {
   void run(const DeviceFacts& device, bool updatable) {
     choose_shape(device);
     PackedEvenConversion<Pattern, Exec> even(space_, A_, numbers_, f_, backend_, p_, shape_);
-    if (hubs_ == 0 && packed_may_be_diagonals(shape_, o_, f_)) even.find_diagonals(classes());
-    if (shape_.diagonals || (shape_.even_steps > 0 && !classes())) {
+    const bool diagonals =
+        hubs_ == 0 && packed_may_be_diagonals(shape_, o_, f_) && even.make_diagonals(classes(), updatable);
+    if (!diagonals && shape_.even_steps > 0 && !classes()) {
       even.make(updatable);
-    } else {
+    } else if (!diagonals) {
       make_room(device, updatable);
       if (classes()) numbers_.classify(class_found_);
       if (p_.blocks > 1) find_block_rows();
@@ -174,8 +177,10 @@ class PackedConversion {
   void make_room(const DeviceFacts& device, bool updatable) {
     const std::int64_t most_parts = packed_most_parts(shape_, p_.nnz, f_.longest);
     const std::int64_t most_slices = packed_most_slices(shape_, p_.nnz, f_.longest) + most_parts;
-    require<NotSupported>(most_slices < (std::int64_t{1} << 31),
-                          [] { return std::string("packed slices: more than 2^31 slices"); });
+    require<NotSupported>(most_slices < (std::int64_t{1} << 31), [&] {
+      return "packed slices: " + std::to_string(most_slices) +
+             " of them, fewer than 2^31 can be named; SpmvAlgorithm::Csr has no such limit";
+    });
     const auto rows = static_cast<std::size_t>(shape_.rows * shape_.blocks);
     const auto slices = static_cast<std::size_t>(most_slices), parts = static_cast<std::size_t>(most_parts);
     const auto windows = static_cast<std::size_t>(shape_.sort_windows * shape_.blocks);
@@ -244,7 +249,12 @@ class PackedConversion {
     Experimental::PackedSummary& summary = p_.summary;
     require<NotSupported>(totals.slices <= static_cast<std::int64_t>(p_.slices.extent(0)) &&
                               totals.parts <= static_cast<std::int64_t>(p_.parts.extent(0)),
-                          [] { return std::string("packed slices: more slices than the bound says"); });
+                          [&] {
+                            return "packed slices: " + std::to_string(totals.slices) + " slices and " +
+                                   std::to_string(totals.parts) + " parts, room was made for " +
+                                   std::to_string(p_.slices.extent(0)) + " and " + std::to_string(p_.parts.extent(0)) +
+                                   "; has the matrix changed meanwhile?";
+                          });
     summary.slices = totals.slices;
     summary.parts = totals.parts;
     summary.split_rows = totals.split;
@@ -330,20 +340,26 @@ class PackedConversion {
   }
 
   bool columns_ascend() {
-    View<std::int64_t> descents;
-    const auto scratch =
-        Arena<Memory>::make(space_, backend_, "Tessera::packed::scratch", Lifetime::Temporary,
-                            [&](Arena<Memory>& arena) { descents = arena.template take<std::int64_t>(1); });
-    DescentFunctor<Pattern> f;
-    f.row_map = A_.row_map();
-    f.columns = A_.entries();
-    f.nnz = p_.nnz;
-    using Result = Kokkos::View<std::int64_t, Kokkos::LayoutLeft, Memory, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-    Kokkos::parallel_reduce("Tessera::convert[packed] ascending columns",
-                            Kokkos::RangePolicy<Exec>(space_, 0, p_.nnz + p_.rows), f, Result(descents.data()));
-    std::int64_t found = 0;
-    fetch(space_, backend_, "Tessera::convert[packed] ascending columns", found, descents);
-    return found == 0;
+    View<std::int64_t> found, answer;
+    View<std::uint32_t> arrived;
+    const auto layout = [&](Arena<Memory>& arena) {
+      found = arena.template take<std::int64_t>(1);
+      arrived = arena.template take<std::uint32_t>(1);
+      arena.skip_to(borrowed_zero_bytes);
+      answer = arena.template take<std::int64_t>(1);
+    };
+    zeroed_ = borrowed_zero_bytes;
+    take_scratch(layout);
+    Reply<std::int64_t> reply(backend_);
+    const DescentFunctor<Pattern> f{{},      A_.row_map(), A_.entries(),   p_.nnz,
+                                    p_.rows, found.data(), arrived.data(), reply.ask(answer)};
+    Kokkos::parallel_for("Tessera::convert[packed] ascending columns",
+                         Kokkos::TeamPolicy<Exec, Compat::LightWeight>(space_, f.teams(), Compat::team_size<Exec>(256)),
+                         f);
+    const std::int64_t descents = reply.receive(space_, "Tessera::convert[packed] ascending columns", answer);
+    p_.done();  // the answer is the kernel's last write
+    scratch_.reset();
+    return descents == 0;
   }
 
   /// The most used columns; false if so few entries use them that the table would not pay. One wait.

@@ -3,6 +3,8 @@
 
 """Matrices in compressed rows, whatever library they come from, as the arrays that plans take."""
 
+import operator
+
 from ._errors import InvalidArgument, NotSupported
 
 LIMIT = 2**31 - 1
@@ -39,7 +41,7 @@ def narrowed(array, what, check):
         return array
     if dtype_name(array) != "int64":
         raise NotSupported(f"Tessera: {what} must be int32 or int64, not {array.dtype}")
-    if check and len(array) > 0 and not (int(array.min()) >= 0 and int(array.max()) <= LIMIT):
+    if check and array.shape != () and len(array) > 0 and not (int(array.min()) >= 0 and int(array.max()) <= LIMIT):
         raise InvalidArgument(f"Tessera: {what} has numbers outside 0 ... 2^31 - 1")
     return with_dtype(array, "int32")
 
@@ -71,9 +73,9 @@ def taken(indptr, indices, data, shape, check):
         shape = matrix_shape if shape is None else shape
     if indices is None or data is None or shape is None:
         raise InvalidArgument("Tessera: give indptr, indices, data and shape, or one matrix that has them")
-    if len(shape) != 2:
-        raise InvalidArgument(f"Tessera: the shape of a matrix is (rows, columns), not {tuple(shape)}")
+    if not hasattr(shape, "__len__") or len(shape) != 2:
+        raise InvalidArgument(f"Tessera: the shape of a matrix is (rows, columns), not {shape}")
     indices = narrowed(indices, "indices", check)
     if hasattr(data, "dtype") and dtype_name(data) in ("float16", "bfloat16"):
         indptr = narrowed(indptr, "indptr of a matrix of 16-bit numbers", check)
-    return contiguous(indptr), contiguous(indices), contiguous(data), int(shape[0]), int(shape[1])
+    return contiguous(indptr), contiguous(indices), contiguous(data), operator.index(shape[0]), operator.index(shape[1])

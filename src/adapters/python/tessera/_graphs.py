@@ -43,8 +43,8 @@ class _Cache:
         kept = self.recent.get(near)
         state = _state(indptr, indices)
         if kept is None or kept.state != state:
-            kept = self._find((kind, compute, cols, dtype, indices.device, indptr.dtype, indptr.numel(),
-                               indices.numel(), *state), make)
+            kept = self._find((kind, compute, cols, dtype, indices.device, indptr.dtype, indices.dtype, indptr.shape,
+                               indices.shape, indptr.stride(), indices.stride(), *state), make)
             self.recent.pop(kept.near, None)
             kept.tensors, kept.near, kept.state = (indptr, indices), near, state
             self.recent[near] = kept
@@ -79,11 +79,15 @@ def untracked(t):
 
 
 @contextlib.contextmanager
-def _telling(cols):
-    """A column that lies outside may be the fault of the operand whose rows were counted."""
+def _telling(cols, transposed=False):
+    """A column that lies outside may be the fault of the operand whose rows were counted, or, of the transpose, of the
+    number that was given."""
     try:
         yield
     except InvalidArgument as error:
+        if transposed:
+            raise InvalidArgument(f"Tessera: indptr and indices are no graph of {cols} columns; its transpose is "
+                                  f"{str(error).removeprefix('Tessera: ')}") from None
         if "column outside" not in str(error):
             raise
         raise InvalidArgument(f"{error}; there are {cols} columns, as many as rows of what the graph multiplies") from None
@@ -130,7 +134,7 @@ class Product:
         if self.plans[transposed] is None:
             pattern = self._transpose() if transposed else (self.indptr, self.indices,
                                                             (self.indptr.numel() - 1, self.cols))
-            with _telling(pattern[2][1]):
+            with _telling(self.cols, transposed):
                 self.plans[transposed] = SpmmPlan(*pattern[:2], self._numbers(values, transposed), pattern[2],
                                                   num_columns_hint=self.columns, compute=self.compute)
         elif not same:

@@ -11,7 +11,8 @@ they are those of the product before as long as they lie in the same place and w
 
 compute="tf32" multiplies float32 in TF32, as plans do. Derivatives are of any order, those of attention of the first.
 Products of width d take time O(nnz d) and memory for their results alone. They are deterministic, forward and backward,
-and on devices asynchronous, on PyTorch's current stream (but the first one with a graph, which makes its plans). Shapes
+and on devices asynchronous, on PyTorch's current stream (but the first one with a graph, which makes its plans). The
+plans of a graph are the same on all streams: order streams that multiply with other values of one graph. Shapes
 and types that do not fit raise DimensionMismatch or NotSupported, index tensors that are no graph InvalidArgument, what
 is no tensor TypeError, before anything is written.
 
