@@ -93,15 +93,18 @@ struct PanelKernel {
     wave.template wait_copies<0>();
     if (count > 0) copy_block(wave, own, count + 1, ring, memory, ring + 2 * packet_stride);
     wave.commit_copies();
+    const bool plain = stores_plain(args, part, first_column);
     std::int32_t packet = 0, stage = 0;  // where this block's are
     std::uint32_t i = 0, window_end = part.window_end - first;
     for (;;) {
       if (i == window_end) {
         do {  // windows that end here; those without blocks as well
-          if (finite(wave, args, first_column, tile)) {
-            store(wave, args, part, first_column, tile);
-          } else {
+          if (!finite(wave, args, first_column, plain, tile)) {
             store_by_entries(args, part, first_column);
+          } else if (plain && (part.window + 1) * Shape::rows <= args.rows) {
+            store_plain(wave, args, part, first_column, tile);
+          } else {
+            store(wave, args, part, first_column, tile);
           }
           wave.each([&](int lane) { tile(lane) = Tile{}; });
           panel_next_window(args, part);
@@ -325,22 +328,52 @@ struct PanelKernel {
 
   /// Whether all sums of the wave are, of columns that B has: what lies behind a row of B may be anything.
   TESSERA_FUNCTION static bool finite(const Wave& wave, const SpmmPanelArgs& args, std::int64_t first_column,
-                                      const Varying<Tile>& tile) {
+                                      bool whole, const Varying<Tile>& tile) {
     Varying<bool> odd;
-    const bool whole = first_column + tile_columns <= args.dense.columns;
     wave.each([&](int lane) {
-      FiniteProbe<Sum> probe;
-      each_run(first_column, lane, [&](int, std::int64_t column, int chunk, int i) {
-        TESSERA_UNROLL
-        for (int v = 0; v < width; ++v) {
-          if (whole || column + v < args.dense.columns) probe.look_at(sum_of(tile(lane), chunk, i, v));
-        }
-      });
-      odd(lane) = !probe.all_finite();
+      FiniteProbe<Sum> probes[2];  // sums of one wait for each other
+      if (whole) {
+        each_run(first_column, lane, [&](int, std::int64_t, int chunk, int i) {
+          TESSERA_UNROLL
+          for (int v = 0; v < width; ++v) probes[v % 2].look_at(sum_of(tile(lane), chunk, i, v));
+        });
+      } else {
+        each_run(first_column, lane, [&](int, std::int64_t column, int chunk, int i) {
+          TESSERA_UNROLL
+          for (int v = 0; v < width; ++v) {
+            if (column + v < args.dense.columns) probes[v % 2].look_at(sum_of(tile(lane), chunk, i, v));
+          }
+        });
+      }
+      odd(lane) = !probes[0].all_finite() || !probes[1].all_finite();
     });
     return wave.ballot(odd) == 0;
   }
 
+  /// Whether whole windows of the part are stored without a look at each place: most are, and of windows of a few
+  /// blocks the looking would be as many instructions as the blocks.
+  TESSERA_FUNCTION static bool stores_plain(const SpmmPanelArgs& args, const PanelPart& part,
+                                            std::int64_t first_column) {
+    const SpmmDense& d = args.dense;
+    const std::int64_t size = d.c_type == ElementType::Double ? 8 : d.c_type == ElementType::Float ? 4 : 2;
+    const bool aligned = reinterpret_cast<std::uintptr_t>(d.c) % 16 == 0 && d.ldc * size % 16 == 0;
+    return aligned && d.beta == 0 && part.partial < 0 && args.row_order == nullptr &&
+           first_column + tile_columns <= d.columns;
+  }
+  TESSERA_FUNCTION static void store_plain(const Wave& wave, const SpmmPanelArgs& args, const PanelPart& part,
+                                           std::int64_t first_column, const Varying<Tile>& tile) {
+    wave.each([&](int lane) {
+      spmm_to_c<Operand, Sum>(args.dense, [&](const auto& target) {
+        const std::int64_t first = part.window * Shape::rows * target.ld + first_column;
+        each_run(0, lane, [&](int row, std::int64_t column, int chunk, int i) {
+          Sum sums[width];
+          TESSERA_UNROLL
+          for (int v = 0; v < width; ++v) sums[v] = sum_of(tile(lane), chunk, i, v);
+          target.store_plain(first + row * target.ld + column, sums);
+        });
+      });
+    });
+  }
   TESSERA_FUNCTION static void store(const Wave& wave, const SpmmPanelArgs& args, const PanelPart& part,
                                      std::int64_t first_column, const Varying<Tile>& tile) {
     wave.each([&](int lane) {
