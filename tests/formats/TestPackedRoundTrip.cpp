@@ -253,7 +253,8 @@ class PackedRoundTrip : public ::testing::Test {
     } else {
       expect_shape(A, p, o.options, B, f.shift >= 0.3);
     }
-    const std::int64_t hubs = p.blocks > 1 ? 0 : std::min<std::int64_t>(std::max(o.options.hubs, 0), A.cols);
+    const std::int64_t wanted = o.options.renumber == 1 ? A.cols : std::max(o.options.hubs, 0);
+    const std::int64_t hubs = p.blocks > 1 ? 0 : std::min<std::int64_t>(wanted, A.cols);
     EXPECT_EQ(static_cast<std::int64_t>(p.hub_columns.extent(0)), A.nnz() > 0 ? hubs : 0);
     const bool classes = o.options.value_classes && hubs == 0 && p.blocks == 1 && A.rows > 0;
     EXPECT_EQ(p.storage, classes ? class_of(A.values) : PackedStorage::Full);
