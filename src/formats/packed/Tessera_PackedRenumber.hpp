@@ -21,7 +21,7 @@ namespace Impl {
 template <class Csr>
 struct ColumnRankFunctor : PackedTypesOf<Csr> {
   using value_type = ColumnUse;
-  static constexpr std::int64_t columns_of_item = 1;
+  static constexpr std::int64_t columns_of_item = 16;  // a scan moves 128 bytes per item
   template <class T>
   using View = typename PackedTypesOf<Csr>::template View<T>;
   View<std::uint32_t> uses, place;
