@@ -46,8 +46,8 @@ class SpmvPlan : public CsrPlan<Csr, Impl::SpmvOperation> {
 
   /// Analyses and converts on `space`. Returns when all sizes are known; the last kernel may still be in flight there.
   /// A is trusted: run validate() on matrices from outside first. Arrays of managed Views stay alive with the plan;
-  /// those of unmanaged ones must outlive it with Csr, with mixed types and, on hosts under Auto, with several vectors
-  /// in rows, else the call.
+  /// those of unmanaged ones must outlive it with Csr, with mixed types and, on hosts under Auto, with several vectors,
+  /// else the call.
   /// @throw NotCompiled, NotSupported, InvalidArgument  before any kernel is launched
   /// @throw WorkspaceTooSmall  once the sizes are known; nothing of the caller has been written
   /// @throw DeviceError, OutOfMemory  out of memory of a device, of the host
@@ -56,7 +56,9 @@ class SpmvPlan : public CsrPlan<Csr, Impl::SpmvOperation> {
   /// Rank-1: x[cols], y[rows]. Rank-2: x(cols, k), y(rows, k), any layout, k >= 0: one launch per column, or with
   /// PackedSlices one for eight columns (unless values are in a class, columns are hubs or in column blocks). Hosts
   /// under Auto: one launch for all columns, straight from A's arrays, if the elements of a row of x are neighbours
-  /// (LayoutRight); sums then have another order than those of a vector alone.
+  /// (LayoutRight) or there are four columns or more (FP64, FP32; x is copied in rows first, eight columns at a time,
+  /// where A has entries enough, into at most 12 MiB that the calling thread keeps). Sums then have another order than
+  /// those of a vector alone.
   /// alpha and beta are host scalars. beta == 0 overwrites y, NaN included; alpha == 0 does not read x. x and y must
   /// not overlap. Asynchronous on `space`: one kernel launch (two with CSR5, column blocks, or a copy of x at hub
   /// columns), no allocation, no wait; can be captured in a graph.

@@ -41,6 +41,24 @@ struct PtxMma<Sm80_M8N8K4_F64> {
 };
 
 template <>
+struct PtxMma<Sm90_M16N8K8_F64> {
+  __device__ __forceinline__ static void run(double* c, const double* a, const double* b) {
+#if __CUDA_ARCH__ >= 900
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
+#else
+    using Quarter = PtxMma<Sm80_M8N8K4_F64>;
+    Quarter::run(c, a, b);
+    Quarter::run(c + 2, a + 1, b);
+    Quarter::run(c, a + 2, b + 1);
+    Quarter::run(c + 2, a + 3, b + 1);
+#endif
+  }
+};
+
+template <>
 struct PtxMma<Sm80_M16N8K4_F32_TF32> {
   using Atom = Sm80_M16N8K4_F32_TF32;
   __device__ __forceinline__ static void run(float* c, const float* a, const float* b) {

@@ -27,9 +27,9 @@ struct CudaMemory {
 }  // namespace
 
 Status cuda_conformance(const char* atom, const ConformanceArgs& args) noexcept {
-  return Launch::conformance<CudaDevice, CudaMemory, Sm80_M8N8K4_F64, Sm80_M16N8K4_F32_TF32, Sm80_M16N8K8_F32_TF32,
-                             Sm80_M16N8K8_F32_TF32Cut, Sm80_M16N8K8_F32_F16, Sm80_M16N8K8_F32_BF16,
-                             Sm80_M16N8K16_F32_F16, Sm80_M16N8K16_F32_BF16>(atom, args);
+  return Launch::conformance<CudaDevice, CudaMemory, Sm80_M8N8K4_F64, Sm90_M16N8K8_F64, Sm80_M16N8K4_F32_TF32,
+                             Sm80_M16N8K8_F32_TF32, Sm80_M16N8K8_F32_TF32Cut, Sm80_M16N8K8_F32_F16,
+                             Sm80_M16N8K8_F32_BF16, Sm80_M16N8K16_F32_F16, Sm80_M16N8K16_F32_BF16>(atom, args);
 }
 
 }  // namespace Tessera

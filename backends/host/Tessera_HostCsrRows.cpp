@@ -3,7 +3,10 @@
 
 #include "backends/host/Tessera_HostCsrRows.hpp"
 
+#include <memory>
+#include <new>
 #include <type_traits>
+#include <utility>
 
 #include "backends/host/Tessera_HostNumbers.hpp"
 #include "backends/interface/Tessera_StoreResult.hpp"
@@ -26,6 +29,9 @@ namespace Tessera {
 namespace {
 
 using Impl::HostVector;
+
+/// Rows of a tile whose sums are kept until columns of y are written.
+constexpr int most_rows = 16;
 
 /// N neighbours as sums, by the instructions of CPUs with vectors of Isa bytes. (Vectors are not returned: how that is
 /// done depends on the instructions of a caller.)
@@ -125,7 +131,11 @@ class CsrRows {
 
   /// In the widest vectors that the CPU has and a row fills.
   void run(std::int64_t begin, std::int64_t end) const {
-    const std::int64_t bytes = args_.columns * static_cast<std::int64_t>(sizeof(Sum));
+    const std::int64_t bytes = width() * static_cast<std::int64_t>(sizeof(Sum));
+#if TESSERA_ROWS_HAS_TARGETS
+    if (args_.x_column_stride != 1 && has_avx2()) return columns32(begin, end);
+#endif
+    if (args_.x_column_stride != 1) return columns<16>(begin, end);
 #if TESSERA_ROWS_HAS_TARGETS
     if (bytes >= 64 && has_avx512()) return run64(begin, end);
     if (has_avx2()) {
@@ -158,38 +168,138 @@ class CsrRows {
   void run16(std::int64_t begin, std::int64_t end) const { rows<16 / static_cast<int>(sizeof(Sum)), 32>(begin, end); }
   TESSERA_ROWS_TARGET("avx2,fma")
   void run8(std::int64_t begin, std::int64_t end) const { rows<2, 32>(begin, end); }
+  TESSERA_ROWS_TARGET("avx2,fma")
+  void columns32(std::int64_t begin, std::int64_t end) const { columns<32>(begin, end); }
 #endif
 
+  /// Columns of x that lie apart, up to nine at once: an entry is read once for all of them. (One alone is never left.)
+  template <int Isa>
+  TESSERA_ROWS_INLINE void columns(std::int64_t begin, std::int64_t end) const {
+    for (std::int64_t row = begin; row < end; row += most_rows) {
+      const std::int64_t last = row + most_rows < end ? row + most_rows : end;
+      for (std::int64_t column = 0, width; column < args_.columns; column += width) {
+        const std::int64_t left = args_.columns - column;
+        width = left < 10 ? left : left < 12 ? left - 4 : 8;
+        switch (width) {
+          case 3:
+            few<Isa, 3>(row, last, column);
+            break;
+          case 4:
+            few<Isa, 4>(row, last, column);
+            break;
+          case 5:
+            few<Isa, 5>(row, last, column);
+            break;
+          case 6:
+            few<Isa, 6>(row, last, column);
+            break;
+          case 7:
+            few<Isa, 7>(row, last, column);
+            break;
+          case 8:
+            few<Isa, 8>(row, last, column);
+            break;
+          case 9:
+            few<Isa, 9>(row, last, column);
+            break;
+          default:
+            few<Isa, 2>(row, last, column);
+        }
+      }
+    }
+  }
+  template <int Isa, int Count>
+  TESSERA_ROWS_INLINE void few(std::int64_t begin, std::int64_t end, std::int64_t column) const {
+    few<Isa>(begin, end, column, std::make_integer_sequence<int, Count>());
+  }
+  template <int Isa, int... J>
+  TESSERA_ROWS_INLINE void few(std::int64_t begin, std::int64_t end, std::int64_t column,
+                               std::integer_sequence<int, J...>) const {
+    using Numbers = Neighbours<Sum, 2, Isa>;
+    const std::int64_t stride = args_.x_column_stride, row_stride = args_.x_stride;
+    const X* const from = x_ + column * stride;
+    Y* const to = static_cast<Y*>(args_.y) + column * args_.y_column_stride;
+    const std::int32_t* const entries = args_.entries;
+    const Value* const values = values_;
+    for (std::int64_t row = begin; row < end; ++row) {
+      Sum sum[sizeof...(J)] = {};
+      for (std::int64_t i = first(row), last = first(row + 1); i < last; ++i) {
+        const Sum a = Numbers::one(values[i]);
+        const X* const x = from + entries[i] * row_stride;
+        ((sum[J] += a * Numbers::one(x[J * stride])), ...);
+      }
+      (store_scaled(to + row * args_.y_stride + J * args_.y_column_stride, alpha_, sum[J], beta_), ...);
+    }
+  }
+
+  /// Columns that are multiplied. Where those of y lie apart, they may be more than are stored.
+  std::int64_t width() const {
+    return args_.y_column_stride != 1 && args_.x_columns > args_.columns ? args_.x_columns : args_.columns;
+  }
   /// Where a row begins. Both widths in one text: to compile it twice costs more than to ask.
   TESSERA_ROWS_INLINE std::int64_t first(std::int64_t row) const {
     return args_.offset_bytes == 4 ? static_cast<const std::int32_t*>(args_.row_map)[row]
                                    : static_cast<const std::int64_t*>(args_.row_map)[row];
   }
-  /// Tiles of up to four vectors of N numbers; where a tile is no multiple of N, its last vectors overlap.
+  /// Tiles of up to four vectors of N numbers; where a tile is no multiple of N, its last vectors overlap. A tile of
+  /// some rows at a time where columns of y lie apart, so that whole lines are written.
   template <int N, int Isa>
   TESSERA_ROWS_INLINE void rows(std::int64_t begin, std::int64_t end) const {
-    const std::int64_t columns = args_.columns;
-    if (columns <= N) {
-      for (std::int64_t row = begin; row < end; ++row) tile<N, Isa, 1>(row, 0, N);
-    } else if (columns <= 2 * N) {
-      for (std::int64_t row = begin; row < end; ++row) tile<N, Isa, 2>(row, 0, static_cast<int>(columns));
-    } else {
-      for (std::int64_t row = begin; row < end; ++row) {
-        // At least N columns are left: they are so many that four vectors hold them, or five do.
-        for (std::int64_t column = 0, width; column < columns; column += width) {
-          const std::int64_t left = columns - column;
-          width = left <= 4 * N ? left : left < 5 * N ? left - N : 4 * N;
-          if (width <= N) {
-            tile<N, Isa, 1>(row, column, static_cast<int>(width));
-          } else {
-            tile<N, Isa, 4>(row, column, static_cast<int>(width));
-          }
+    const std::int64_t columns = width();
+    const std::int64_t some = args_.y_column_stride != 1 || columns <= 4 * N ? most_rows : 1;
+    for (std::int64_t row = begin; row < end; row += some) {
+      const int count = static_cast<int>(end - row < some ? end - row : some);
+      // At least N columns are left: they are so many that four vectors hold them, or five do.
+      for (std::int64_t column = 0, width; column < columns; column += width) {
+        const std::int64_t left = columns - column;
+        width = left <= 4 * N ? left : left < 5 * N ? left - N : 4 * N;
+        if (width <= N) {
+          block<N, Isa, 1>(row, count, column, static_cast<int>(width));
+        } else if (columns <= 2 * N) {
+          block<N, Isa, 2>(row, count, column, static_cast<int>(width));
+        } else {
+          block<N, Isa, 4>(row, count, column, static_cast<int>(width));
         }
       }
     }
   }
   template <int N, int Isa, int Count>
-  TESSERA_ROWS_INLINE void tile(std::int64_t row, std::int64_t column, int width) const {
+  TESSERA_ROWS_INLINE void block(std::int64_t row, int count, std::int64_t column, int width) const {
+    if (args_.y_column_stride == 1) {
+      for (int k = 0; k < count; ++k) tile<N, Isa, Count>(row + k, column, width, nullptr);
+      return;
+    }
+    Sum sums[most_rows * Count * N];
+    for (int k = 0; k < count; ++k) tile<N, Isa, Count>(row + k, column, width, sums + k * Count * N);
+    const std::int64_t left = args_.columns - column;  // what is behind are zeros of a copy of x
+    const int own = left < width ? static_cast<int>(left) : width;
+    for (int j = 0; j < own; ++j) {
+      store_column<N, Isa>(static_cast<Y*>(args_.y) + row * args_.y_stride + (column + j) * args_.y_column_stride,
+                           count, sums + j, Count * N);
+    }
+  }
+  /// Every `step`-th of sums to neighbours in a column of y; 16-bit numbers are rounded some at a time.
+  template <int N, int Isa>
+  TESSERA_ROWS_INLINE void store_column(Y* y, int count, const Sum* sums, int step) const {
+    const std::int64_t stride = args_.y_stride;
+    int k = 0;
+    if constexpr (sizeof(Y) == 2 && N >= 4) {
+      using Numbers = Neighbours<Sum, N, Isa>;
+      for (; stride == 1 && k + N <= count; k += N) {
+        typename Numbers::Vector v{};
+        for (int i = 0; i < N; ++i) v[i] = sums[(k + i) * step];
+        scale<Numbers>(v, y + k);
+        Numbers::store(y + k, v);
+      }
+    }
+    if (beta_ == Sum(0)) {
+      for (; k < count; ++k) y[k * stride] = static_cast<Y>(alpha_ * sums[k * step]);
+    } else {
+      for (; k < count; ++k) store_scaled(y + k * stride, alpha_, sums[k * step], beta_);
+    }
+  }
+  template <int N, int Isa, int Count>
+  TESSERA_ROWS_INLINE void tile(std::int64_t row, std::int64_t column, int width, Sum* out) const {
     using Numbers = Neighbours<Sum, N, Isa>;
     using Vector = typename Numbers::Vector;
     const X* const from = x_ + column;
@@ -224,15 +334,13 @@ class CsrRows {
     }
     if constexpr (Count < 4) Numbers::add(s0, t0);
     if constexpr (Count == 2) Numbers::add(s1, t1);
-    Y* const y = static_cast<Y*>(args_.y) + row * args_.y_stride + column * args_.y_column_stride;
-    if (args_.y_column_stride != 1) {
-      Sum sum[4 * N];
-      std::memcpy(sum, &s0, sizeof(s0));
-      if constexpr (Count > 1) std::memcpy(sum + at1, &s1, sizeof(s1));
-      if constexpr (Count > 2) std::memcpy(sum + at2, &s2, sizeof(s2)), std::memcpy(sum + last, &s3, sizeof(s3));
-      for (int j = 0; j < width; ++j) store_scaled(y + j * args_.y_column_stride, alpha_, sum[j], beta_);
+    if (out != nullptr) {
+      std::memcpy(out, &s0, sizeof(s0));
+      if constexpr (Count > 1) std::memcpy(out + at1, &s1, sizeof(s1));
+      if constexpr (Count > 2) std::memcpy(out + at2, &s2, sizeof(s2)), std::memcpy(out + last, &s3, sizeof(s3));
       return;
     }
+    Y* const y = static_cast<Y*>(args_.y) + row * args_.y_stride + column;
     // All old numbers are read before any is written, as vectors overlap.
     scale<Numbers>(s0, y);
     if constexpr (Count > 1) scale<Numbers>(s1, y + at1);
@@ -279,6 +387,21 @@ void host_csr_rows_bf16(const HostCsrRowsArgs& args, std::int64_t begin, std::in
 }
 void host_csr_rows_fp32_with_fp64(const HostCsrRowsArgs& args, std::int64_t begin, std::int64_t end) {
   CsrRows<float, double, double>(args).run(begin, end);
+}
+
+void* host_csr_rows_room(std::size_t bytes) {
+  thread_local std::unique_ptr<char[]> kept;
+  thread_local std::size_t size = 0;
+  constexpr std::size_t line = 64;
+  if (bytes > size) {
+    kept.reset();  // first, so that both never exist at once
+    size = 0;
+    kept.reset(new (std::nothrow) char[bytes + line]);
+    if (kept == nullptr) return nullptr;
+    size = bytes;
+  }
+  const std::size_t behind = reinterpret_cast<std::uintptr_t>(kept.get()) % line;
+  return kept.get() + (line - behind) % line;
 }
 
 }  // namespace Tessera

@@ -192,6 +192,7 @@ struct SpmvPackedArgs {
   const void* dictionary = nullptr;            ///< 256 numbers of the matrix's type; Constant: one
   const std::uint32_t* hub_columns = nullptr;  ///< columns that indices below `hubs` stand for; others count from it
   std::uint32_t hubs = 0;
+  bool renumbered = false;                         ///< all columns are hubs, in the order of their use; x is copied so
   bool streaming = true;                           ///< load the matrix past the first-level cache
   PackedVariant variant = PackedVariant::General;  ///< General where slices are grouped
   bool eight_waves = false;                        ///< eight waves per thread block: for many slices of few steps

@@ -161,10 +161,11 @@ struct CopyHubsBody {
 
   template <class ThreadBlock>
   TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const SpmvPackedArgs& args) {
-    thread_block.template wait_for_previous_launch<true>();
     thread_block.each_thread([&](unsigned thread) {
       const unsigned i = thread_block.index() * threads + thread;
-      if (i < args.hubs) static_cast<Value*>(args.hub_copy)[i] = static_cast<const Value*>(args.x)[args.hub_columns[i]];
+      const std::uint32_t column = i < args.hubs ? args.hub_columns[i] : 0;  // never changes, so before the wait
+      thread_block.template wait_for_previous_launch<true>();
+      if (i < args.hubs) static_cast<Value*>(args.hub_copy)[i] = static_cast<const Value*>(args.x)[column];
     });
   }
 };
@@ -215,6 +216,25 @@ Status launch_blocks(const SpmvPackedArgs& args, Stream stream) {
   return launch_packed<Device, Body>(args, ceil_div(args.rows, Body::threads), stream);
 }
 
+template <class Device, class Types, bool Streaming>
+Status launch_variant(const SpmvPackedArgs& args, Stream stream);
+
+/// x in the order of its use, copied and then read as any other.
+template <class Device, class Types>
+Status launch_renumbered(const SpmvPackedArgs& args, Stream stream) {
+  using Body = CopyHubsBody<typename Types::Value>;
+  const Status status = launch_packed<Device, Body>(args, ceil_div(args.hubs, Body::threads), stream);
+  if (!status.ok()) return status;
+  SpmvPackedArgs copied = args;
+  copied.x = args.hub_copy;
+  copied.hubs = 0;
+  copied.hub_copy = nullptr;
+  if constexpr (PackedTunings<Device, Types>::variants) {
+    if (!args.streaming) return launch_variant<Device, Types, false>(copied, stream);
+  }
+  return launch_variant<Device, Types, true>(copied, stream);
+}
+
 /// Hub columns through a copy of x that the caches keep, or through a table in shared memory; x with a stride through
 /// their numbers.
 template <class Device, class Types>
@@ -222,7 +242,9 @@ Status launch_hubs(const SpmvPackedArgs& args, Stream stream) {
   using Value = typename Types::Value;
   using Wave = typename Device::Wave;
   using Tunings = PackedTunings<Device, Types>;
-  if (packed_is_plain(args) && args.hub_copy != nullptr) {
+  const bool copies = packed_is_plain(args) && args.hub_copy != nullptr;
+  if (copies && args.renumbered) return launch_renumbered<Device, Types>(args, stream);
+  if (copies) {
     using Body = CopyHubsBody<Value>;
     const Status status = launch_packed<Device, Body>(args, ceil_div(args.hubs, Body::threads), stream);
     if (!status.ok()) return status;

@@ -17,13 +17,18 @@ namespace Tessera {
 namespace Launch {
 
 /// NVIDIA: the rings of a multiprocessor's thread blocks take 100 to 190 of its 256 KB, the rest is cache
-/// (perf_test/notes/spmm-panels.md has other numbers); registers follow. 16-bit operands in two chunks need more than a
-/// fifth of them.
+/// (perf_test/notes/spmm-panels.md has other numbers); registers follow. 16-bit operands, and products in parts, need
+/// more of them, so that what a lane keeps from block to block stays in registers.
 template <class Kernel>
-constexpr int panel_thread_blocks = Kernel::row_bytes <= 64                                             ? 8
-                                    : Kernel::row_bytes <= 128 || sizeof(typename Kernel::Operand) == 8 ? 6
-                                    : sizeof(typename Kernel::Operand) == 2                             ? 4
-                                                                                                        : 5;
+constexpr int panel_thread_blocks_of() {
+  constexpr int bytes = Kernel::row_bytes, size = sizeof(typename Kernel::Operand);
+  if (size == 2) return bytes <= 32 ? 8 : bytes <= 64 ? 6 : bytes <= 128 ? 5 : 4;
+  if (bytes <= 128) return 6;
+  if (size == 8) return bytes <= 256 ? 6 : 4;
+  return in_parts<typename Kernel::Atom> ? 4 : 5;
+}
+template <class Kernel>
+constexpr int panel_thread_blocks = panel_thread_blocks_of<Kernel>();
 
 template <class Device, class Kernel_>
 struct PanelBody {
@@ -61,6 +66,9 @@ template <class Device>
 struct PanelLauncher {
   const SpmmPanelArgs& args;
   Stream stream;
+
+  /// Windows that fill the device even in wide tiles; an emulation's are few, so that small matrices have such tiles.
+  static constexpr std::int64_t many_windows = Device::emulated ? 5 : 6000;
 
   template <class Atom, int Steps, int Chunks, int Bytes>
   Status run() const {

@@ -28,6 +28,23 @@ struct Sm80_M8N8K4_F64 {
   TESSERA_FUNCTION static constexpr Coord c_coord(int lane, int i) { return {lane / 4, 2 * (lane % 4) + i}; }
 };
 
+/// Four of them in one instruction of sm_90: C(row,col) = (g+8(i/2), 2t+i%2).
+struct Sm90_M16N8K8_F64 {
+  using Operand = double;
+  using Accumulator = double;
+  static constexpr const char* name = "Sm90_M16N8K8_F64";
+  static constexpr int m = 16, n = 8, k = 8, lanes = 32, a_registers = 4, b_registers = 2, c_registers = 4;
+  static constexpr OperandRounding rounding = OperandRounding::None;
+  static constexpr AccumulatorLayout layout = AccumulatorLayout::NvidiaPairs;
+  TESSERA_FUNCTION static constexpr Coord a_coord(int lane, int i) {
+    return {lane / 4 + 8 * (i % 2), lane % 4 + 4 * (i / 2)};
+  }
+  TESSERA_FUNCTION static constexpr Coord b_coord(int lane, int i) { return {lane % 4 + 4 * i, lane / 4}; }
+  TESSERA_FUNCTION static constexpr Coord c_coord(int lane, int i) {
+    return {lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2};
+  }
+};
+
 namespace Impl {
 /// The shapes with m = 16 and n = 8 share B's columns and the accumulator: C(row,col) = (g+8(i/2), 2t+i%2).
 struct Sm80_M16N8 {
@@ -114,6 +131,7 @@ struct Sm80_M16N8K16_F32_BF16 : Impl::Sm80_M16N8K16_16Bit {
 };
 
 static_assert(is_bijection<Sm80_M8N8K4_F64>(), "");
+static_assert(is_bijection<Sm90_M16N8K8_F64>(), "");
 static_assert(is_bijection<Sm80_M16N8K4_F32_TF32>(), "");
 static_assert(is_bijection<Sm80_M16N8K8_F32_TF32>(), "");
 static_assert(is_bijection<Sm80_M16N8K8_F32_TF32Cut>() && is_bijection<Sm80_M16N8K8_F32_3xTF32>(), "");

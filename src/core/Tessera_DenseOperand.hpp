@@ -219,8 +219,8 @@ struct LayoutCopy {
         for (int j = 0; j < columns; ++j) add(i, j);
       }
     }
-    for (int i = 0; i < tile.rows; ++i) {
-      for (int j = columns; j < tile.columns; ++j) *to.at(tile.row + i, tile.column + j) = To(0.0f);
+    for (int j = columns; j < tile.columns; ++j) {
+      for (int i = 0; i < tile.rows; ++i) *to.at(tile.row + i, tile.column + j) = To(0.0f);
     }
   }
 };

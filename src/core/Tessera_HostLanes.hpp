@@ -117,6 +117,16 @@ KOKKOS_FORCEINLINE_FUNCTION void host_store_scaled(Y* y, Sum alpha, Sum sum, Sum
   *y = host_round<Y, Bytes>(beta == Sum(0) ? alpha * sum : scaled_sum(alpha, sum, beta, host_widen<Sum, Bytes>(*y)));
 }
 
+/// Columns of a copy in rows of `n` columns, zeros behind these, where what is summed beyond n need not be stored:
+/// whole vectors of sums, and short rows in one line of the caches (perf_test/notes/hosts.md).
+template <class Sum>
+std::int64_t host_whole_columns(std::int64_t n) {
+  const std::int64_t bytes = n * static_cast<std::int64_t>(sizeof(Sum));
+  std::int64_t whole = 16;
+  while (whole < bytes && whole < 64) whole *= 2;
+  return (whole < bytes ? (bytes + 15) / 16 * 16 : whole) / static_cast<std::int64_t>(sizeof(Sum));
+}
+
 /// As many sums as fit a vector of so many bytes, by the instructions of CPUs with vectors of `Isa` bytes.
 template <class Sum, int Bytes, int Isa = Bytes>
 struct HostLanes {

@@ -46,6 +46,12 @@ bool ge_spmm_packs(const Dense<T>& b, bool host, std::int64_t rows, std::int64_t
   return host ? b.column_stride != 1 : !b.aligned();
 }
 
+/// Columns of the copy: where columns of C lie apart, those behind B's own are multiplied and not stored.
+template <class Exec, class Sum, class CT>
+std::int64_t ge_spmm_packed_columns(std::int64_t columns, const Dense<CT>& c) {
+  return Compat::is_host_v<Exec> && c.column_stride != 1 ? host_whole_columns<Sum>(columns) : columns;
+}
+
 /// What a backend's rows are told about A (SpmmFeatures).
 struct GeSpmmPattern {
   std::int64_t compact_from = 0;  ///< columns from which on B is copied in TF32 (CompactB); 0: never
@@ -122,9 +128,11 @@ class GeSpmmEngine {
     std::size_t bytes =
         ScratchLayout::rounded(static_cast<std::size_t>(table_.partial_count * partial_ld(columns)) * 8);
     if (set_up_) {
-      bytes += ScratchLayout::rounded(
-          static_cast<std::size_t>(static_cast<std::int64_t>(csr_.cols()) * Dense<Value>::padded(columns)) *
-          sizeof(Value));
+      const std::int64_t ld = std::max(
+          Dense<Value>::padded(columns),
+          Compat::is_host_v<Exec> ? host_whole_columns<AccumulatorOf<Value, Value, Value>>(columns) : std::int64_t{0});
+      bytes +=
+          ScratchLayout::rounded(static_cast<std::size_t>(static_cast<std::int64_t>(csr_.cols()) * ld) * sizeof(Value));
     }
     if (compacts(columns)) bytes += ScratchLayout::rounded(compact_bytes(columns));
     return bytes;
@@ -146,14 +154,15 @@ class GeSpmmEngine {
       pieces.split_count = static_cast<std::int64_t>(table_.splits.extent(0));
       pieces.partial_ld = partial_ld(b.columns);
     }
-    const std::int64_t sums = table_.partial_count * partial_ld(b.columns), ld = Dense<BT>::padded(b.columns);
+    const std::int64_t sums = table_.partial_count * partial_ld(b.columns);
+    const std::int64_t columns = ge_spmm_packed_columns<Exec, Sum>(b.columns, c), ld = Dense<BT>::padded(columns);
     const std::size_t sum_bytes = ScratchLayout::rounded(static_cast<std::size_t>(sums) * sizeof(Sum));
     const std::size_t pack_bytes = ScratchLayout::rounded(static_cast<std::size_t>(b.rows * ld) * sizeof(BT));
     // A caller's workspace that has no room for the copy is no error: B is then read where it lies.
     const auto rows = static_cast<std::int64_t>(csr_.rows()), nnz = static_cast<std::int64_t>(csr_.nnz());
     const bool pack =
         set_up_ && ge_spmm_packs(b, Compat::is_host_v<Exec>, rows, nnz) && scratch_.offers(sum_bytes + pack_bytes);
-    if (pack && apply_local(space, alpha, b, beta, c, pieces, pack_bytes)) return;
+    if (pack && apply_local(space, alpha, b, beta, c, pieces, columns, pack_bytes)) return;
     std::size_t bytes = sum_bytes + (pack ? pack_bytes : 0);
     const std::size_t more = ScratchLayout::rounded(compact_bytes(b.columns));
     const bool compact = std::is_same_v<BT, float> && std::is_same_v<CT, float> && compacts(b.columns) &&
@@ -164,7 +173,7 @@ class GeSpmmEngine {
     if (pack) {
       const Dense<BT> packed{scratch.take<BT>(b.rows * ld), b.rows, ld, ld, 1};
       copy_layout(space, "Tessera::spmm[pack B]", b, Sum(0), packed);
-      b = {packed.data, b.rows, b.columns, ld, 1};
+      b = {packed.data, b.rows, columns, ld, 1};
       span = static_cast<std::size_t>(b.rows * ld);
     }
     void* const room = compact ? scratch.take<char>(static_cast<std::int64_t>(more)) : nullptr;
@@ -198,9 +207,9 @@ class GeSpmmEngine {
   /// false: not done.
   template <class BT, class CT, class Sum>
   bool apply_local(const Exec& space, double alpha, const Dense<const BT>& b, double beta, const Dense<CT>& c,
-                   const RowPieces<Sum>& pieces, std::size_t most) const {
+                   const RowPieces<Sum>& pieces, std::int64_t columns, std::size_t most) const {
     if constexpr (Compat::is_openmp_v<Exec> || Compat::is_serial_v<Exec>) {
-      const std::int64_t ld = Dense<BT>::padded(b.columns), row_bytes = ld * static_cast<std::int64_t>(sizeof(BT));
+      const std::int64_t ld = Dense<BT>::padded(columns), row_bytes = ld * static_cast<std::int64_t>(sizeof(BT));
       const bool large = b.rows * row_bytes >= ColumnReach::least_bytes;
       if (backend_ != nullptr || pieces.table != nullptr || !large) return false;
       if (!reach_) reach_ = std::make_shared<const ColumnReach>(space, csr_);
@@ -210,7 +219,7 @@ class GeSpmmEngine {
       const std::size_t bytes = ge_spmm_local_bytes<BT>(space.concurrency(), room, ld);
       if (bytes > most) return false;
       const CsrArrays<Csr> A(matrix());
-      ge_spmm_local(space, alpha, A, b, beta, c, pieces, *reach_, units, room, scratch_.reserve(space, bytes));
+      ge_spmm_local(space, alpha, A, b, beta, c, pieces, *reach_, units, room, columns, scratch_.reserve(space, bytes));
       return true;
     }
     return false;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "core/Tessera_DenseOperand.hpp"
 #include "core/Tessera_HostLanes.hpp"
@@ -26,7 +27,7 @@ struct GeSpmmHostFunctor {
   using offset = typename Csr::size_type;
   using Range = typename RowPieces<Sum>::template Range<offset>;
   static constexpr int most_vectors = 8;
-  static constexpr int few_columns = 8;  ///< at once where rows of B are not contiguous
+  static constexpr int few_columns = 9;  ///< at once where rows of B are not contiguous
   /// Whether numbers of 16 bits are involved. AVX2 converts them, also so few that they do not fill its vectors.
   static constexpr bool narrow = sizeof(typename Csr::value_type) == 2 || sizeof(BT) == 2 || sizeof(CT) == 2;
   static constexpr int most_rows = 32;  ///< of a tile: if rows of C are not contiguous, whole lines are written
@@ -39,6 +40,7 @@ struct GeSpmmHostFunctor {
   Shares shares;
   int vector_bytes;  ///< 16, 32 or 64
   bool avx2;         ///< whether the CPU has vectors of more than 16 bytes
+  bool whole;        ///< whether rows of B are contiguous and fill a vector
 
   /// Work: the entries, and one more per row. Pieces are as many for each share.
   std::int64_t begin_of(std::int64_t share) const {
@@ -51,16 +53,15 @@ struct GeSpmmHostFunctor {
     std::int64_t column;
     int width, known;
   };
-  /// n: numbers of a vector.
+  /// Of a tile's columns those that C has: a copy of B may have zeros behind its own.
+  KOKKOS_FORCEINLINE_FUNCTION int own(const Tile& tile) const {
+    return static_cast<int>(std::min<std::int64_t>(tile.width, c.columns - tile.column));
+  }
+  /// n: numbers of a vector. Rows of B are contiguous and fill one.
   KOKKOS_FORCEINLINE_FUNCTION Tile tile_at(std::int64_t column, int n) const {
     const std::int64_t left = b.columns - column;
-    if (b.column_stride == 1 && b.columns >= n) {
-      if (left >= n) return {column, static_cast<int>(std::min<std::int64_t>(left, most_vectors * n)), 0};
-      return {b.columns - n, n, static_cast<int>(n - left)};  // the last whole vector again
-    }
-    int width = few_columns;
-    while (width > left) width /= 2;
-    return {column, width, 0};
+    if (left >= n) return {column, static_cast<int>(std::min<std::int64_t>(left, most_vectors * n)), 0};
+    return {b.columns - n, n, static_cast<int>(n - left)};  // the last whole vector again
   }
 
   /// Sums of a tile of a vector's width or more in `Count` vectors; where the tile's width is no multiple of theirs,
@@ -168,25 +169,18 @@ struct GeSpmmHostFunctor {
       const auto* const values = f.A.values().data();
       const auto* const entries = f.A.entries().data();
       const std::int64_t stride = f.b.column_stride, row_stride = f.b.row_stride;
-      Sum s0(0), s1(0), s2(0), s3(0), s4(0), s5(0), s6(0), s7(0);
+      Sum all[Count] = {};
       for (offset i = r.first; i < r.last; ++i) {
         const Sum a = host_widen<Sum, Isa>(values[i]);
         const BT* const x = from + static_cast<std::int64_t>(entries[i]) * row_stride;
-        s0 += a * host_widen<Sum, Isa>(x[0]);
-        if constexpr (Count > 1) s1 += a * host_widen<Sum, Isa>(x[stride]);
-        if constexpr (Count > 2) {
-          s2 += a * host_widen<Sum, Isa>(x[2 * stride]);
-          s3 += a * host_widen<Sum, Isa>(x[3 * stride]);
-        }
-        if constexpr (Count > 4) {
-          s4 += a * host_widen<Sum, Isa>(x[4 * stride]);
-          s5 += a * host_widen<Sum, Isa>(x[5 * stride]);
-          s6 += a * host_widen<Sum, Isa>(x[6 * stride]);
-          s7 += a * host_widen<Sum, Isa>(x[7 * stride]);
-        }
+        add(all, a, x, stride, std::make_integer_sequence<int, Count>());
       }
-      const Sum all[8] = {s0, s1, s2, s3, s4, s5, s6, s7};
       for (int k = 0; k < Count; ++k) out[k] = all[k];
+    }
+    template <int... J>
+    KOKKOS_FORCEINLINE_FUNCTION static void add(Sum (&all)[Count], Sum a, const BT* x, std::int64_t stride,
+                                                std::integer_sequence<int, J...>) {
+      ((all[J] += a * host_widen<Sum, Isa>(x[J * stride])), ...);
     }
   };
 
@@ -214,7 +208,7 @@ struct GeSpmmHostFunctor {
   template <int Bytes, int Isa>
   KOKKOS_FORCEINLINE_FUNCTION void store_row(const Range& r, const Tile& tile, const Sum* sum) const {
     const std::int64_t column = tile.column + tile.known;
-    const int width = tile.width - tile.known;
+    const int width = own(tile) - tile.known;
     sum += tile.known;
     if (r.partial >= 0) {
       std::copy(sum, sum + width, pieces.partials + r.partial * pieces.partial_ld + column);
@@ -253,7 +247,7 @@ struct GeSpmmHostFunctor {
     }
     Sum sum[most_rows][Sums::most_columns] = {};
     for (int k = 0; k < count; ++k) sums(pieces.range(A, first + k), sum[k], nullptr);
-    for (int j = tile.known; j < tile.width; ++j) {
+    for (int j = tile.known, width = own(tile); j < width; ++j) {
       CT* to = c.at(first, tile.column + j);
       for (int k = 0; k < count; ++k, to += c.row_stride) host_store_scaled<Sums::isa>(to, alpha, sum[k][j], beta);
     }
@@ -289,9 +283,7 @@ struct GeSpmmHostFunctor {
   }
   template <int Bytes, int Isa = Bytes>
   KOKKOS_FORCEINLINE_FUNCTION void run(std::int64_t begin, std::int64_t end) const {
-    if (b.columns == 1 && pieces.table == nullptr) return column<Isa>(begin, end);
     constexpr int n = HostLanes<Sum, Bytes, Isa>::count;
-    const bool whole = b.column_stride == 1 && b.columns >= n;
     // Tiles of a row one after the other, so that a row of B is read at once; rows of a tile where that is the same, or
     // where C wants it.
     const int rows = c.column_stride == 1 && b.columns > most_vectors * n ? 1 : most_rows;
@@ -300,9 +292,7 @@ struct GeSpmmHostFunctor {
       for (std::int64_t column = 0; column < b.columns;) {
         const Tile tile = tile_at(column, n);
         const int wide = (tile.width + n - 1) / n;
-        if (!whole) {
-          singles<Isa>(p, count, tile);
-        } else if (wide == 1) {
+        if (wide == 1) {
           block<Vectors<Bytes, Isa, 1>>(p, count, tile);
         } else if (Bytes < Isa || wide == 2) {  // fewer columns than the CPU's vectors hold
           block<Vectors<Bytes, Isa, 2>>(p, count, tile);
@@ -319,17 +309,25 @@ struct GeSpmmHostFunctor {
       }
     }
   }
+  /// Columns of B that lie apart, or fewer than a vector holds.
   template <int Isa>
-  KOKKOS_FORCEINLINE_FUNCTION void singles(std::int64_t first, int count, const Tile& tile) const {
-    if (tile.width == 8) {
-      block<Singles<Isa, 8>>(first, count, tile);
-    } else if (tile.width == 4) {
-      block<Singles<Isa, 4>>(first, count, tile);
-    } else if (tile.width == 2) {
-      block<Singles<Isa, 2>>(first, count, tile);
-    } else {
-      block<Singles<Isa, 1>>(first, count, tile);
+  KOKKOS_FORCEINLINE_FUNCTION void singles(std::int64_t begin, std::int64_t end) const {
+    if (b.columns == 1 && pieces.table == nullptr) return column<Isa>(begin, end);
+    const int rows = c.column_stride == 1 && b.columns > 8 * few_columns ? 1 : most_rows;
+    for (std::int64_t p = begin; p < end; p += rows) {
+      const int count = static_cast<int>(std::min<std::int64_t>(rows, end - p));
+      for (std::int64_t column = 0; column < b.columns;) {
+        const std::int64_t left = b.columns - column;
+        const Tile tile{column, static_cast<int>(left <= few_columns ? left : std::min<std::int64_t>(left - 4, 8)), 0};
+        singles_of<Isa>(p, count, tile, std::make_integer_sequence<int, few_columns>());
+        column += tile.width;
+      }
     }
+  }
+  template <int Isa, int... Less>
+  KOKKOS_FORCEINLINE_FUNCTION void singles_of(std::int64_t first, int count, const Tile& tile,
+                                              std::integer_sequence<int, Less...>) const {
+    ((tile.width == Less + 1 ? block<Singles<Isa, Less + 1>>(first, count, tile) : void()), ...);
   }
 
 #ifdef TESSERA_HOST_HAS_TARGETS
@@ -337,9 +335,16 @@ struct GeSpmmHostFunctor {
   void run64(std::int64_t begin, std::int64_t end) const { run<64>(begin, end); }
   TESSERA_HOST_TARGET("avx2,fma") void run32(std::int64_t begin, std::int64_t end) const { run<32>(begin, end); }
   TESSERA_HOST_TARGET("avx2,fma") void run16(std::int64_t begin, std::int64_t end) const { run<16, 32>(begin, end); }
+  TESSERA_HOST_TARGET("avx2,fma") void singles32(std::int64_t begin, std::int64_t end) const {
+    singles<32>(begin, end);
+  }
 #endif
   /// Pieces [begin, end).
   void multiply(std::int64_t begin, std::int64_t end) const {
+#ifdef TESSERA_HOST_HAS_TARGETS
+    if (!whole && avx2) return singles32(begin, end);
+#endif
+    if (!whole) return singles<16>(begin, end);
 #ifdef TESSERA_HOST_HAS_TARGETS
     if (vector_bytes == 64) return run64(begin, end);
     if (vector_bytes == 32) return run32(begin, end);
@@ -360,7 +365,8 @@ GeSpmmHostFunctor<Csr, BT, CT> ge_spmm_host_functor(double alpha, const Csr& A, 
   const int widest = host_vector_bytes();
   int bytes = widest;
   while (bytes > 16 && b.columns * static_cast<std::int64_t>(sizeof(Sum)) < bytes) bytes /= 2;
-  return {A, b, c, static_cast<Sum>(alpha), static_cast<Sum>(beta), pieces, shares, bytes, widest > 16};
+  const bool whole = b.column_stride == 1 && b.columns * static_cast<std::int64_t>(sizeof(Sum)) >= bytes;
+  return {A, b, c, static_cast<Sum>(alpha), static_cast<Sum>(beta), pieces, shares, bytes, widest > 16, whole};
 }
 
 template <class Exec>

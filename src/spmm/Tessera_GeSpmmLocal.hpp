@@ -133,6 +133,9 @@ struct GeSpmmLocalFunctor {
           for (int k = 0; k < count; ++k) copy[k * ld + j] = from[k * b.row_stride];
         }
       }
+      for (std::int64_t j = b.columns; j < host.b.columns; ++j) {
+        for (int k = 0; k < count; ++k) copy[k * ld + j] = BT(0.0f);
+      }
     }
   }
 };
@@ -143,18 +146,19 @@ std::size_t ge_spmm_local_bytes(std::int64_t threads, std::int64_t room, std::in
   return static_cast<std::size_t>(threads) * (static_cast<std::size_t>(room * ld) * sizeof(BT) + 64) + 64;
 }
 
-/// No row is split. scratch: of ge_spmm_local_bytes, aligned to 64. Returns when the product has ended.
+/// No row is split. columns: of the copies, those behind B's own zeros. scratch: of ge_spmm_local_bytes, aligned to 64.
+/// Returns when the product has ended.
 template <class Exec, class Csr, class BT, class CT, class Sum>
 void ge_spmm_local(const Exec& space, double alpha, const Csr& A, const Dense<const BT>& b, double beta,
                    const Dense<CT>& c, const RowPieces<Sum>& pieces, const ColumnReach& reach, std::int64_t units,
-                   std::int64_t room, char* scratch) {
-  const std::int64_t ld = Dense<BT>::padded(b.columns), threads = std::max(1, static_cast<int>(space.concurrency()));
+                   std::int64_t room, std::int64_t columns, char* scratch) {
+  const std::int64_t ld = Dense<BT>::padded(columns), threads = std::max(1, static_cast<int>(space.concurrency()));
   const Shares shares = ge_spmm_shares(space, reach.blocks(units), static_cast<std::int64_t>(A.nnz()) + pieces.count);
   auto* const taken = reinterpret_cast<std::atomic<int>*>(scratch);
   for (std::int64_t t = 0; t < threads; ++t) new (taken + t) std::atomic<int>(0);
   const std::int64_t behind = (threads * static_cast<std::int64_t>(sizeof(std::atomic<int>)) + 63) / 64 * 64;
   BT* const copies = reinterpret_cast<BT*>(scratch + behind);
-  const Dense<const BT> copied{copies, b.rows, b.columns, ld, 1};
+  const Dense<const BT> copied{copies, b.rows, columns, ld, 1};
   static const std::string label("Tessera::spmm[gespmm, parts of B]");
   for_each_share(
       label, space, shares,

@@ -27,6 +27,17 @@ inline double least_panel_density(std::int64_t columns, Precision precision) {
   if (precision == Precision::FP64) return columns <= 16 ? 3.5 : 2.1;
   return columns <= 32 ? 2.5 : 2.3;
 }
+/// The same for a matrix: less where there are windows enough. In TF32, rows of 200 entries have narrow tiles of B as
+/// it is.
+inline double least_panel_density(const SpmmFeatures& f, std::int64_t columns, Precision precision) {
+  const double least = least_panel_density(columns, precision);
+  if (f.rows < 4096 || columns <= 16 || columns > 128) return least;
+  const bool narrow = columns <= 32, middle = columns <= 64;
+  if (precision == Precision::TF32) return narrow && f.mean < 200 ? 2.15 : least;
+  if (precision == Precision::FP64) return middle ? 1.8 : least;
+  if (precision == Precision::FP32) return least;
+  return narrow ? least : middle ? 2.0 : 2.15;
+}
 
 /// From how many columns on rows copy B in TF32 first (CompactB), 0 for never: it pays where a row of B is fetched
 /// often and neighbouring rows of A do not find it in the first-level cache anyway (perf_test/notes/spmm-rows.md).
@@ -82,7 +93,7 @@ inline double predicted_cost(SpmmAlgorithm algorithm, const SpmmFeatures& f, std
   const bool scattered = f.mean < 3 && f.longest > 128 && columns > 16 && columns <= 64;
   if (precision == Precision::FP64 && scattered) density *= 2.2;
   const double windows =
-      least_panel_density(columns, precision) * nnz / density * (few_windows(f, columns, precision) ? 2.2 : 1);
+      least_panel_density(f, columns, precision) * nnz / density * (few_windows(f, columns, precision) ? 2.2 : 1);
   switch (algorithm) {
     case SpmmAlgorithm::Panels:
       return windows;
@@ -146,7 +157,7 @@ inline void predict_spmm(SpmmChoice& c, const SpmmFeatures& f, const SpmmOptions
                 "%.2f entries in windows of 8, 16, 32, 64 rows, which reach across %.3g rows of B (Panels from %.2f)",
                 to_string(c.algorithm), static_cast<long long>(columns), to_string(c.precision), f.mean,
                 static_cast<long long>(f.longest), f.g8, f.g16, f.g32, f.g64, f.reach,
-                least_panel_density(columns, c.precision));
+                least_panel_density(f, columns, c.precision));
   c.why = text;
 }
 

@@ -103,7 +103,9 @@ class PackedEngine {
     }
     if (p.grouped_slots > 0) s.classes.push_back({"shared patterns", 0, p.grouped_slots});
     if (p.parts > 0) s.classes.push_back({"split rows", p.split_rows, 0});
-    if (packed_.hub_columns.extent(0) > 0) {
+    if (packed_.renumbered) {
+      s.classes.push_back({"columns in the order of their use", 0, s.nnz});
+    } else if (packed_.hub_columns.extent(0) > 0) {
       s.classes.push_back({std::to_string(packed_.hub_columns.extent(0)) + " hub columns", 0,
                            static_cast<long long>(packed_.hub_share * static_cast<double>(s.nnz))});
     }

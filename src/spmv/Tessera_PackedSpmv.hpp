@@ -34,6 +34,7 @@ inline PackedOptions packed_host_options(PackedOptions o) {
   if (o.split_steps == 0) o.split_steps = 63;
   if (o.window == 0) o.window = 1020;
   if (o.hubs < 0) o.hubs = 0;
+  if (o.renumber < 0) o.renumber = 0;
   if (o.column_blocks < 0) o.column_blocks = 0;
   o.least_shared = 0;
   o.diagonals = false;      // words of as many lanes as a device has

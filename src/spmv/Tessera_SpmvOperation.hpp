@@ -120,8 +120,10 @@ void SpmvOperation<Csr>::apply(const Plan& plan, const Exec& space, double alpha
   if (alpha == 0 || A.nnz() == 0) {
     return scale_dense<AccumulatorOf<Value, XT, YT>>(space, "Tessera::spmv[scale]", beta, dense_of(y));
   }
-  // Several vectors in rows are faster from CSR than from any format of hosts.
-  const bool straight = plan.automatic() && plan.natural() && choice.backend == Backend::Kokkos;
+  // Several vectors are faster from CSR than from any format of hosts, but few in columns where slices have no indices.
+  const bool indexed =
+      x.column_stride == 1 || x.columns >= 8 || plan.features() == nullptr || plan.features()->shift < 0.5;
+  const bool straight = plan.automatic() && plan.natural() && choice.backend == Backend::Kokkos && indexed;
   if (straight && csr_rows_spmv(space, alpha, A, x, beta, y)) return;
   if (mixed) {
     if constexpr (possible) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
@@ -158,6 +159,63 @@ TEST(PackedSetUp, RoomByEstimate) {
     EXPECT_EQ(std::memcmp(back.bits.data(), A.values.data(), 8 * A.values.size()), 0);
     if (suffices) {
       EXPECT_LT(Impl::packed_likely_slices(Impl::packed_shape(o, f, 32, 8, 1, false), f.nnz), p.summary.slices);
+    }
+  }
+}
+
+// Columns are in the order of their use, by powers of two, and in their own inside one of these.
+TEST(PackedSetUp, RenumberedByUse) {
+  const Exec space;
+  const auto A = make_matrix<double>("web:n=3001:longest=900", Data::Real, 1);
+  const DeviceMatrix<Exec, double> device(A);
+  std::vector<std::int64_t> uses(static_cast<std::size_t>(A.cols), 0);
+  for (const int c : A.entries) ++uses[static_cast<std::size_t>(c)];
+  PackedOptions o;
+  const SpmvFeatures f = spmv_features(space, device.view());
+  const auto convert = [&] { return Experimental::to_packed(space, device.view(), 32, Precision::FP64, f, o, true); };
+  for (const int wrong : {-2, 2}) {
+    o.renumber = wrong;
+    EXPECT_THROW(convert(), InvalidArgument);
+  }
+  o.renumber = 1;
+  const auto p = convert(), again = convert();
+  Compat::fence(space, "test");
+  EXPECT_TRUE(p.renumbered && p.copies_hubs);
+  EXPECT_EQ(Experimental::to_csr(p).entries, A.entries);
+  const auto order = to_host(p.hub_columns);
+  ASSERT_EQ(order.size(), uses.size());
+  EXPECT_EQ(order, to_host(again.hub_columns));
+  const auto kind = [&](std::uint32_t c) { return uses[c] == 0 ? 0 : 1 + std::min(std::ilogb(uses[c]), 14); };
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    const int before = kind(order[i - 1]), here = kind(order[i]);
+    ASSERT_TRUE(before > here || (before == here && order[i - 1] < order[i])) << i;
+  }
+  // What lies near of an x of three columns' room: two are used twice, four once.
+  Impl::ColumnUse use{};
+  use.columns[13] = 2, use.entries[13] = 4, use.columns[14] = 4, use.entries[14] = 4;
+  const int bytes = static_cast<int>(Impl::packed_near_bytes / 3);
+  EXPECT_NEAR(Impl::packed_near_share(use, 8, bytes), 5.0 / 8, 1e-3);
+}
+
+// By itself only where values are in full: in fewer bytes they save more.
+TEST(PackedSetUp, RenumberedByRule) {
+  const Exec space;
+  DeviceFacts facts;
+  facts.wave = 32, facts.compute_units = 132, facts.shared_bytes = 227 << 10;
+  for (const Data data : {Data::Real, Data::Integers}) {
+    const auto A = make_matrix<double>("web:n=3001:longest=900", data, 1);
+    const DeviceMatrix<Exec, double> device(A);
+    SpmvFeatures f = spmv_features(space, device.view());
+    f.nnz = 4000000, f.cols = 262144, f.mean = 15;  // as if it were large
+    f.cv = 7, f.sectors = 0.95, f.narrow = 0;
+    for (const bool classes : {true, false}) {
+      PackedOptions o;
+      o.value_classes = classes;
+      const auto p = Experimental::to_packed(space, device.view(), 32, Precision::FP64, f, o, true, nullptr, facts);
+      Compat::fence(space, "test");
+      EXPECT_EQ(p.renumbered, data == Data::Real || !classes);
+      EXPECT_EQ(p.hub_columns.extent(0), p.renumbered ? static_cast<std::size_t>(A.cols) : 0);
+      EXPECT_EQ(Experimental::to_csr(p).entries, A.entries);
     }
   }
 }

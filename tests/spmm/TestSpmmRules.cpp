@@ -145,6 +145,11 @@ TEST(SpmmRules, CostsAreMonotone) {
       }
       EXPECT_GT(Impl::least_panel_density(columns, precision), 1) << "rows alone would not be read";
       EXPECT_LT(Impl::least_panel_density(columns, precision), 8) << "a window has no more rows";
+      for (const double mean : {3.0, 300.0}) {
+        const double many = Impl::least_panel_density(sharing(mean, 2), columns, precision);
+        EXPECT_LE(many, Impl::least_panel_density(columns, precision)) << "more windows speak for panels";
+        EXPECT_GT(many, 1);
+      }
     }
   }
 }

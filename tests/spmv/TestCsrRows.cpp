@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-// Several vectors in rows times compressed rows on hosts: the kernels by themselves, then under Auto.
+// Several vectors, in rows and in columns, times compressed rows on hosts: the kernels by themselves, then under Auto.
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,8 @@ HostCsrRowsRun run_of() {
   return std::is_same_v<X, double> ? host_csr_rows_fp32_with_fp64 : host_csr_rows_fp32;
 }
 
-/// x and y with a number beside each row that must not be read or written, y in rows or in columns.
+/// x and y with a number beside each row, or column, that must not be read or written. Where x is in rows and y in
+/// columns, zeros may fill up rows of x to whole vectors.
 template <class Types>
 class Product {
  public:
@@ -41,15 +42,17 @@ class Product {
   using Y = typename Types::Y;
   using Sum = SumOf<A, X, Y>;
 
-  Product(const HostMatrix<A>& matrix, int columns, bool y_in_rows, Data data)
-      : A_(matrix), columns_(columns), y_in_rows_(y_in_rows), data_(data) {
-    x_.assign(static_cast<std::size_t>(A_.cols * (columns + 1)), as<X>(std::nan("")));
+  Product(const HostMatrix<A>& matrix, int columns, bool x_in_rows, bool y_in_rows, bool filled, Data data)
+      : A_(matrix), columns_(columns), x_in_rows_(x_in_rows), y_in_rows_(y_in_rows), data_(data) {
+    read_ = filled ? static_cast<int>(Impl::host_whole_columns<Sum>(columns)) : columns;
+    x_.assign(static_cast<std::size_t>((A_.cols + 1) * (read_ + 1)), as<X>(std::nan("")));
     y_.assign(static_cast<std::size_t>((A_.rows + 1) * (columns + 1)), as<Y>(77));
-    for (int j = 0; j < columns; ++j) {
+    for (int j = 0; j < read_; ++j) {
       const auto x = x_of(j);
+      for (int i = 0; i < A_.cols; ++i) x_[x_at(i, j)] = j < columns ? x[static_cast<std::size_t>(i)] : as<X>(0);
+    }
+    for (int j = 0; j < columns; ++j) {
       const auto y = y_of(j);
-      for (int i = 0; i < A_.cols; ++i)
-        x_[static_cast<std::size_t>(i * (columns + 1) + j)] = x[static_cast<std::size_t>(i)];
       for (int i = 0; i < A_.rows; ++i) y_[at(i, j)] = y[static_cast<std::size_t>(i)];
     }
   }
@@ -68,7 +71,9 @@ class Product {
     args.x = x_.data();
     args.y = y_.data();
     args.columns = columns_;
-    args.x_stride = columns_ + 1;
+    args.x_columns = read_;
+    args.x_stride = x_in_rows_ ? read_ + 1 : 1;
+    args.x_column_stride = x_in_rows_ ? 1 : A_.cols + 1;
     args.y_stride = y_in_rows_ ? columns_ + 1 : 1;
     args.y_column_stride = y_in_rows_ ? 1 : A_.rows + 1;
     args.y_type = Impl::ScalarTraits<Y>::element;
@@ -88,9 +93,12 @@ class Product {
   std::size_t at(int i, int j) const {
     return static_cast<std::size_t>(y_in_rows_ ? i * (columns_ + 1) + j : j * (A_.rows + 1) + i);
   }
+  std::size_t x_at(int i, int j) const {
+    return static_cast<std::size_t>(x_in_rows_ ? i * (read_ + 1) + j : j * (A_.cols + 1) + i);
+  }
   const HostMatrix<A>& A_;
-  int columns_;
-  bool y_in_rows_;
+  int columns_, read_;
+  bool x_in_rows_, y_in_rows_;
   Data data_;
   std::vector<X> x_;
   std::vector<Y> y_;
@@ -119,9 +127,11 @@ TYPED_TEST(CsrRows, EveryWidth) {
     int turn = 0;
     for (const int columns : widths) {
       const Scaling s = turn % 3 == 0 ? Scaling{1, 0} : turn % 3 == 1 ? Scaling{-1, 2.5} : Scaling{2.5, 1};
-      for (const bool y_in_rows : {true, false}) {
-        SCOPED_TRACE(std::to_string(columns) + (y_in_rows ? " columns" : " columns, y in columns"));
-        Product<TypeParam> p(A, columns, y_in_rows, data);
+      for (const int layout : {0, 1, 2, 3}) {
+        const bool x_in_rows = layout < 2, y_in_rows = layout % 2 == 0;
+        SCOPED_TRACE(std::to_string(columns) + (x_in_rows ? " columns" : " columns, x in columns") +
+                     (y_in_rows ? "" : ", y in columns"));
+        Product<TypeParam> p(A, columns, x_in_rows, y_in_rows, layout == 1 && turn % 2 == 0, data);
         const int cut = A.rows / 3;
         p.multiply(s, 4, 0, cut);
         p.multiply(s, 8, cut, A.rows);
@@ -163,6 +173,54 @@ TEST(CsrRowsAuto, UnusedNumbersAndNewValues) {
   const DeviceMatrix<Exec, double> other(A);
   plan.update_values(Exec(), other.view().values());
   expect();
+}
+
+/// x, y in LayoutLeft, or one of them in LayoutRight.
+template <class XLayout, class YLayout>
+void expect_in_columns(const HostMatrix<double>& A, int columns) {
+  using Exec = Kokkos::DefaultHostExecutionSpace;
+  SCOPED_TRACE(std::to_string(A.rows) + " x " + std::to_string(A.cols) + ", " + std::to_string(columns) + " columns");
+  const DeviceMatrix<Exec, double> device(A);
+  const SpmvPlan<typename DeviceMatrix<Exec, double>::Csr> plan(Exec(), device.view(), {});
+  const Kokkos::View<double**, XLayout, DeviceOf<Exec>> x("x", A.cols, columns);
+  const Kokkos::View<double**, YLayout, DeviceOf<Exec>> y("y", A.rows, columns);
+  const auto y_of = [&](int j) { return numbers<double>(A.rows, Data::Integers, 60 + j); };
+  for (int j = 0; j < columns; ++j) {
+    const auto from = numbers<double>(A.cols, Data::Integers, 6 + j), to = y_of(j);
+    for (int i = 0; i < A.cols; ++i) x(i, j) = from[static_cast<std::size_t>(i)];
+    for (int i = 0; i < A.rows; ++i) y(i, j) = to[static_cast<std::size_t>(i)];
+  }
+  plan.apply(Exec(), Op::NoTrans, 2.5, x, -1.0, y);
+  Exec().fence();
+  for (int j = 0; j < columns; ++j) {
+    std::vector<double> got;
+    for (int i = 0; i < A.rows; ++i) got.push_back(y(i, j));
+    EXPECT_TRUE((agrees<double>(A, {2.5, -1}, numbers<double>(A.cols, Data::Integers, 6 + j), y_of(j), got, true)))
+        << j;
+  }
+}
+
+// Auto, vectors in columns: x copied in rows, all of it or some columns at a time; read where it lies, where A has few
+// entries per row of x; few columns, and all of a large x, one by one.
+TEST(CsrRowsAuto, VectorsInColumns) {
+  using Left = Kokkos::LayoutLeft;
+  using Right = Kokkos::LayoutRight;
+  const auto dense = make_matrix<double>(all_classes(600, 100), Data::Integers, 5);
+  for (const int columns : {0, 1, 3, 4, 5, 9, 11, 12, 33}) expect_in_columns<Left, Left>(dense, columns);
+  expect_in_columns<Left, Right>(dense, 7);
+  expect_in_columns<Right, Left>(dense, 7);
+  Pattern wide;
+  wide.rows = 200, wide.cols = 5000;
+  for (int i = 0; i <= wide.rows; ++i) wide.row_map.push_back(std::int64_t{3} * i);
+  for (int i = 0; i < 3 * wide.rows; ++i) wide.entries.push_back(i % 3 * 1500 + i);
+  for (const int columns : {4, 19})
+    expect_in_columns<Left, Left>(make_matrix<double>(wide, Data::Integers, 5), columns);
+  Pattern large;
+  large.rows = large.cols = 300000;
+  for (int i = 0; i <= large.rows; ++i) large.row_map.push_back(i);
+  for (int i = 0; i < large.rows; ++i) large.entries.push_back(large.rows - 1 - i);
+  static_assert(Impl::csr_rows_most_copied < 300000 * Impl::csr_rows_copied_columns * 8, "x would be copied");
+  expect_in_columns<Left, Left>(make_matrix<double>(large, Data::Integers, 5), 8);
 }
 
 }  // namespace Testing

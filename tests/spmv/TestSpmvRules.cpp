@@ -164,6 +164,38 @@ TEST(PackedRules, ColumnBlocks) {
   }
 }
 
+// Columns in the order of their use: skewed and scattered, an x beyond the first level, a device that has room for it
+// there, and where no option of columns says otherwise.
+TEST(PackedRules, Renumbered) {
+  const DeviceFacts device = large_device();
+  SpmvFeatures skewed = rows_of(15, 262144);
+  skewed.cols = 262144;
+  skewed.cv = 7, skewed.sectors = 0.95, skewed.narrow = 0;
+  const auto looks = [&](const auto& change, int bytes = 2) {
+    SpmvFeatures f = skewed;
+    PackedOptions o;
+    change(f, o);
+    return Impl::packed_may_renumber(o, f, device, bytes);
+  };
+  for (const int bytes : {2, 4, 8}) EXPECT_EQ(looks([](SpmvFeatures&, PackedOptions&) {}, bytes), bytes < 8) << bytes;
+  EXPECT_FALSE(Impl::packed_may_renumber({}, skewed, DeviceFacts{}, 2));
+  EXPECT_FALSE(looks([](SpmvFeatures& f, PackedOptions&) { f.cv = 0.5; }));
+  EXPECT_FALSE(looks([](SpmvFeatures& f, PackedOptions&) { f.sectors = 0.5; }));
+  EXPECT_FALSE(looks([](SpmvFeatures& f, PackedOptions&) { f.narrow = 0.9; }));
+  EXPECT_FALSE(looks([](SpmvFeatures& f, PackedOptions&) { f.mean = 3; }));
+  EXPECT_FALSE(looks([](SpmvFeatures& f, PackedOptions&) { f.nnz = 1000000; }));
+  EXPECT_FALSE(looks([](SpmvFeatures& f, PackedOptions&) { f.nnz = 30000000; })) << "hubs";
+  EXPECT_FALSE(looks([](SpmvFeatures& f, PackedOptions&) { f.cols = 100000; }));
+  for (const int hubs : {0, 17}) EXPECT_FALSE(looks([=](SpmvFeatures&, PackedOptions& o) { o.hubs = hubs; }));
+  EXPECT_FALSE(looks([](SpmvFeatures&, PackedOptions& o) { o.column_blocks = 0; }));
+  EXPECT_FALSE(looks([](SpmvFeatures&, PackedOptions& o) { o.renumber = 0; }));
+  SpmvFeatures small = rows_of(3, 10);
+  small.cols = 10;
+  PackedOptions asked;
+  asked.renumber = 1;
+  EXPECT_TRUE(Impl::packed_may_renumber(asked, small, DeviceFacts{}, 8));
+}
+
 // Even slices: rows fit, padding is bounded, and who asks for a shape gets it.
 TEST(PackedRules, EvenSlices) {
   int even = 0;

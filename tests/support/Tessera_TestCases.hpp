@@ -269,6 +269,9 @@ inline std::vector<Named<PackedOptions>> packed_option_sets() {
   for (const int hubs : {0, 1, 17, 65536}) {
     add("hubs " + std::to_string(hubs), [=](PackedOptions& o) { o.hubs = hubs; });
   }
+  add("renumbered", [](PackedOptions& o) { o.renumber = 1; });
+  add("renumbered in parts",
+      [](PackedOptions& o) { o.renumber = 1, o.max_steps = o.split_steps = 2, o.window = 48, o.natural_padding = 0; });
   for (const int blocks : {1, 2, 3, 64}) {
     add("column blocks " + std::to_string(blocks), [=](PackedOptions& o) { o.column_blocks = blocks; });
   }

@@ -49,6 +49,10 @@ class PackedSuite : public SpmvSuite<Exec, Scalar> {
     o.column_blocks = count;
     return o;
   }
+  static PackedOptions renumbered(PackedOptions o = {}) {
+    o.renumber = 1;
+    return o;
+  }
   SpmvOptions with(const PackedOptions& packed) const {
     SpmvOptions o = this->options;
     o.packed = packed;
@@ -63,12 +67,13 @@ class PackedSuite : public SpmvSuite<Exec, Scalar> {
   Options bad_ways() const override {
     PackedOptions wide = sharing();
     wide.narrow_indices = wide.index_free = wide.shared_patterns = false;
-    return {with(sharing()), with(short_parts()), with(wide), with(hubs(40)), with(blocks(3))};
+    return {with(sharing()), with(short_parts()), with(wide), with(hubs(40)), with(renumbered()), with(blocks(3))};
   }
   Options scratch_ways() const override {
     PackedOptions full = short_parts();
     full.value_classes = false;
-    return {with(full), with(short_parts()), with(hubs(20, full)), with(blocks(5, short_parts()))};
+    return {with(full), with(short_parts()), with(hubs(20, full)), with(renumbered(full)),
+            with(blocks(5, short_parts()))};
   }
   /// All are cut.
   Pattern long_rows() const override { return generate("lp:rows=40:cols=30011:per_col=2:skew=0.7"); }

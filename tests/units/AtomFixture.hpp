@@ -21,15 +21,15 @@
 namespace Tessera {
 namespace Testing {
 
-using NvidiaAtoms =
-    testing::Types<Sm80_M8N8K4_F64, Sm80_M16N8K4_F32_TF32, Sm80_M16N8K8_F32_TF32, Sm80_M16N8K8_F32_TF32Cut,
-                   Sm80_M16N8K8_F32_F16, Sm80_M16N8K8_F32_BF16, Sm80_M16N8K16_F32_F16, Sm80_M16N8K16_F32_BF16>;
+using NvidiaAtoms = testing::Types<Sm80_M8N8K4_F64, Sm90_M16N8K8_F64, Sm80_M16N8K4_F32_TF32, Sm80_M16N8K8_F32_TF32,
+                                   Sm80_M16N8K8_F32_TF32Cut, Sm80_M16N8K8_F32_F16, Sm80_M16N8K8_F32_BF16,
+                                   Sm80_M16N8K16_F32_F16, Sm80_M16N8K16_F32_BF16>;
 using AmdAtoms =
     testing::Types<Gfx90a_M16N16K4_F64, Gfx90a_M16N16K4_F32, Gfx90a_M16N16K16_F32_F16, Gfx90a_M16N16K16_F32_BF16>;
-using AllAtoms =
-    testing::Types<Sm80_M8N8K4_F64, Sm80_M16N8K4_F32_TF32, Sm80_M16N8K8_F32_TF32, Sm80_M16N8K8_F32_TF32Cut,
-                   Sm80_M16N8K8_F32_F16, Sm80_M16N8K8_F32_BF16, Sm80_M16N8K16_F32_F16, Sm80_M16N8K16_F32_BF16,
-                   Gfx90a_M16N16K4_F64, Gfx90a_M16N16K4_F32, Gfx90a_M16N16K16_F32_F16, Gfx90a_M16N16K16_F32_BF16>;
+using AllAtoms = testing::Types<Sm80_M8N8K4_F64, Sm90_M16N8K8_F64, Sm80_M16N8K4_F32_TF32, Sm80_M16N8K8_F32_TF32,
+                                Sm80_M16N8K8_F32_TF32Cut, Sm80_M16N8K8_F32_F16, Sm80_M16N8K8_F32_BF16,
+                                Sm80_M16N8K16_F32_F16, Sm80_M16N8K16_F32_BF16, Gfx90a_M16N16K4_F64, Gfx90a_M16N16K4_F32,
+                                Gfx90a_M16N16K16_F32_F16, Gfx90a_M16N16K16_F32_BF16>;
 
 /// The atom's name instead of a number in the names of typed tests.
 struct AtomName {

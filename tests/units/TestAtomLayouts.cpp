@@ -3,9 +3,9 @@
 
 // The coordinate maps of every atom against the manuals: literal coordinates of selected lanes, and every lane against
 // the manuals' own wording. NVIDIA: PTX ISA, sections "Matrix Fragments for mma.m8n8k4 with .f64 floating point type",
-// "Matrix Fragments for mma.m16n8k4", "Matrix Fragments for mma.m16n8k8" and "Matrix Fragments for mma.m16n8k16 with
-// floating point type". AMD: "CDNA2 Instruction Set Architecture", matrix fused multiply-add, and what the AMD matrix
-// instruction calculator prints for the instruction with --register-layout.
+// "Matrix Fragments for mma.m16n8k4", "Matrix Fragments for mma.m16n8k8" (with .f64 as well) and "Matrix Fragments for
+// mma.m16n8k16 with floating point type". AMD: "CDNA2 Instruction Set Architecture", matrix fused multiply-add, and
+// what the AMD matrix instruction calculator prints for the instruction with --register-layout.
 
 #include "units/AtomFixture.hpp"
 
@@ -57,6 +57,8 @@ struct Table<Sm80_M16N8K8_F32_TF32> {
 };
 template <>
 struct Table<Sm80_M16N8K8_F32_TF32Cut> : Table<Sm80_M16N8K8_F32_TF32> {};
+template <>
+struct Table<Sm90_M16N8K8_F64> : Table<Sm80_M16N8K8_F32_TF32> {};
 template <>
 struct Table<Sm80_M16N8K8_F32_F16> {
   static std::vector<Line> lines() {
@@ -259,7 +261,7 @@ TYPED_TEST(AtomLayout, ShapeFollowsItsName) {
   EXPECT_EQ((std::is_same_v<typename Atom::Operand, bhalf_t>), name.find("BF16") != std::string::npos);
   EXPECT_EQ((std::is_same_v<typename Atom::Operand, half_t>), name.find("_F16") != std::string::npos);
   EXPECT_EQ((std::is_same_v<typename Atom::Accumulator, double>), name.find("F64") != std::string::npos);
-  EXPECT_EQ(Atom::lanes, name.substr(0, 4) == "Sm80" ? 32 : 64);
+  EXPECT_EQ(Atom::lanes, name.substr(0, 2) == "Sm" ? 32 : 64);
 }
 
 }  // namespace

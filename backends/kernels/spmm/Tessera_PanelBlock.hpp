@@ -93,12 +93,16 @@ TESSERA_FUNCTION typename Shape::Sum panel_sum(const SpmmPanelArgs& args, const 
 }
 
 /// Sums of N consecutive columns of one row of a window: into C, or into partial sums.
-template <class Operand, int N, class Sum>
+template <class Wave, class Operand, int N, class Sum>
 TESSERA_FUNCTION void panel_store(const SpmmPanelArgs& args, const PanelPart& part, int window_rows, int row,
                                   std::int64_t column, const Sum (&sums)[N]) {
   if (column >= args.dense.columns) return;
   if (part.partial >= 0) {
-    spmm_store_run(spmm_partials<Sum>(args.split, args.dense.columns, part.partial, window_rows), row, column, sums);
+    auto target = spmm_partials<Sum>(args.split, args.dense.columns, part.partial, window_rows);
+    // Never so. But sums that are stored as they are would have to lie in registers as one store wants them, which is
+    // not how instructions want them, and compilers would move them from one order to the other in every block.
+    if (Wave::keep(part.partial) < 0) target.alpha = static_cast<Sum>(args.dense.alpha);
+    spmm_store_run(target, row, column, sums);
     return;
   }
   const std::int64_t row_of_c = spmm_row(args, part.window, window_rows, row);  // none of a row apart

@@ -3,6 +3,8 @@
 #ifndef TESSERA_KERNELS_SPMM_PANEL_DISPATCH_HPP
 #define TESSERA_KERNELS_SPMM_PANEL_DISPATCH_HPP
 
+#include <type_traits>
+
 #include "backends/interface/Tessera_KernelTable.hpp"
 #include "backends/kernels/spmm/Tessera_PanelKernel.hpp"
 #include "backends/units/Tessera_AtomsAmd.hpp"
@@ -21,8 +23,11 @@ struct PanelNvidia {
     const std::int64_t n = args.dense.columns;
     switch (args.precision) {
       case Precision::FP64:
-        return n <= 16 ? launch.template run<Sm80_M8N8K4_F64, 2, 1, 16>()
-                       : launch.template run<Sm80_M8N8K4_F64, 2, 2, 16>();
+        if (n > 32 && args.windows >= std::decay_t<Launch>::many_windows) {
+          return launch.template run<Sm90_M16N8K8_F64, 1, 4, 16>();
+        }
+        return n <= 16 ? launch.template run<Sm90_M16N8K8_F64, 1, 1, 16>()
+                       : launch.template run<Sm90_M16N8K8_F64, 1, 2, 16>();
       case Precision::FP32:
         return n <= 32 ? launch.template run<Sm80_M16N8K8_F32_3xTF32, 2, 1, 16>()
                        : launch.template run<Sm80_M16N8K8_F32_3xTF32, 2, 2, 16>();
@@ -38,7 +43,7 @@ struct PanelNvidia {
   }
 
   static const PanelGeometry* geometry(Precision precision, std::int64_t columns) {
-    static constexpr PanelGeometry fp64 = panel_geometry<PanelShape<Sm80_M8N8K4_F64, 2>>();
+    static constexpr PanelGeometry fp64 = panel_geometry<PanelShape<Sm90_M16N8K8_F64, 1>>();
     static constexpr PanelGeometry fp32 = panel_geometry<PanelShape<Sm80_M16N8K8_F32_3xTF32, 2>>();
     static constexpr PanelGeometry tf32 = panel_geometry<PanelShape<Sm80_M16N8K8_F32_TF32, 2>>();
     static constexpr PanelGeometry fp16 = panel_geometry<PanelShape<Sm80_M16N8K16_F32_F16, 1>>();

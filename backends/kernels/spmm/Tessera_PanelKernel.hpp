@@ -24,6 +24,8 @@
 /// - Which column of B a fragment's row stands for is free, and so a lane takes sixteen bytes of a staged row at once,
 ///   which feed several instructions; rows of C leave the same way. No shuffles.
 /// - Of A only entries are stored; a lane finds its own by counting bits.
+/// - What a lane does for each block is counted in instructions: places that stay the same from block to block are made
+///   once (Lane), and others move on by a mask (perf_test/notes/spmm-panels.md).
 ///
 /// A slot without entry is a zero that is multiplied: Inf and NaN in a row of B reach all rows of a window that has an
 /// entry in that column. Sums are therefore looked at before they are stored, and where one is not finite, the window's
@@ -50,7 +52,10 @@ struct PanelKernel {
   static constexpr int stage_bytes = rows_bytes + Shape::rows * Shape::depth * static_cast<int>(sizeof(Operand));
   static constexpr int packet_bytes = geometry.packet_words() * 4;
   static constexpr int packets = 4;  ///< in their ring: a packet is copied three blocks before its products
-  static constexpr int wave_bytes = (2 * stage_bytes + packets * packet_bytes + 127) / 128 * 128;  ///< of shared memory
+  static constexpr int packet_stride = packet_bytes <= 64 ? 64 : packet_bytes <= 128 ? 128 : 256;  ///< there
+  static constexpr int wave_bytes =
+      (2 * stage_bytes + packets * packet_stride + 127) / 128 * 128;  ///< of shared memory
+  static_assert(packet_bytes <= packet_stride, "the place of the next packet is found by a mask");
   static constexpr int pieces = row_bytes / 16;                       ///< lanes that copy a row
   static constexpr int copies = Shape::depth * pieces / Wave::lanes;  ///< rows of which a lane copies a piece
 
@@ -73,42 +78,52 @@ struct PanelKernel {
                                    std::int64_t first_column) {
     PanelPart part = panel_part(args, part_index);
     const Memory ring = memory + 2 * stage_bytes;
-    const auto packet = [=](std::uint32_t i) { return ring + static_cast<int>(i % packets) * packet_bytes; };
-    const auto stage = [=](std::uint32_t i) { return memory + static_cast<int>(i % 2) * stage_bytes; };
     Varying<Tile> tile;
     Varying<Lane> own;
+    const std::uint32_t first = part.first_block, count = part.end_block - first;
     wave.each([&](int lane) {
       tile(lane) = Tile{};
-      own(lane) = lane_facts(args, first_column, lane);
+      own(lane) = lane_facts(args, first_column, first, lane);
     });
 
     // Groups of copies: packets that are needed at once; then, for each block, it and the packet two after.
-    const std::uint32_t first = part.first_block, count = part.end_block - first;
-    copy_packet(wave, args, first, 0 < count, packet(0));
-    copy_packet(wave, args, first + 1, 1 < count, packet(1));
+    copy_packet(wave, args, first, 0 < count, ring);
+    copy_packet(wave, args, first + 1, 1 < count, ring + packet_stride);
     wave.commit_copies();
     wave.template wait_copies<0>();
-    copy_packet(wave, args, first + 2, 2 < count, packet(2));
-    copy_block(wave, args, own, 0 < count, packet(0), stage(0));
+    if (count > 0) copy_block(wave, own, count + 1, ring, memory, ring + 2 * packet_stride);
     wave.commit_copies();
-    for (std::uint32_t i = 0;; ++i) {
-      // Windows that end here; those without blocks as well.
-      while (part.window < part.end_window && first + i == part.window_end) {
-        if (finite(wave, args, first_column, tile)) {
-          store(wave, args, part, first_column, tile);
-        } else {
-          store_by_entries(args, part, first_column);
-        }
-        wave.each([&](int lane) { tile(lane) = Tile{}; });
-        panel_next_window(args, part);
+    const bool plain = stores_plain(args, part, first_column);
+    std::int32_t packet = 0, stage = 0;  // where this block's are
+    std::uint32_t i = 0, window_end = part.window_end - first;
+    for (;;) {
+      if (i == window_end) {
+        do {  // windows that end here; those without blocks as well
+          if (!finite(wave, args, first_column, plain, tile)) {
+            store_by_entries(args, part, first_column);
+          } else if (plain && (part.window + 1) * Shape::rows <= args.rows) {
+            store_plain(wave, args, part, first_column, tile);
+          } else {
+            store(wave, args, part, first_column, tile);
+          }
+          wave.each([&](int lane) { tile(lane) = Tile{}; });
+          panel_next_window(args, part);
+        } while (part.window < part.end_window && part.window_end - first == i);
+        if (part.window >= part.end_window) break;
+        window_end = part.window_end - first;
       }
-      if (i >= count) break;
-      copy_packet(wave, args, first + i + 3, i + 3 < count, packet(i + 3));
-      copy_block(wave, args, own, i + 1 < count, packet(i + 1), stage(i + 1));
+      const std::int32_t next = (packet + packet_stride) & (packets * packet_stride - 1);
+      if (i + 1 < count) {
+        const std::int32_t later = (packet - packet_stride) & (packets * packet_stride - 1);
+        copy_block(wave, own, count - i, ring + next, memory + (stage_bytes - stage), ring + later);
+      }
       wave.commit_copies();
       wave.template wait_copies<1>();
-      multiply(wave, stage(i), packet(i), tile);
+      multiply(wave, own, memory + stage, ring + packet, tile);
       wave.converge();  // all lanes have read what is overwritten next
+      packet = next;
+      stage = stage_bytes - stage;
+      ++i;
     }
     wave.template wait_copies<0>();
   }
@@ -122,19 +137,48 @@ struct PanelKernel {
     return (j * Shape::quads + quad) * row_bytes + (piece ^ turn) * 16;
   }
 
-  /// What stays the same for a lane from block to block.
+  /// Rows that a lane copies, by their places: those of one quad are at a fixed distance from each other.
+  static constexpr int quad_copies = copies < Shape::slots ? copies : Shape::slots;
+  static constexpr int slot_bytes = Shape::quads * row_bytes;
+  static_assert(copies % quad_copies == 0 && Shape::slots % quad_copies == 0, "");
+  static_assert(Chunks == 1 || Shape::groups * Bytes % 128 == 0, "chunks are at a fixed distance from each other");
+
+  /// What stays the same for a lane from block to block, but for `packet`. Compilers would make all of it again for
+  /// every block, which takes as many instructions as the block itself.
   struct Lane {
-    const char* b;  ///< its piece of a row 0 of B
+    const char* b;       ///< its piece of a row 0 of B
+    const char* values;  ///< its piece of value 0
+    const char* packet;  ///< its piece of the next packet that is to be copied
     std::int32_t ldb_bytes;
-    bool inside;  ///< its piece has columns of B
+    std::int32_t least;         ///< column from which on rows of B are read: 0, or none where its piece has no columns
+    std::int32_t packets_from;  ///< blocks that must be left for it to copy a packet
+    std::int32_t copy_at[copies / quad_copies], columns_at, piece;
+    std::int32_t fragment_at, bits_at, before_at, below, shift;
   };
-  TESSERA_FUNCTION static Lane lane_facts(const SpmmPanelArgs& args, std::int64_t first_column, int lane) {
+  TESSERA_FUNCTION static Lane lane_facts(const SpmmPanelArgs& args, std::int64_t first_column, std::uint32_t block,
+                                          int lane) {
     Lane l;
     constexpr std::int64_t size = sizeof(Operand);
     const std::int64_t byte = first_column * size + lane % pieces * 16;
-    l.inside = byte < args.dense.columns * size;
-    l.b = static_cast<const char*>(args.dense.b) + byte;
+    l.least = Wave::keep(byte < args.dense.columns * size ? 0 : 0x7fffffff);
+    l.b = Wave::keep(static_cast<const char*>(args.dense.b) + byte);
+    l.values = Wave::keep(static_cast<const char*>(args.values) + lane * 16);
+    l.packet = reinterpret_cast<const char*>(args.packets) + (std::size_t{block} + 2) * packet_bytes + lane * 16;
     l.ldb_bytes = static_cast<std::int32_t>(args.dense.ldb * size);
+    l.packets_from = Wave::keep(lane < packet_bytes / 16 ? 4 : 0x7fffffff);
+    const int first = lane / pieces * copies, slot = Shape::slot_of(lane);
+    TESSERA_UNROLL
+    for (int i = 0; i < copies / quad_copies; ++i) {
+      l.copy_at[i] = Wave::keep(place(first + i * quad_copies, lane % pieces));
+    }
+    l.columns_at = Wave::keep(first * 4);
+    l.piece = Wave::keep(lane * 16);
+    const int bit = Shape::row_of(lane) * Shape::depth, group_byte = Shape::group_of(lane) * Bytes;
+    l.fragment_at = Wave::keep(place(slot, group_byte / 16) + group_byte % 16);
+    l.bits_at = Wave::keep((geometry.bitmap_at() + bit / 32) * 4);
+    l.before_at = Wave::keep(geometry.prefix_at() * 4 + Shape::row_of(lane));
+    l.below = Wave::keep(static_cast<std::int32_t>(((1u << slot) - 1u) << bit % 32));
+    l.shift = Wave::keep(bit % 32 + slot);
     return l;
   }
 
@@ -147,31 +191,35 @@ struct PanelKernel {
     });
   }
 
-  /// The rows of B and the values of a block whose packet has arrived.
-  TESSERA_FUNCTION static void copy_block(const Wave& wave, const SpmmPanelArgs& args, const Varying<Lane>& own,
-                                          bool on, Memory packet, Memory stage) {
-    if (!on) return;
+  /// The rows of B and the values of a block whose packet has arrived, and, where `left` blocks are left, the packet
+  /// two after.
+  TESSERA_FUNCTION static void copy_block(const Wave& wave, Varying<Lane>& own, std::uint32_t left, Memory packet,
+                                          Memory stage, Memory later_packet) {
     wave.each([&](int lane) {
-      const Lane& l = own(lane);
-      const int piece = lane % pieces, first = lane / pieces * copies;
-      std::uint32_t columns[copies];
+      Lane& l = own(lane);
+      std::uint32_t columns[copies], extent[2];
       constexpr int width = copies < 4 ? copies : 4;
       TESSERA_UNROLL
       for (int i = 0; i < copies; i += width) {
-        Wave::template load_staged<width * 4>(packet + (first + i) * 4, columns + i);
+        Wave::template load_staged<width * 4>(packet + l.columns_at + i * 4, columns + i);
       }
+      Wave::template load_staged<8>(packet + geometry.begin_at() * 4, extent);
+      const char* const values = l.values + std::size_t{extent[0]} * sizeof(Operand);
+      const Memory values_at = stage + rows_bytes + l.piece, packet_at = later_packet + l.piece;
       TESSERA_UNROLL
       for (int i = 0; i < copies; ++i) {
         const auto column = static_cast<std::int32_t>(columns[i]);
         const char* from = l.b + std::int64_t{column} * l.ldb_bytes;  // not read for column -1
-        Wave::template copy_async<true>(stage + place(first + i, piece), from, column >= 0 && l.inside);
+        const Memory to = stage + l.copy_at[i / quad_copies] + i % quad_copies * slot_bytes;
+        Wave::template copy_async<true>(to, from, column >= l.least);
       }
-      std::uint32_t extent[2];
-      Wave::template load_staged<8>(packet + geometry.begin_at() * 4, extent);
-      if (lane * 16 < static_cast<int>(extent[1] * sizeof(Operand))) {
-        const char* from = static_cast<const char*>(args.values) + extent[0] * sizeof(Operand) + lane * 16;
-        Wave::template copy_async<false>(stage + rows_bytes + lane * 16, from, true);
+      if (l.piece < static_cast<int>(extent[1] * sizeof(Operand))) {
+        Wave::template copy_async<false>(values_at, values, true);
       }
+      if (left >= static_cast<std::uint32_t>(l.packets_from)) {
+        Wave::template copy_async<false>(packet_at, l.packet, true);
+      }
+      l.packet += packet_bytes;
     });
   }
 
@@ -179,31 +227,33 @@ struct PanelKernel {
   struct Sparse {
     Operand value[Shape::slots];
   };
-  TESSERA_FUNCTION static void decode(Memory packet, Memory values, int lane, Sparse& sparse) {
-    const int row = Shape::row_of(lane), bit = row * Shape::depth, slot = Shape::slot_of(lane);
+  TESSERA_FUNCTION static void decode(Memory packet, Memory values, const Lane& l, Sparse& sparse) {
     std::uint32_t word, prefix;
-    Wave::template load_staged<4>(packet + (geometry.bitmap_at() + bit / 32) * 4, &word);
-    Wave::template load_staged<1>(packet + geometry.prefix_at() * 4 + row, &prefix);
-    word >>= bit % 32;
-    int before = static_cast<int>(prefix) + count_bits(word & ((1u << slot) - 1u));
-    const std::uint32_t own = word >> slot;
+    Wave::template load_staged<4>(packet + l.bits_at, &word);
+    Wave::template load_staged<1>(packet + l.before_at, &prefix);
+    const int before = static_cast<int>(prefix) + count_bits(word & static_cast<std::uint32_t>(l.below));
+    const std::uint32_t own = word >> l.shift;
+    // A slot without entry reads the value of another one. A step that compilers do not know is added in two
+    // instructions, a shifted bit of the word in three.
+    constexpr int size = sizeof(Operand);
+    const std::int32_t step = Wave::keep(std::int32_t{size});
+    Memory at = values + before * size;
     TESSERA_UNROLL
     for (int j = 0; j < Shape::slots; ++j) {
-      // A slot without entry reads the value of another one.
       Operand value;
       std::uint32_t bits[(sizeof(Operand) + 3) / 4];
-      Wave::template load_staged<static_cast<int>(sizeof(Operand))>(values + before * static_cast<int>(sizeof(Operand)),
-                                                                    bits);
+      Wave::template load_staged<size>(at, bits);
       __builtin_memcpy(&value, bits, sizeof(Operand));
-      const bool on = own >> j & 1u;
+      const bool on = (own & (1u << j)) != 0;
       sparse.value[j] = on ? value : Operand{};
-      before += on ? 1 : 0;
+      at += on ? step : 0;
     }
   }
 
-  TESSERA_FUNCTION static void multiply(const Wave& wave, Memory stage, Memory packet, Varying<Tile>& tile) {
+  TESSERA_FUNCTION static void multiply(const Wave& wave, const Varying<Lane>& own, Memory stage, Memory packet,
+                                        Varying<Tile>& tile) {
     Varying<Sparse> sparse;
-    wave.each([&](int lane) { decode(packet, stage + rows_bytes, lane, sparse(lane)); });
+    wave.each([&](int lane) { decode(packet, stage + rows_bytes, own(lane), sparse(lane)); });
     struct Dense {
       Packed<Operand, width> b[Shape::slots];
     };
@@ -211,11 +261,11 @@ struct PanelKernel {
     for (int chunk = 0; chunk < Chunks; ++chunk) {
       Varying<Dense> rows;
       wave.each([&](int lane) {
-        const int byte = (chunk * Shape::groups + Shape::group_of(lane)) * Bytes;
+        const Memory from = stage + own(lane).fragment_at;
         TESSERA_UNROLL
         for (int j = 0; j < Shape::slots; ++j) {
-          Wave::template load_staged<Bytes>(stage + place(Shape::slot_of(lane) + j, byte / 16) + byte % 16,
-                                            rows(lane).b[j].w);
+          const int skip = j * slot_bytes + chunk * Shape::groups * Bytes;
+          Wave::template load_staged<Bytes>(from + skip, rows(lane).b[j].w);
         }
       });
       TESSERA_UNROLL
@@ -278,22 +328,52 @@ struct PanelKernel {
 
   /// Whether all sums of the wave are, of columns that B has: what lies behind a row of B may be anything.
   TESSERA_FUNCTION static bool finite(const Wave& wave, const SpmmPanelArgs& args, std::int64_t first_column,
-                                      const Varying<Tile>& tile) {
+                                      bool whole, const Varying<Tile>& tile) {
     Varying<bool> odd;
-    const bool whole = first_column + tile_columns <= args.dense.columns;
     wave.each([&](int lane) {
-      FiniteProbe<Sum> probe;
-      each_run(first_column, lane, [&](int, std::int64_t column, int chunk, int i) {
-        TESSERA_UNROLL
-        for (int v = 0; v < width; ++v) {
-          if (whole || column + v < args.dense.columns) probe.look_at(sum_of(tile(lane), chunk, i, v));
-        }
-      });
-      odd(lane) = !probe.all_finite();
+      FiniteProbe<Sum> probes[2];  // sums of one wait for each other
+      if (whole) {
+        each_run(first_column, lane, [&](int, std::int64_t, int chunk, int i) {
+          TESSERA_UNROLL
+          for (int v = 0; v < width; ++v) probes[v % 2].look_at(sum_of(tile(lane), chunk, i, v));
+        });
+      } else {
+        each_run(first_column, lane, [&](int, std::int64_t column, int chunk, int i) {
+          TESSERA_UNROLL
+          for (int v = 0; v < width; ++v) {
+            if (column + v < args.dense.columns) probes[v % 2].look_at(sum_of(tile(lane), chunk, i, v));
+          }
+        });
+      }
+      odd(lane) = !probes[0].all_finite() || !probes[1].all_finite();
     });
     return wave.ballot(odd) == 0;
   }
 
+  /// Whether whole windows of the part are stored without a look at each place: most are, and of windows of a few
+  /// blocks the looking would be as many instructions as the blocks.
+  TESSERA_FUNCTION static bool stores_plain(const SpmmPanelArgs& args, const PanelPart& part,
+                                            std::int64_t first_column) {
+    const SpmmDense& d = args.dense;
+    const std::int64_t size = d.c_type == ElementType::Double ? 8 : d.c_type == ElementType::Float ? 4 : 2;
+    const bool aligned = reinterpret_cast<std::uintptr_t>(d.c) % 16 == 0 && d.ldc * size % 16 == 0;
+    return aligned && d.beta == 0 && part.partial < 0 && args.row_order == nullptr &&
+           first_column + tile_columns <= d.columns;
+  }
+  TESSERA_FUNCTION static void store_plain(const Wave& wave, const SpmmPanelArgs& args, const PanelPart& part,
+                                           std::int64_t first_column, const Varying<Tile>& tile) {
+    wave.each([&](int lane) {
+      spmm_to_c<Operand, Sum>(args.dense, [&](const auto& target) {
+        const std::int64_t first = part.window * Shape::rows * target.ld + first_column;
+        each_run(0, lane, [&](int row, std::int64_t column, int chunk, int i) {
+          Sum sums[width];
+          TESSERA_UNROLL
+          for (int v = 0; v < width; ++v) sums[v] = sum_of(tile(lane), chunk, i, v);
+          target.store_plain(first + row * target.ld + column, sums);
+        });
+      });
+    });
+  }
   TESSERA_FUNCTION static void store(const Wave& wave, const SpmmPanelArgs& args, const PanelPart& part,
                                      std::int64_t first_column, const Varying<Tile>& tile) {
     wave.each([&](int lane) {
@@ -301,7 +381,7 @@ struct PanelKernel {
         Sum sums[width];
         TESSERA_UNROLL
         for (int v = 0; v < width; ++v) sums[v] = sum_of(tile(lane), chunk, i, v);
-        panel_store<Operand, width>(args, part, Shape::rows, row, column, sums);
+        panel_store<Wave, Operand, width>(args, part, Shape::rows, row, column, sums);
       });
     });
   }
@@ -317,7 +397,7 @@ struct PanelKernel {
         const std::int64_t column = first_column + run / runs * chunk_columns + at.row * width + u % width;
         if (column >= args.dense.columns) continue;
         const Sum sum[1] = {panel_sum<Shape>(args, part, at.col, column)};
-        panel_store<Operand, 1>(args, part, Shape::rows, at.col, column, sum);
+        panel_store<Wave, Operand, 1>(args, part, Shape::rows, at.col, column, sum);
       }
     });
   }

@@ -106,6 +106,22 @@ struct SpmmTarget {
       }
     }
   }
+  /// Count neighbours, the first at element `first`, where these are known to lie at multiples of sixteen bytes, or of
+  /// their own bytes if they have less, to be all inside, and beta to be 0.
+  template <int Count>
+  TESSERA_FUNCTION void store_plain(std::int64_t first, const Sum (&sums)[Count]) const {
+    constexpr int most = 16 / static_cast<int>(sizeof(Element)), width = Count < most ? Count : most;
+    struct alignas(sizeof(Element) * width) Pack {
+      Element v[width];
+    };
+    TESSERA_UNROLL
+    for (int i = 0; i < Count; i += width) {
+      Pack pack;
+      TESSERA_UNROLL
+      for (int j = 0; j < width; ++j) pack.v[j] = Impl::spmm_rounded<Element>(alpha * sums[i + j]);
+      Impl::spmm_store_pack(c + first + i, pack, passing);
+    }
+  }
 
  private:
   TESSERA_FUNCTION Element result(Sum sum, Element old) const {

@@ -186,9 +186,17 @@ class PackedDecoder {
 
   // ---- columns
 
-  /// Hubs ascend; places that no column took hold 0 behind them.
+  /// Hubs ascend; places that no column took hold 0 behind them. Renumbered columns are all there.
   void check_hubs() {
     hub_.assign(static_cast<std::size_t>(p_.cols), false);
+    if (p_.renumbered) {
+      sound(hub_columns_.size() == static_cast<std::size_t>(p_.cols), "an order of other columns");
+      for (const std::uint32_t column : hub_columns_) {
+        sound(column < static_cast<std::size_t>(p_.cols) && !hub_[column], "an order that is no permutation");
+        hub_[column] = true;
+      }
+      return;
+    }
     bool ended = false;
     for (std::size_t rank = 0; rank < hub_columns_.size(); ++rank) {
       const std::uint32_t column = hub_columns_[rank];

@@ -106,6 +106,19 @@ struct HubPlaceFunctor : PackedTypesOf<Csr> {
   }
 };
 
+/// Columns in the order of their use, by powers of two; inside one of these they keep their own.
+struct ColumnUse {
+  static constexpr int classes = 16;
+  std::uint32_t columns[classes], entries[classes];
+
+  /// The most used first; the last: not used at all.
+  KOKKOS_INLINE_FUNCTION static int of(std::uint32_t uses) {
+    int log = 0;
+    while (log < classes - 1 && uses >> log != 0) ++log;
+    return classes - 1 - log;
+  }
+};
+
 }  // namespace Impl
 }  // namespace Tessera
 

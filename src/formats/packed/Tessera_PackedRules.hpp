@@ -8,7 +8,7 @@
 
 #include "Tessera_Options.hpp"
 #include "features/Tessera_SpmvFeatures.hpp"
-#include "formats/packed/Tessera_PackedOrder.hpp"
+#include "formats/packed/Tessera_PackedHubs.hpp"
 
 /// \file
 /// The rules that shape packed slices, where the options leave it open. Every number here is measured
@@ -91,6 +91,34 @@ inline std::int64_t packed_hubs(const PackedOptions& o, const SpmvFeatures& f, c
   return std::min(wanted, packed_table_bytes(device) / value_bytes);
 }
 
+/// Bytes of x in the order of its use that the first level keeps beside what is read once.
+constexpr double packed_near_bytes = 160000;
+/// Entries whose x must be there for a copy of x to pay.
+constexpr double packed_least_near_share = 0.7;
+
+/// Entries whose x lies in the first packed_near_bytes of a copy in the order of use.
+inline double packed_near_share(const ColumnUse& u, std::int64_t nnz, int value_bytes) {
+  double left = packed_near_bytes / value_bytes, entries = 0;
+  for (int i = 0; i < ColumnUse::classes && left > 0; ++i) {
+    const double here = u.columns[i], taken = std::min(left, here);
+    if (here > 0) entries += u.entries[i] * (taken / here);
+    left -= taken;
+  }
+  return entries / static_cast<double>(nnz);
+}
+
+/// Whether to look how often columns are used: skewed rows, x without locality and larger than the first level, and
+/// enough entries for the copy, which is a launch of its own, to pay. In FP64 products gain 5 %, less than set-up
+/// takes.
+inline bool packed_may_renumber(const PackedOptions& o, const SpmvFeatures& f, const DeviceFacts& device,
+                                int value_bytes) {
+  if (o.renumber >= 0) return o.renumber == 1 && f.cols > 0 && f.nnz < (std::int64_t{1} << 32);
+  if (device.shared_bytes < 131072) return false;  // the first level is less than packed_near_bytes
+  return value_bytes <= 4 && o.hubs < 0 && o.column_blocks < 0 && f.nnz >= 3000000 && f.nnz < 12000000 && f.cv >= 1 &&
+         f.narrow <= 0.5 && f.sectors >= 0.7 && f.mean >= 8 &&
+         static_cast<double>(f.cols) * value_bytes >= 2 * packed_near_bytes;
+}
+
 /// Steps of a slice: enough work for a wave to cover its start, few enough for the device to have waves to choose from.
 inline void packed_steps(PackedShape& s, const SpmvFeatures& f, int value_bytes, bool stencil, bool hubs) {
   s.max_steps = s.split_steps = 16;
@@ -145,13 +173,13 @@ inline bool packed_may_be_diagonals(const PackedShape& s, const PackedOptions& o
 
 /// The shape of slices.
 inline PackedShape packed_shape(const PackedOptions& o, const SpmvFeatures& f, int lanes, int value_bytes, int blocks,
-                                bool hubs) {
+                                bool hubs, bool renumbered = false) {
   PackedShape s;
   s.lanes = lanes;
   s.blocks = blocks;
   for (s.log_wave = 0; (1 << s.log_wave) < lanes;) ++s.log_wave;
   // Sharing saves bytes and gathers but leaves fewer waves, which small matrices lack.
-  if (o.shared_patterns && !hubs && blocks == 1 && f.mean >= 8 && f.nnz >= o.least_shared) {
+  if (o.shared_patterns && !hubs && !renumbered && blocks == 1 && f.mean >= 8 && f.nnz >= o.least_shared) {
     s.group = f.same3 >= 0.5 ? 3 : f.same2 >= 0.5 ? 2 : 1;
   }
   packed_steps(s, f, value_bytes, o.index_free && f.shift >= 0.5, hubs);
@@ -168,7 +196,7 @@ inline PackedShape packed_shape(const PackedOptions& o, const SpmvFeatures& f, i
     s.sort_window = 516;
   }
   if (o.window > 0) s.sort_window = o.window / 12 * 12;
-  if (!hubs && blocks == 1 && s.group == 1) packed_even(s, o, f);
+  if (!hubs && !renumbered && blocks == 1 && s.group == 1) packed_even(s, o, f);
   s.natural_padding = o.natural_padding;
   s.rows = f.rows;
   s.sort_windows = (f.rows + s.sort_window - 1) / s.sort_window;
@@ -180,7 +208,7 @@ template <class MemorySpace>
 PackedVariant packed_variant(const Experimental::PackedSlices<MemorySpace>& p, const SpmvFeatures& f) {
   const Experimental::PackedSummary& s = p.summary;
   if (p.even != 0) return s.index_slots[PackedDiagonals] > 0 ? PackedVariant::Diagonals : PackedVariant::Even;
-  if (s.grouped_slots > 0 || p.hub_columns.extent(0) > 0) return PackedVariant::General;
+  if (s.grouped_slots > 0 || (p.hub_columns.extent(0) > 0 && !p.renumbered)) return PackedVariant::General;
   const bool free = s.index_slots[PackedIndexFree] * 2 > s.stored, brief = s.short_slices * 4 > s.slices * 3;
   if (brief && (free || (s.steps <= 3 * s.slices && f.nnz >= 1000000))) return PackedVariant::ShortSlices;
   if (free && s.steps <= 8 * s.slices) return PackedVariant::IndexFree;

@@ -80,6 +80,7 @@ struct PackedSlices {
   /// x at the hub columns is copied before each product, for the first-level cache to hold; else it is kept in shared
   /// memory, which is better for what the cache cannot hold (more than 64 kB) and shared memory can.
   bool copies_hubs = false;
+  bool renumbered = false;  ///< hub_columns are all columns, in the order of their use
 
   /// After a wait for the conversion.
   void done() {
@@ -118,6 +119,7 @@ struct PackedSlices {
     a.dictionary = dictionary.data();
     a.hub_columns = hub_columns.data();
     a.hubs = static_cast<std::uint32_t>(hub_columns.extent(0));
+    a.renumbered = renumbered;
     a.variant = variant;
     a.eight_waves = eight_waves;
     a.pairs = pairs;

@@ -15,6 +15,7 @@
 #include "formats/packed/Tessera_PackedEven.hpp"
 #include "formats/packed/Tessera_PackedFill.hpp"
 #include "formats/packed/Tessera_PackedHubs.hpp"
+#include "formats/packed/Tessera_PackedRenumber.hpp"
 #include "formats/packed/Tessera_PackedRules.hpp"
 #include "formats/packed/Tessera_PackedStructure.hpp"
 #include "formats/packed/Tessera_PackedValues.hpp"
@@ -37,6 +38,9 @@ inline void check(const PackedOptions& o) {
   require<InvalidArgument>(o.natural_padding >= 0 && o.hubs >= -1 && o.hubs <= 65536, [&] {
     return "PackedOptions::natural_padding must not be negative, hubs must lie in [-1, 65536]: " +
            std::to_string(o.natural_padding) + ", " + std::to_string(o.hubs);
+  });
+  require<InvalidArgument>(o.renumber >= -1 && o.renumber <= 1, [&] {
+    return "PackedOptions::renumber must lie in [-1, 1], is " + std::to_string(o.renumber);
   });
   require<InvalidArgument>(o.column_blocks >= -1 && o.column_blocks <= packed_max_blocks, [&] {
     return "PackedOptions::column_blocks must lie in [-1, " + std::to_string(packed_max_blocks) + "], is " +
@@ -157,10 +161,14 @@ class PackedConversion {
     p_.block_columns = (p_.cols + p_.blocks - 1) / p_.blocks;
     if (p_.blocks > 1 && p_.block_columns >= 64) p_.block_columns = (p_.block_columns + 7) / 8 * 8;
     if (p_.blocks > 1) p_.blocks = static_cast<int>((p_.cols + p_.block_columns - 1) / p_.block_columns);
-    const std::int64_t hubs =
-        p_.blocks > 1 || p_.nnz == 0 ? 0 : std::min(packed_hubs(o_, f_, device, value_bytes), p_.cols);
+    const bool whole = p_.blocks == 1 && p_.nnz > 0;
+    if (whole && packed_may_renumber(o_, f_, device, value_bytes)) {
+      PackedColumnOrder<Pattern, Exec>{space_, A_, numbers_, o_, backend_}.find(p_, hub_place_, hub_scratch_);
+    }
+    const std::int64_t hubs = p_.renumbered || !whole ? 0 : std::min(packed_hubs(o_, f_, device, value_bytes), p_.cols);
     hubs_ = hubs > 0 && find_hubs(hubs) ? hubs : 0;
-    shape_ = packed_shape(o_, f_, p_.lanes, value_bytes, p_.blocks, hubs_ > 0);
+    shape_ = packed_shape(o_, f_, p_.lanes, value_bytes, p_.blocks, hubs_ > 0, p_.renumbered);
+    if (p_.renumbered) hubs_ = p_.cols;
     require<NotSupported>(shape_.rows * shape_.blocks < (std::int64_t{1} << 31),
                           [] { return std::string("packed slices: rows times column blocks beyond 2^31"); });
     p_.group = shape_.group;
@@ -544,7 +552,7 @@ PackedSlices<typename Csr::memory_space> to_packed(const Exec& space, const Csr&
   if (p.rows == 0) return p;
   const Impl::PackedNumbersOf<Exec, Impl::ValuesOf<Csr>> numbers(space, A.values());
   Impl::packed_pattern(space, Impl::pattern_of(A), numbers, features, o, updatable, backend, device, p);
-  p.copies_hubs = p.hub_bytes() <= 65536 || p.hub_bytes() > device.shared_bytes;
+  p.copies_hubs = p.renumbered || p.hub_bytes() <= 65536 || p.hub_bytes() > device.shared_bytes;
   return p;
 }
 
