@@ -25,28 +25,18 @@ Status status_of(cudaError_t error, const char* label) noexcept;
 /// What the table holds of the runtime.
 RuntimeCalls runtime_calls() noexcept;
 
-/// How a kernel is launched: thread blocks in two dimensions, threads of each, bytes of its dynamic shared memory.
-struct LaunchShape {
-  unsigned thread_blocks, tiles, threads;
-  std::size_t shared;
-};
+/// Whether kernels may be launched before the one before them is complete: on devices of capability 9.0 or later, if
+/// the code that runs there was compiled for 9.0 or later too.
+bool supports_dependent_launch() noexcept;
 
-/// What is known of one kernel on each device: its handle at the driver, the dynamic shared memory that it may have.
-class LaunchedKernel {
+/// The dynamic shared memory that one kernel may have, for each device. It only grows.
+class AllowedMemory {
  public:
-  /// Enqueues the kernel by the driver, which takes 0.25 us less of a host than the runtime
-  /// (perf_test/notes/launches.md); by the runtime where that fails: the thread may have no context yet.
-  /// @param overlapping whether the launch may begin before the one before it is complete: on devices of capability 9.0
-  ///                    or later, if the code that runs there was compiled for 9.0 or later too
-  cudaError_t launch(const void* kernel, const LaunchShape& shape, bool overlapping, cudaStream_t stream,
-                     void** args) noexcept;
+  /// Lets the kernel have so many bytes on the current device.
+  cudaError_t allow(const void* kernel, std::size_t bytes) noexcept;
 
  private:
-  cudaError_t allow(const void* kernel, int device, std::size_t bytes) noexcept;
-  void* find(const void* kernel, int device) noexcept;  ///< null: for the runtime to launch
-
-  std::atomic<void*> functions_[most_devices]{};
-  std::atomic<std::size_t> shared_[most_devices]{};  ///< only grows
+  std::atomic<std::size_t> bytes_[most_devices]{};
 };
 
 /// Of the current device: shared memory that a thread block can have, and multiprocessors.

@@ -126,14 +126,30 @@ struct CudaDevice {
   static Status status(Error error, const char* label) noexcept { return Cuda::status_of(error, label); }
   static RuntimeCalls runtime() noexcept { return Cuda::runtime_calls(); }
 
+  /// Code compiled for an older architecture (as text for a newer device) does not wait, and must be launched after the
+  /// one before.
   template <class Body, class... Args>
   static Error launch(const Launch::Grid& grid, Stream stream, const Args&... args) {
-    static Cuda::LaunchedKernel kernel;
-    void* pointers[] = {const_cast<void*>(static_cast<const void*>(&args))...};
-    return kernel.launch(reinterpret_cast<const void*>(Cuda::kernel_of<Body, Args...>()),
-                         {static_cast<unsigned>(grid.thread_blocks), static_cast<unsigned>(grid.tiles), Body::threads,
-                          Body::shared + grid.table_bytes},
-                         Body::overlapping, static_cast<cudaStream_t>(stream), pointers);
+    const auto kernel = Cuda::kernel_of<Body, Args...>();
+    const std::size_t shared = Body::shared + grid.table_bytes;
+    if (shared > 0) {
+      static Cuda::AllowedMemory allowed;
+      const Error error = allowed.allow(reinterpret_cast<const void*>(kernel), shared);
+      if (error != cudaSuccess) return error;
+    }
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(static_cast<unsigned>(grid.thread_blocks), static_cast<unsigned>(grid.tiles));
+    config.blockDim = dim3(Body::threads);
+    config.dynamicSmemBytes = shared;
+    config.stream = static_cast<cudaStream_t>(stream);
+    cudaLaunchAttribute dependent{};
+    dependent.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    dependent.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &dependent;
+    config.numAttrs = Body::overlapping && Cuda::supports_dependent_launch() ? 1 : 0;
+    const Error error = cudaLaunchKernelEx(&config, kernel, args...);
+    if (error != cudaSuccess) cudaGetLastError();
+    return error;
   }
 };
 

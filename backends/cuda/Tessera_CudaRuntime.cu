@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-#include <cuda.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -307,11 +306,17 @@ Status await(const std::int64_t* number, std::int64_t wanted, Stream stream) noe
   return there() ? Status{} : Status{"a kernel ended without an answer"};
 }
 
-/// Code compiled for an older architecture (as text for a newer device) does not wait, and must be launched after the
-/// one before.
-bool supports_dependent_launch(int device) noexcept {
+}  // namespace
+
+bool supports_dependent_launch() noexcept {
   enum : int { unknown, no, yes };
   static std::atomic<int> answers[most_devices];
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess) {
+    cudaGetLastError();
+    return false;
+  }
+  if (device >= most_devices) return false;
   int answer = answers[device].load(std::memory_order_acquire);
   if (answer == unknown) {
     DeviceFacts facts;
@@ -324,98 +329,19 @@ bool supports_dependent_launch(int device) noexcept {
   return answer == yes;
 }
 
-using DriverLaunch = decltype(&cuLaunchKernelEx);
-
-/// Null: a toolkit or a driver that has no such entry.
-DriverLaunch driver_launch() noexcept {
-#if CUDART_VERSION >= 12050
-  static const DriverLaunch entry = [] {
-    void* found = nullptr;
-    cudaDriverEntryPointQueryResult answer{};
-    if (cudaGetDriverEntryPointByVersion("cuLaunchKernelEx", &found, 11060, cudaEnableDefault, &answer) !=
-        cudaSuccess) {
-      cudaGetLastError();
-      found = nullptr;
-    }
-    return answer == cudaDriverEntryPointSuccess ? reinterpret_cast<DriverLaunch>(found) : nullptr;
-  }();
-  return entry;
-#else
-  return nullptr;
-#endif
-}
-
-bool launch_by_driver(void* function, const LaunchShape& shape, bool dependent, cudaStream_t stream,
-                      void** args) noexcept {
-  CUlaunchAttribute attribute{};
-  attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-  attribute.value.programmaticStreamSerializationAllowed = 1;
-  CUlaunchConfig config{};
-  config.gridDimX = shape.thread_blocks;
-  config.gridDimY = shape.tiles;
-  config.blockDimX = shape.threads;
-  config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
-  config.sharedMemBytes = static_cast<unsigned>(shape.shared);
-  config.hStream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = dependent ? 1 : 0;
-  return driver_launch()(&config, static_cast<CUfunction>(function), args, nullptr) == CUDA_SUCCESS;
-}
-
-cudaError_t launch_by_runtime(const void* kernel, const LaunchShape& shape, bool dependent, cudaStream_t stream,
-                              void** args) noexcept {
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(shape.thread_blocks, shape.tiles);
-  config.blockDim = dim3(shape.threads);
-  config.dynamicSmemBytes = shape.shared;
-  config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = dependent ? 1 : 0;
-  return cudaLaunchKernelExC(&config, kernel, args);
-}
-
-}  // namespace
-
-cudaError_t LaunchedKernel::launch(const void* kernel, const LaunchShape& shape, bool overlapping, cudaStream_t stream,
-                                   void** args) noexcept {
+cudaError_t AllowedMemory::allow(const void* kernel, std::size_t bytes) noexcept {
   int device = 0;
   cudaError_t error = cudaGetDevice(&device);
   if (error == cudaSuccess && device >= most_devices) error = cudaErrorInvalidDevice;
-  if (error == cudaSuccess) error = allow(kernel, device, shape.shared);
-  if (error == cudaSuccess) {
-    void* const function = find(kernel, device);
-    const bool dependent = overlapping && supports_dependent_launch(device);
-    if (function != nullptr && launch_by_driver(function, shape, dependent, stream, args)) return cudaSuccess;
-    error = launch_by_runtime(kernel, shape, dependent, stream, args);
+  if (error == cudaSuccess && bytes > bytes_[device].load(std::memory_order_acquire)) {
+    static std::mutex guard;  // of two threads with different needs the greater one must stay
+    const std::lock_guard<std::mutex> lock(guard);
+    if (bytes <= bytes_[device].load(std::memory_order_acquire)) return cudaSuccess;
+    error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+    if (error == cudaSuccess) bytes_[device].store(bytes, std::memory_order_release);
   }
   if (error != cudaSuccess) cudaGetLastError();
   return error;
-}
-
-cudaError_t LaunchedKernel::allow(const void* kernel, int device, std::size_t bytes) noexcept {
-  if (bytes <= shared_[device].load(std::memory_order_acquire)) return cudaSuccess;
-  static std::mutex guard;  // of two threads with different needs the greater one must stay
-  const std::lock_guard<std::mutex> lock(guard);
-  if (bytes <= shared_[device].load(std::memory_order_acquire)) return cudaSuccess;
-  const cudaError_t error =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
-  if (error == cudaSuccess) shared_[device].store(bytes, std::memory_order_release);
-  return error;
-}
-
-void* LaunchedKernel::find(const void* kernel, int device) noexcept {
-  void* const known = functions_[device].load(std::memory_order_acquire);
-  if (known != nullptr || driver_launch() == nullptr) return known;
-  cudaFunction_t function = nullptr;
-  if (cudaGetFuncBySymbol(&function, kernel) == cudaSuccess) {
-    functions_[device].store(function, std::memory_order_release);
-  } else {
-    cudaGetLastError();  // the runtime's launch says what is wrong
-  }
-  return function;
 }
 
 std::size_t shared_bytes() noexcept {
