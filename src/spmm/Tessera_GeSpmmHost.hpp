@@ -205,10 +205,11 @@ struct GeSpmmHostFunctor {
     }
     return j;
   }
-  template <int Bytes, int Isa>
+  template <class Sums>
   KOKKOS_FORCEINLINE_FUNCTION void store_row(const Range& r, const Tile& tile, const Sum* sum) const {
+    constexpr int Isa = Sums::isa, most = Sums::most_columns;
     const std::int64_t column = tile.column + tile.known;
-    const int width = own(tile) - tile.known;
+    const int width = std::min(own(tile), most) - tile.known;  // never more, which the compiler cannot know
     sum += tile.known;
     if (r.partial >= 0) {
       std::copy(sum, sum + width, pieces.partials + r.partial * pieces.partial_ld + column);
@@ -221,7 +222,7 @@ struct GeSpmmHostFunctor {
       for (int j = 0; j < width; ++j) host_store_scaled<Isa>(to + j * stride, alpha, sum[j], beta);
       return;
     }
-    int j = store_vectors<Bytes, Isa>(to, sum, width);
+    int j = store_vectors<Sums::bytes, Isa>(to, sum, width);
     if (beta == Sum(0)) {
       for (; j < width; ++j) to[j] = host_round<CT, Isa>(alpha * sum[j]);
     } else {
@@ -241,7 +242,7 @@ struct GeSpmmHostFunctor {
         CT* const to = straight && r.partial < 0 ? c.at(r.row, tile.column) : nullptr;
         sums(r, sum, to);
         if (to != nullptr) continue;
-        store_row<Sums::bytes, Sums::isa>(r, tile, sum);
+        store_row<Sums>(r, tile, sum);
       }
       return;
     }
