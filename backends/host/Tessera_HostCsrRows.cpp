@@ -132,10 +132,9 @@ class CsrRows {
   /// In the widest vectors that the CPU has and a row fills.
   void run(std::int64_t begin, std::int64_t end) const {
     const std::int64_t bytes = width() * static_cast<std::int64_t>(sizeof(Sum));
-#if TESSERA_ROWS_HAS_TARGETS
-    if (args_.x_column_stride != 1 && has_avx2()) return columns32(begin, end);
-#endif
-    if (args_.x_column_stride != 1) return columns<16>(begin, end);
+    if constexpr (apart) {
+      if (args_.x_column_stride != 1) return columns_apart(begin, end);
+    }
 #if TESSERA_ROWS_HAS_TARGETS
     if (bytes >= 64 && has_avx512()) return run64(begin, end);
     if (has_avx2()) {
@@ -149,6 +148,8 @@ class CsrRows {
 
  private:
   using Sum = std::conditional_t<std::is_same_v<X, double>, double, float>;
+  /// Whether columns of x may lie apart.
+  static constexpr bool apart = std::is_same_v<Value, Sum> && std::is_same_v<X, Sum> && std::is_same_v<Y, Sum>;
 
 #if TESSERA_ROWS_HAS_TARGETS
   static bool has_avx2() {
@@ -171,6 +172,12 @@ class CsrRows {
   TESSERA_ROWS_TARGET("avx2,fma")
   void columns32(std::int64_t begin, std::int64_t end) const { columns<32>(begin, end); }
 #endif
+  void columns_apart(std::int64_t begin, std::int64_t end) const {
+#if TESSERA_ROWS_HAS_TARGETS
+    if (has_avx2()) return columns32(begin, end);
+#endif
+    columns<16>(begin, end);
+  }
 
   /// Columns of x that lie apart, up to nine at once: an entry is read once for all of them. (One alone is never left.)
   template <int Isa>

@@ -14,8 +14,8 @@
 
 namespace Tessera {
 
-/// y := alpha A x + beta y. Number j of a row of x is at x + i x_stride + j x_column_stride; fast where these are
-/// neighbours (LayoutRight, or a copy).
+/// y := alpha A x + beta y. Number j of a row of x is at x + i x_stride + j x_column_stride; these are
+/// neighbours (LayoutRight, or a copy) but where all three are double, or all float.
 struct HostCsrRowsArgs {
   const void* row_map = nullptr;
   int offset_bytes = 4;  ///< 4 or 8

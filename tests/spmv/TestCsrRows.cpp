@@ -122,19 +122,22 @@ using AllRowTypes = ::testing::Types<Double, RowTypes<float, float, float>, RowT
 TYPED_TEST_SUITE(CsrRows, AllRowTypes);
 
 TYPED_TEST(CsrRows, EveryWidth) {
+  using A = typename TypeParam::A;
+  constexpr bool x_may_lie_apart =
+      sizeof(A) >= 4 && std::is_same_v<A, typename TypeParam::X> && std::is_same_v<A, typename TypeParam::Y>;
   for (const Data data : {Data::Integers, Data::Real}) {
-    const auto A = make_matrix<typename TypeParam::A>(all_classes(60, 9), data, 5);
+    const auto matrix = make_matrix<A>(all_classes(60, 9), data, 5);
     int turn = 0;
     for (const int columns : widths) {
       const Scaling s = turn % 3 == 0 ? Scaling{1, 0} : turn % 3 == 1 ? Scaling{-1, 2.5} : Scaling{2.5, 1};
-      for (const int layout : {0, 1, 2, 3}) {
+      for (int layout = 0; layout < (x_may_lie_apart ? 4 : 2); ++layout) {
         const bool x_in_rows = layout < 2, y_in_rows = layout % 2 == 0;
         SCOPED_TRACE(std::to_string(columns) + (x_in_rows ? " columns" : " columns, x in columns") +
                      (y_in_rows ? "" : ", y in columns"));
-        Product<TypeParam> p(A, columns, x_in_rows, y_in_rows, layout == 1 && turn % 2 == 0, data);
-        const int cut = A.rows / 3;
+        Product<TypeParam> p(matrix, columns, x_in_rows, y_in_rows, layout == 1 && turn % 2 == 0, data);
+        const int cut = matrix.rows / 3;
         p.multiply(s, 4, 0, cut);
-        p.multiply(s, 8, cut, A.rows);
+        p.multiply(s, 8, cut, matrix.rows);
         p.expect(s);
       }
       ++turn;

@@ -187,7 +187,7 @@ class PackedEvenConversion {
   /// wait.
   /// @param classes  numbers may be stored in fewer bytes; if they can be, they are, and there are no diagonals
   bool make_diagonals(bool classes, bool updatable) {
-    if (classes && !full()) return false;
+    if (classes && !packed_stays_full(space_, backend_, numbers_)) return false;
     const PackedShape shape = shape_;
     const int max_steps = p_.max_steps, split_steps = p_.split_steps, steps = static_cast<int>(f_.longest);
     shape_.diagonals = true;
@@ -242,18 +242,6 @@ class PackedEvenConversion {
  private:
   static constexpr const char* scratch_label = "Tessera::packed::scratch";
 
-  /// Whether no class of fewer bytes fits the numbers. One wait.
-  bool full() {
-    View<PackedClassFound> found;
-    const auto scratch =
-        Arena<Memory>::make(space_, backend_, scratch_label, Lifetime::Temporary,
-                            [&](Arena<Memory>& arena) { found = arena.template take<PackedClassFound>(1); });
-    Kokkos::deep_copy(space_, View<char>(static_cast<char*>(scratch.get()), sizeof(PackedClassFound)), char(0));
-    numbers_.classify(found);
-    PackedClassFound numbers{};
-    fetch(space_, backend_, "Tessera::convert[packed] value class", numbers, found);
-    return packed_class_of(numbers.misfit, static_cast<int>(numbers_.bytes())) == PackedStorage::Full;
-  }
   /// Memory of the search for diagonals: borrowed, or else allocated and its first part filled with zeros.
   void take_scratch() {
     const auto layout = [&](Arena<Memory>& arena) {

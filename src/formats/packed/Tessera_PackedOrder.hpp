@@ -78,7 +78,10 @@ struct PackedShape {
     const auto most = static_cast<std::uint32_t>(max_steps), short_length = static_cast<std::uint32_t>(length);
     std::uint32_t steps = short_length;  // as log_lanes_of and steps_of, in 32 bits
     int log = 0;
-    while (log < log_wave && steps > most) steps = (short_length + (1u << ++log) - 1) >> log;
+    while (log < log_wave && steps > most) {
+      ++log;
+      steps = (short_length + (1u << log) - 1) >> log;
+    }
     const std::uint32_t run = static_cast<std::uint32_t>((grouped ? 0 : classes) + (6 - log));
     return (1u + run) << (6 + index_bits) | (63u - steps) << index_bits | static_cast<std::uint32_t>(place);
   }

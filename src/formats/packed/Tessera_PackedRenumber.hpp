@@ -86,7 +86,8 @@ struct PackedColumnOrder {
   /// Makes p.renumbered, unless values fit fewer bytes, which then save more, or the most used columns have too few
   /// entries for a copy of x to pay. One wait or two. Bytes: columns once, 12 per column. @param place  of each column
   void find(Format& p, View<std::uint32_t>& place, typename Format::Storage& scratch) const {
-    if (o.renumber != 1 && !values_in_full(p)) return;
+    const bool narrows = o.renumber != 1 && o.value_classes && numbers.precision() == p.precision;
+    if (narrows && !packed_stays_full(space, backend, numbers)) return;
     const auto cols = static_cast<std::size_t>(p.cols);
     p.hub_storage =
         Arena<Memory>::make(space, backend, "Tessera::packed::columns", Lifetime::Plan,
@@ -124,20 +125,6 @@ struct PackedColumnOrder {
     if (p.renumbered) return;
     p.hub_columns = {};
     p.hub_storage.reset();
-  }
-
- private:
-  bool values_in_full(const Format& p) const {
-    if (!o.value_classes || numbers.precision() != p.precision) return true;
-    View<PackedClassFound> found;
-    const auto memory =
-        Arena<Memory>::make(space, backend, "Tessera::packed::scratch", Lifetime::Temporary,
-                            [&](Arena<Memory>& arena) { found = arena.template take<PackedClassFound>(1); });
-    Kokkos::deep_copy(space, View<char>(static_cast<char*>(memory.get()), sizeof(PackedClassFound)), char(0));
-    numbers.classify(found);
-    PackedClassFound host{};
-    fetch(space, backend, "Tessera::convert[packed] value class", host, found);
-    return packed_class_of(host.misfit, static_cast<int>(numbers.bytes())) == PackedStorage::Full;
   }
 };
 

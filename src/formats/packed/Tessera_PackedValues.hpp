@@ -226,6 +226,22 @@ class PackedNumbersOf final : public PackedNumbers<typename Values::memory_space
   Values values_;
 };
 
+/// Whether no class of fewer bytes fits the numbers. One wait.
+template <class Exec, class Memory>
+bool packed_stays_full(const Exec& space, const KernelTable* backend, const PackedNumbers<Memory>& numbers) {
+  typename Arena<Memory>::template View<PackedClassFound> found;
+  const auto scratch =
+      Arena<Memory>::make(space, backend, "Tessera::packed::scratch", Lifetime::Temporary,
+                          [&](Arena<Memory>& arena) { found = arena.template take<PackedClassFound>(1); });
+  Kokkos::deep_copy(
+      space, typename Arena<Memory>::template View<char>(static_cast<char*>(scratch.get()), sizeof(PackedClassFound)),
+      char(0));
+  numbers.classify(found);
+  PackedClassFound host{};
+  fetch(space, backend, "Tessera::convert[packed] value class", host, found);
+  return packed_class_of(host.misfit, static_cast<int>(numbers.bytes())) == PackedStorage::Full;
+}
+
 }  // namespace Impl
 }  // namespace Tessera
 
