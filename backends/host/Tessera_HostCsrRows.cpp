@@ -187,33 +187,15 @@ class CsrRows {
       for (std::int64_t column = 0, width; column < args_.columns; column += width) {
         const std::int64_t left = args_.columns - column;
         width = left < 10 ? left : left < 12 ? left - 4 : 8;
-        switch (width) {
-          case 3:
-            few<Isa, 3>(row, last, column);
-            break;
-          case 4:
-            few<Isa, 4>(row, last, column);
-            break;
-          case 5:
-            few<Isa, 5>(row, last, column);
-            break;
-          case 6:
-            few<Isa, 6>(row, last, column);
-            break;
-          case 7:
-            few<Isa, 7>(row, last, column);
-            break;
-          case 8:
-            few<Isa, 8>(row, last, column);
-            break;
-          case 9:
-            few<Isa, 9>(row, last, column);
-            break;
-          default:
-            few<Isa, 2>(row, last, column);
-        }
+        few_of<Isa>(row, last, column, width, std::make_integer_sequence<int, 8>());
       }
     }
+  }
+  /// Two columns to nine.
+  template <int Isa, int... More>
+  TESSERA_ROWS_INLINE void few_of(std::int64_t begin, std::int64_t end, std::int64_t column, std::int64_t width,
+                                  std::integer_sequence<int, More...>) const {
+    ((width == 2 + More ? few<Isa, 2 + More>(begin, end, column) : void()), ...);
   }
   template <int Isa, int Count>
   TESSERA_ROWS_INLINE void few(std::int64_t begin, std::int64_t end, std::int64_t column) const {
