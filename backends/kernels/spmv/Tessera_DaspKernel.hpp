@@ -187,9 +187,9 @@ class DaspKernel {
     const DaspBlock block = load_block(piece);
     const int count = steps_of(block), loose = irregular_of(block);
     const std::size_t first_irregular = first_irregular_of(block);
-    const std::uint32_t begin = p_.long_pieces[block.row], end = p_.long_pieces[block.row + 1];
-    const std::int64_t row = p_.row_order[p_.first_position[DaspLong] + block.row];
-    Varying<Step> s, rest;
+    const LongRow row{p_.long_pieces[block.row], p_.long_pieces[block.row + 1],
+                      p_.row_order[p_.first_position[DaspLong] + block.row]};
+    Varying<Step> s;
     Varying<Sum> sum;
     w_.each([&](int lane) {
       load_step(block.first_step, lane, count > 0, s(lane));
@@ -205,45 +205,58 @@ class DaspKernel {
       multiply(sum, s, g);
       w_.each([&](int lane) { s(lane) = next(lane); });
     }
-    if (loose > 0) {  // what is left of the row, less than a step, in its own order
-      const Value* values = static_cast<const Value*>(p_.irregular_values) + first_irregular;
-      const std::int32_t* columns = p_.irregular_columns + first_irregular;
-      w_.each([&](int lane) {
-        TESSERA_UNROLL
-        for (int u = 0; u < slots_per_lane; ++u) {
-          const int j = u * lanes + lane;
-          rest(lane).value[u] = Value{};
-          rest(lane).column[u] = -1;
-          if (j < loose) {
-            rest(lane).value[u] = Wave::template load<Streaming>(values + j);
-            rest(lane).column[u] = Wave::template load<Streaming>(columns + j);
-          }
-        }
-        Gathered g;
-        gather_step(rest(lane), g);
-        TESSERA_UNROLL
-        for (int u = 0; u < slots_per_lane; ++u) add(sum(lane), rest(lane).value[u], g.x[u]);
-      });
-    }
-    const Sum total = w_.sum(sum);
+    if (loose > 0) add_rest(sum, first_irregular, loose);
+    finish_piece(piece, row, p_.arrivals + block.row, w_.sum(sum));
+  }
 
-    if (end - begin == 1) {
+  /// The pieces of a long row, and its row of y.
+  struct LongRow {
+    std::uint32_t begin, end;
+    std::int64_t row;
+  };
+
+  /// What is left of a long row, less than a step, in its own order.
+  TESSERA_FUNCTION void add_rest(Varying<Sum>& sum, std::size_t first, int count) const {
+    const Value* values = static_cast<const Value*>(p_.irregular_values) + first;
+    const std::int32_t* columns = p_.irregular_columns + first;
+    Varying<Step> rest;
+    w_.each([&](int lane) {
+      TESSERA_UNROLL
+      for (int u = 0; u < slots_per_lane; ++u) {
+        const int j = u * lanes + lane;
+        rest(lane).value[u] = Value{};
+        rest(lane).column[u] = -1;
+        if (j < count) {
+          rest(lane).value[u] = Wave::template load<Streaming>(values + j);
+          rest(lane).column[u] = Wave::template load<Streaming>(columns + j);
+        }
+      }
+      Gathered g;
+      gather_step(rest(lane), g);
+      TESSERA_UNROLL
+      for (int u = 0; u < slots_per_lane; ++u) add(sum(lane), rest(lane).value[u], g.x[u]);
+    });
+  }
+
+  /// Stores a row of one piece; of several, the last one to arrive adds all partial sums.
+  TESSERA_FUNCTION void finish_piece(std::uint32_t piece, const LongRow& of, std::uint32_t* arrivals, Sum total) const {
+    if (of.end - of.begin == 1) {
       w_.each([&](int lane) {
-        if (lane == 0) store(row, total);
+        if (lane == 0) store(of.row, total);
       });
       return;
     }
     Sum* partials = static_cast<Sum*>(p_.partials);
     w_.publish(partials + piece, total);
-    if (!w_.last_to_arrive(p_.arrivals + block.row, end - begin)) return;
+    if (!w_.last_to_arrive(arrivals, of.end - of.begin)) return;
     Varying<Sum> own;
     w_.each([&](int lane) {
       own(lane) = Sum(0);
-      for (std::uint32_t i = begin + lane; i < end; i += lanes) own(lane) += Wave::read_published(partials + i);
+      for (std::uint32_t i = of.begin + lane; i < of.end; i += lanes) own(lane) += Wave::read_published(partials + i);
     });
     const Sum whole = w_.sum(own);
     w_.each([&](int lane) {
-      if (lane == 0) store(row, whole);
+      if (lane == 0) store(of.row, whole);
     });
   }
 
@@ -320,17 +333,21 @@ class DaspKernel {
         add_irregular(sum(lane), set.loose(lane), loose_x(lane));
       });
     }
+    add_phases(sum, row_blocks);
+    w_.each([&](int lane) {
+      if (set.target(lane) >= 0) store(set.target(lane), sum(lane));
+    });
+  }
 
-    for (int distance = 2; distance >= row_blocks; distance /= 2) {  // over the phases of a row
+  /// To every lane's sum those of the other phases of its row.
+  TESSERA_FUNCTION void add_phases(Varying<Sum>& sum, int row_blocks) const {
+    for (int distance = 2; distance >= row_blocks; distance /= 2) {
       Varying<Sum> other;
       w_.shuffle(other, sum, [&](int lane) {
         return Tile::result_lane(Tile::result_row(lane), Tile::result_tile(lane) ^ distance);
       });
       w_.each([&](int lane) { sum(lane) += other(lane); });
     }
-    w_.each([&](int lane) {
-      if (set.target(lane) >= 0) store(set.target(lane), sum(lane));
-    });
   }
 
   /// Asks for up to irregular_unroll further entries per lane. Round j of a set holds, in lane order and without gaps,
