@@ -4,6 +4,7 @@
 #define TESSERA_CORE_DENSE_OPERAND_HPP
 
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <type_traits>
 
@@ -108,22 +109,30 @@ DenseBatch<typename V::value_type> dense_batch_of(const V& v, bool transposed = 
   return f;
 }
 
-/// Whether two matrices of one kind are interleaved without sharing an element: columns or rows of one parent.
+/// Whether two matrices whose ranges meet are interleaved without sharing an element, as columns, rows or elements of
+/// one parent are.
 template <class T, class U>
 bool interleaved(const Dense<T>& b, const Dense<U>& c) {
-  if (sizeof(T) != sizeof(U)) return false;
-  const auto distance = reinterpret_cast<std::intptr_t>(c.data) - reinterpret_cast<std::intptr_t>(b.data);
-  const auto size = static_cast<std::intptr_t>(sizeof(T));
-  if (distance % size != 0) return false;
-  // [0, width) of each outer stride of the parent belongs to the one, [shift, shift + width) to the other.
-  const auto apart = [&](std::int64_t outer_b, std::int64_t outer_c, std::int64_t inner_b, std::int64_t inner_c) {
-    if (outer_b != outer_c || outer_b <= 0) return false;
-    const std::int64_t shift = ((distance / size) % outer_b + outer_b) % outer_b;
-    return shift >= inner_b && shift + inner_c <= outer_b;
+  struct Bytes {  // strides, 0 where there is one row or column; from the first row or column to the end of the last
+    std::int64_t rows, columns, element, height, width;
   };
-  const auto width = [](std::int64_t n, std::int64_t stride) { return (n - 1) * stride + 1; };
-  return apart(b.row_stride, c.row_stride, width(b.columns, b.column_stride), width(c.columns, c.column_stride)) ||
-         apart(b.column_stride, c.column_stride, width(b.rows, b.row_stride), width(c.rows, c.row_stride));
+  const auto bytes = [](const auto& d, std::int64_t element) {
+    const std::int64_t down = d.rows > 1 ? d.row_stride * element : 0;
+    const std::int64_t along = d.columns > 1 ? d.column_stride * element : 0;
+    return Bytes{down, along, element, (d.rows - 1) * down + element, (d.columns - 1) * along + element};
+  };
+  const Bytes x = bytes(b, sizeof(T)), y = bytes(c, sizeof(U));
+  const auto distance = reinterpret_cast<std::intptr_t>(c.data) - reinterpret_cast<std::intptr_t>(b.data);
+  // Strides are multiples of the parent's. [0, size) of each of its strides belongs to the one, [shift, shift + size)
+  // to the other.
+  const auto apart = [&](std::int64_t parent, std::int64_t size_x, std::int64_t size_y) {
+    if (parent == 0) return false;
+    const std::int64_t shift = (distance % parent + parent) % parent;
+    return shift >= size_x && shift + size_y <= parent;
+  };
+  const std::int64_t rows = std::gcd(x.rows, y.rows), columns = std::gcd(x.columns, y.columns);
+  return apart(rows, x.width, y.width) || apart(columns, x.height, y.height) ||
+         apart(std::gcd(rows, columns), x.element, y.element);
 }
 
 /// Whether an element belongs to both.

@@ -35,10 +35,15 @@ constexpr void check_vectors() {
                 "Tessera::spmv: x and y must be accessible from the matrix's execution space");
 }
 
-/// Whether a vector has elements of other vectors between its own.
+/// Of a View of rank 1 or 2: a matrix whose columns are the vectors.
 template <class V>
-bool strided(const V& v) {
-  return v.extent(0) > 1 && v.stride(0) != 1;
+Dense<typename V::value_type> matrix_of(const V& v) {
+  if constexpr (Compat::view_rank<V> == 2) {
+    return dense_of(v);
+  } else {
+    const auto rows = static_cast<std::int64_t>(v.extent(0));
+    return {v.data(), rows, 1, rows > 1 ? static_cast<std::int64_t>(v.stride(0)) : 1, 1};
+  }
 }
 
 /// @throw DimensionMismatch, InvalidArgument
@@ -55,12 +60,7 @@ void check_extents(const Matrix& A, Op op, const X& x, const Y& y) {
   });
   require_memory("spmv", "x", x.data(), x.span() != 0);
   require_memory("spmv", "y", y.data(), y.span() != 0);
-  const auto begin_x = reinterpret_cast<std::uintptr_t>(x.data()), begin_y = reinterpret_cast<std::uintptr_t>(y.data());
-  const auto end_x = begin_x + x.span() * sizeof(typename X::value_type);
-  const auto end_y = begin_y + y.span() * sizeof(typename Y::value_type);
-  // Interleaved columns of one row-major matrix share a range without sharing an element; equal starts always clash.
-  const bool separate = end_x <= begin_y || end_y <= begin_x || (begin_x != begin_y && strided(x) && strided(y));
-  require<InvalidArgument>(separate || x.span() == 0 || y.span() == 0,
+  require<InvalidArgument>(!overlap(matrix_of(x), matrix_of(y)),
                            [] { return std::string("spmv: x and y must not overlap"); });
 }
 

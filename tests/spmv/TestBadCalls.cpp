@@ -223,6 +223,17 @@ void BadCalls::add_applies() {
   });
   add("apply, x and y the same array", ErrorCode::InvalidArgument, {"overlap"},
       [this] { small_plan.apply(Exec(), square, square); });
+  using RowMajor = Kokkos::View<double**, Kokkos::LayoutRight, DeviceOf<Exec>>;
+  add("apply, y one row below x in the same column", ErrorCode::InvalidArgument, {"overlap"}, [this] {
+    const RowMajor parent("parent", 5, 2);
+    small_plan.apply(Exec(), Kokkos::subview(parent, std::make_pair(0, 4), 1),
+                     Kokkos::subview(parent, std::make_pair(1, 5), 1));
+  });
+  add("apply, x and y of two columns, one of them the same", ErrorCode::InvalidArgument, {"overlap"}, [this] {
+    const RowMajor parent("parent", 4, 3);
+    small_plan.apply(Exec(), Kokkos::subview(parent, Kokkos::ALL(), std::make_pair(0, 2)),
+                     Kokkos::subview(parent, Kokkos::ALL(), std::make_pair(1, 3)));
+  });
   using Null = Kokkos::View<double*, DeviceOf<Exec>, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   add("apply, x = null", ErrorCode::InvalidArgument, {"x has elements", "null"},
       [this] { plan.apply(Exec(), Null(nullptr, cols), y); });

@@ -222,6 +222,31 @@ TEST(PlanOfLocalViews, KeepsThemAlive) {
   }
 }
 
+// Columns of one parent, in rows or one after the other, may be x and y: they share a range, but no element.
+TEST(Vectors, MayBeInterleaved) {
+  const auto A = make_matrix<double>("dense:rows=4:cols=4", Data::Integers, 1);
+  const DeviceMatrix<Exec, double> device(A);
+  const PlanOf<double> plan(Exec(), device.view());
+  double sum = 0;
+  for (int k = 0; k < 4; ++k) sum += A.values[static_cast<std::size_t>(k)];
+  using Strided = Kokkos::View<double**, Kokkos::LayoutStride, DeviceOf<Exec>>;
+  const auto expect_apart = [&](std::size_t row_stride, std::size_t column_stride, std::size_t shift) {
+    const Kokkos::View<double*, DeviceOf<Exec>> parent("parent", 32);
+    Kokkos::deep_copy(parent, 1.0);
+    const Kokkos::LayoutStride layout(4, row_stride, 2, column_stride);
+    const Strided x(parent.data(), layout), y(parent.data() + shift, layout);
+    plan.apply(Exec(), x, y);
+    Exec().fence();
+    EXPECT_EQ(x(0, 0), 1);
+    EXPECT_EQ(y(0, 0), sum);
+    EXPECT_EQ(y(0, 1), sum);
+    EXPECT_EQ(x(3, 1), 1);
+  };
+  expect_apart(4, 1, 2);  // columns 0, 1 and 2, 3 in rows of four
+  expect_apart(4, 2, 1);  // columns 0, 2 and 1, 3
+  expect_apart(1, 8, 4);  // ... one after the other
+}
+
 TEST(Statistics, AddUp) {
   const auto A = make_matrix<double>(all_classes(600, 300), Data::Integers, 1);
   const DeviceMatrix<Exec, double> device(A);
