@@ -21,9 +21,8 @@
 ///     spmm([space,] [handle,] mode, alpha, A, B, beta, C)      the same, rank 2 only
 ///
 /// A          KokkosSparse::CrsMatrix, or a block matrix (BsrMatrix, 3.4's BlockCrsMatrix), which is multiplied as it
-/// lies;
-///            for several columns it is written out first, at every call without a handle, once with one. Scalars are
-///            double and float; C, which conjugates, is therefore N, and H is T.
+///            lies; for several columns it is written out first, at every call without a handle, once with one. Scalars
+///            are double and float; C, which conjugates, is therefore N, and H is T.
 /// mode       its first letter, as in Kokkos Kernels: N, T, C (conjugate, *not* transposed) or H; lower case too (which
 ///            Kokkos Kernels leaves to the vendor libraries behind it).
 /// x, y       both of rank 1, or both of rank 2 (x(n, k), y(m, k), any layout), which is a product of matrices and goes
