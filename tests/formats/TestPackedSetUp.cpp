@@ -136,6 +136,30 @@ TEST(PackedSetUp, OrderAhead) {
   EXPECT_GE(unused, 5);
 }
 
+// Sizes alone say where an order ahead would be in the way: of even slices, of few diagonals, of columns by use.
+TEST(PackedSetUp, WhereOrderAhead) {
+  const auto worthwhile = [](std::int64_t rows, std::int64_t nnz, int value_bytes, const PackedOptions& o = {}) {
+    Impl::PackedKnown known{};
+    known.options = o;
+    known.device.shared_bytes = 232448;
+    known.rows = known.cols = rows;
+    known.nnz = nnz;
+    known.lanes = 32;
+    known.value_bytes = value_bytes;
+    return known.worthwhile();
+  };
+  EXPECT_TRUE(worthwhile(1000000, 4808000, 8));
+  EXPECT_FALSE(worthwhile(1000000, 4996000, 8));  // five diagonals
+  EXPECT_FALSE(worthwhile(20000, 300000, 8));
+  EXPECT_TRUE(worthwhile(20000, 301000, 8));
+  EXPECT_TRUE(worthwhile(262144, 3940070, 8));
+  EXPECT_FALSE(worthwhile(262144, 3940070, 4));
+  EXPECT_FALSE(worthwhile(0, 0, 8));
+  PackedOptions o;
+  o.hubs = 64;
+  EXPECT_FALSE(worthwhile(1000000, 4808000, 8, o));
+}
+
 // Of a conversion that nobody waited for, or that failed, the memory may still be in use.
 TEST(PackedSetUp, UnfinishedMemoryIsNotKept) {
   if (!Compat::is_host_v<Exec>) GTEST_SKIP() << "this runtime has memory of the host";
