@@ -4,6 +4,7 @@
 #define TESSERA_CORE_SELECTION_HPP
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@ struct Candidate {
 /// What a selection decided.
 template <class Algorithm>
 struct Choice {
+  std::shared_ptr<void> ahead;  // of a set-up: what has been enqueued before the algorithm was known
   Algorithm algorithm = Algorithm::Auto;
   Backend backend = Backend::Kokkos;
   Precision precision = Precision::FP64;

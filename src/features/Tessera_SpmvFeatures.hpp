@@ -40,7 +40,32 @@ struct FeatureFound {
   std::uint64_t squares;
   std::uint64_t windows, narrow, entries, sectors;
   std::uint64_t probed, same2, same3, shift;  // entries, too
+  std::int32_t decided[4];                    // what the device decided by the rest
 };
+
+/// Nothing is decided on the device.
+struct FeaturesDecideNothing {
+  KOKKOS_INLINE_FUNCTION void operator()(FeatureFound&) const {}
+};
+
+/// Features as they follow from what was found.
+KOKKOS_INLINE_FUNCTION void take_features(SpmvFeatures& f, const FeatureFound& seen) {
+  f.longest = seen.longest;
+  f.empty_rows = seen.empty;
+  f.mean = static_cast<double>(f.nnz) / static_cast<double>(f.rows);
+  if (f.nnz > 0) {
+    const double variance = static_cast<double>(seen.squares) / static_cast<double>(f.rows) - f.mean * f.mean;
+    f.cv = sqrt(variance > 0 ? variance : 0) / f.mean;
+  }
+  if (seen.probed > 0) {
+    const double probed = static_cast<double>(seen.probed);
+    f.same2 = static_cast<double>(seen.same2) / probed;
+    f.same3 = static_cast<double>(seen.same3) / probed;
+    f.shift = static_cast<double>(seen.shift) / probed;
+  }
+  if (seen.windows > 0) f.narrow = static_cast<double>(seen.narrow) / static_cast<double>(seen.windows);
+  if (seen.entries > 0) f.sectors = static_cast<double>(seen.sectors) / static_cast<double>(seen.entries);
+}
 
 /// What one thread sees, and then its Kokkos team.
 struct FeatureSeen {
@@ -85,7 +110,7 @@ class FeatureReducer {
 /// A Kokkos team measures its share of all rows, probes the rows of a window, and looks at the first `most` entries of
 /// the window. Different sectors are counted with a hash table, whose contents do not depend on the order of the
 /// insertions. The last team answers.
-template <class Csr>
+template <class Csr, class Decide = FeaturesDecideNothing>
 struct FeatureFunctor {
   using exec = typename Csr::execution_space;
   using member = typename Kokkos::TeamPolicy<exec>::member_type;
@@ -98,6 +123,7 @@ struct FeatureFunctor {
   FeatureFound* found;     // zero
   std::uint32_t* arrived;  // zero
   ReplyPlace<FeatureFound> reply;
+  Decide decide;
 
   static int scratch_bytes() { return static_cast<int>(Table::shmem_size(slots)); }
   KOKKOS_INLINE_FUNCTION std::int64_t length(std::int64_t row) const {
@@ -165,9 +191,10 @@ struct FeatureFunctor {
     Kokkos::single(Kokkos::PerTeam(team), [&]() { add(seen, static_cast<std::uint64_t>(count)); });
     if (!last_team(team, arrived, static_cast<std::uint32_t>(sampled))) return;
     Kokkos::single(Kokkos::PerTeam(team), [&]() {
-      const FeatureFound all = *found;
+      FeatureFound all = *found;
       *found = FeatureFound{};
       *arrived = 0;
+      decide(all);
       reply.send(all);
     });
   }
@@ -189,22 +216,35 @@ struct FeatureFunctor {
   }
 };
 
-template <class Pattern, class Exec>
-SpmvFeatures spmv_pattern_features(const Exec& space, const Pattern& A, const KernelTable* backend) {
+/// Where nothing follows on the device.
+struct NothingBehindFeatures {
+  using Decide = FeaturesDecideNothing;
+  static constexpr std::size_t bytes = 8;
+  Decide decide(void*) const { return {}; }
+  template <class... Args>
+  void enqueue(const Args&...) {}
+  void decided(const FeatureFound&) {}
+};
+
+/// @param behind  what is decided by the features on the device, and enqueued before these are known
+template <class Pattern, class Exec, class Behind>
+SpmvFeatures spmv_features_and(const Exec& space, const Pattern& A, const KernelTable* backend, Behind& behind) {
   using Memory = typename Pattern::memory_space;
   SpmvFeatures f;
   f.rows = static_cast<std::int64_t>(A.rows());
   f.cols = static_cast<std::int64_t>(A.cols());
   f.nnz = static_cast<std::int64_t>(A.nnz());
   if (f.rows == 0) return f;
-  using Functor = FeatureFunctor<Pattern>;
+  using Functor = FeatureFunctor<Pattern, typename Behind::Decide>;
   typename Arena<Memory>::template View<FeatureFound> found, answer;
   typename Arena<Memory>::template View<std::uint32_t> arrived;
+  typename Arena<Memory>::template View<char> told;
   const auto layout = [&](Arena<Memory>& arena) {
     found = arena.template take<FeatureFound>(1);
     arrived = arena.template take<std::uint32_t>(1);
     arena.skip_to(borrowed_zero_bytes);
     answer = arena.template take<FeatureFound>(1);
+    told = arena.template take<char>(Behind::bytes);
   };
   const std::shared_ptr<Borrowed> borrowed =
       Borrowed::open<Memory>(space, backend, "Tessera::features", Arena<Memory>::bytes_of(layout));
@@ -223,27 +263,22 @@ SpmvFeatures spmv_pattern_features(const Exec& space, const Pattern& A, const Ke
   const std::int64_t sampled = windows < Functor::most_windows ? windows : Functor::most_windows;
   Kokkos::parallel_for(
       "Tessera::features",
-      Kokkos::TeamPolicy<Exec, Compat::LightWeight>(space, static_cast<int>(sampled), Compat::team_size<Exec>(256))
+      Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<256, 4>>(space, static_cast<int>(sampled),
+                                                                                  Compat::team_size<Exec>(256))
           .set_scratch_size(0, Kokkos::PerTeam(Functor::scratch_bytes())),
-      Functor{A, windows, sampled, found.data(), arrived.data(), reply.ask(answer)});
+      Functor{A, windows, sampled, found.data(), arrived.data(), reply.ask(answer), behind.decide(told.data())});
+  behind.enqueue(space, A, backend, borrowed, told.data());
   const FeatureFound seen = reply.receive(space, "Tessera::features", answer);
-  if (borrowed) borrowed->done();  // the answer is the kernel's last write
-  f.longest = seen.longest;
-  f.empty_rows = seen.empty;
-  f.mean = static_cast<double>(f.nnz) / static_cast<double>(f.rows);
-  if (f.nnz > 0) {
-    const double variance = static_cast<double>(seen.squares) / static_cast<double>(f.rows) - f.mean * f.mean;
-    f.cv = std::sqrt(variance > 0 ? variance : 0) / f.mean;
-  }
-  if (seen.probed > 0) {
-    const double probed = static_cast<double>(seen.probed);
-    f.same2 = static_cast<double>(seen.same2) / probed;
-    f.same3 = static_cast<double>(seen.same3) / probed;
-    f.shift = static_cast<double>(seen.shift) / probed;
-  }
-  if (seen.windows > 0) f.narrow = static_cast<double>(seen.narrow) / static_cast<double>(seen.windows);
-  if (seen.entries > 0) f.sectors = static_cast<double>(seen.sectors) / static_cast<double>(seen.entries);
+  behind.decided(seen);
+  if (borrowed.use_count() == 1) borrowed->done();  // the answer is the kernel's last write
+  take_features(f, seen);
   return f;
+}
+
+template <class Pattern, class Exec>
+SpmvFeatures spmv_pattern_features(const Exec& space, const Pattern& A, const KernelTable* backend) {
+  NothingBehindFeatures nothing;
+  return spmv_features_and(space, A, backend, nothing);
 }
 
 }  // namespace Impl

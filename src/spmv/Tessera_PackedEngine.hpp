@@ -24,7 +24,8 @@ class PackedEngine {
 
   /// @param table  null: the host kernel
   PackedEngine(const Exec& space, const Csr& A, Precision precision, const SpmvFeatures& features,
-               const SpmvOptions& options, const KernelTable* table)
+               const SpmvOptions& options, const KernelTable* table,
+               const std::shared_ptr<PackedAhead<Memory>>& ahead = nullptr)
       : table_(table) {
     DeviceFacts facts;
     if (table != nullptr) {
@@ -33,13 +34,14 @@ class PackedEngine {
     }
     const PackedOptions shape = table != nullptr ? options.packed : packed_host_options(options.packed);
     packed_ = Experimental::to_packed(space, A, table != nullptr ? facts.wave : packed_host_lanes, precision, features,
-                                      shape, options.updatable, table, facts);
+                                      shape, options.updatable, table, facts, ahead);
     const std::size_t vectors = (static_cast<std::size_t>(A.rows()) + A.cols()) * bytes_of(precision);
     bypass_ = table == nullptr || bypasses(options.packed.bypass, packed_.format_bytes() + vectors, *table);
     scratch_.set_up(space, table, options.workspace, packed_.partial_bytes(), packed_.workspace_bytes());
     // The kernel may read the slices' records before earlier work of the stream is complete.
     Compat::fence(space, "Tessera::spmv[packed] set-up");
     packed_.done();
+    if (ahead) ahead->done();
   }
 
   const Experimental::PackedSlices<Memory>& format() const { return packed_; }

@@ -15,10 +15,12 @@
                                                      const KernelTable*);                                            \
   Extern template TransposedPattern<Compiled::Pattern<Offset>> transposed_pattern(const Compiled::Exec&,             \
                                                                                   const Compiled::Pattern<Offset>&); \
-  Extern template void packed_pattern(const Compiled::Exec&, const Compiled::Pattern<Offset>&,                       \
-                                      const PackedNumbers<Compiled::Memory>&, const SpmvFeatures&,                   \
-                                      const PackedOptions&, bool, const KernelTable*, const DeviceFacts&,            \
-                                      Experimental::PackedSlices<Compiled::Memory>&);                                \
+  Extern template void packed_pattern(                                                                               \
+      const Compiled::Exec&, const Compiled::Pattern<Offset>&, const PackedNumbers<Compiled::Memory>&,               \
+      const SpmvFeatures&, const PackedOptions&, bool, const KernelTable*, const DeviceFacts&,                       \
+      Experimental::PackedSlices<Compiled::Memory>&, const std::shared_ptr<PackedAhead<Compiled::Memory>>&);         \
+  Extern template SpmvFeatures packed_features_ahead(const Compiled::Exec&, const Compiled::Pattern<Offset>&,        \
+                                                     const KernelTable*, PackedAhead<Compiled::Memory>&);            \
   Extern template void packed_widen<Compiled::Pattern<Offset>>(                                                      \
       const Compiled::Exec&, Experimental::PackedSlices<Compiled::Memory>&, const KernelTable*);                     \
   Extern template std::shared_ptr<void> dasp_pattern(const Compiled::Exec&, const Compiled::Pattern<Offset>&,        \
@@ -32,6 +34,9 @@
   Extern template void packed_fill(const Compiled::Exec&, const Experimental::PackedSlices<Compiled::Memory>&,         \
                                    const Compiled::Values<Scalar>&, const PackedRowMap<Compiled::Memory>&,             \
                                    const PackedGate&);                                                                 \
+  Extern template void packed_fill_slots(const Compiled::Exec&, const Experimental::PackedSlices<Compiled::Memory>&,   \
+                                         const Compiled::Values<Scalar>&,                                              \
+                                         const PackedIndexFunctor<PackedPlainPattern<Compiled::Memory>>&);             \
   Extern template void packed_classify(const Compiled::Exec&, const Compiled::Values<Scalar>&,                         \
                                        const Arena<Compiled::Memory>::View<PackedClassFound>&);                        \
   Extern template void dasp_fill_values(const Compiled::Exec&, const Experimental::Dasp<Compiled::Memory>&,            \

@@ -47,6 +47,9 @@ struct SpmvOperation {
                    std::optional<Features>& features);
   static void make(Engine& engine, const Exec& space, const Csr& A, const Options& options, Choice& choice,
                    Backend format_backend, std::optional<Features>& features);
+  /// Features, and where packed slices may follow the order of their rows behind them.
+  static Features look_ahead(const Exec& space, const Csr& A, const Options& options, Choice& choice,
+                             const KernelTable* table);
   template <class XT, class YT>
   static void apply(const Plan& plan, const Exec& space, double alpha, const Vectors<const XT>& x, double beta,
                     const Vectors<YT>& y);
@@ -77,7 +80,7 @@ void SpmvOperation<Csr>::look(const Exec& space, const Csr& A, const Options& op
   if (choice.predict || choice.algorithm == Algorithm::PackedSlices) check(options.packed);
   if (!choice.predict) return;
   const KernelTable* table = choice.backend == Backend::Kokkos ? nullptr : &kernel_table(choice.backend);
-  features = spmv_features(space, A, table);
+  features = look_ahead(space, A, options, choice, table);
   predict_spmv(choice, *features, Compat::is_host_v<Exec>, measurable(choice));
 }
 
@@ -93,8 +96,9 @@ void SpmvOperation<Csr>::make(Engine& engine, const Exec& space, const Csr& A, c
       engine.template emplace<DaspEngine<Csr>>(space, A, choice.precision, options, *table);
       break;
     case Algorithm::PackedSlices:
-      if (!features) features = spmv_features(space, A, table);
-      engine.template emplace<PackedEngine<Csr>>(space, A, choice.precision, *features, options, table);
+      if (!features) features = look_ahead(space, A, options, choice, table);
+      engine.template emplace<PackedEngine<Csr>>(space, A, choice.precision, *features, options, table,
+                                                 std::static_pointer_cast<PackedAhead<Memory>>(choice.ahead));
       break;
     case Algorithm::Csr5:
       engine.template emplace<Csr5Engine<Csr>>(space, A, options, table);
@@ -102,6 +106,26 @@ void SpmvOperation<Csr>::make(Engine& engine, const Exec& space, const Csr& A, c
     default:
       engine.template emplace<CsrEngine<Csr>>(A, choice.backend == Backend::Reference);
   }
+  choice.ahead.reset();
+}
+
+template <class Csr>
+SpmvFeatures SpmvOperation<Csr>::look_ahead(const Exec& space, const Csr& A, const Options& options, Choice& choice,
+                                            const KernelTable* table) {
+  if (table == nullptr || table->runtime.borrow == nullptr) return spmv_features(space, A, table);
+  PackedKnown known{};
+  known.options = options.packed;
+  const Status status = table->runtime.device_facts(known.device);
+  if (!status.ok()) throw DeviceError(status.message);
+  known.rows = static_cast<std::int64_t>(A.rows());
+  known.cols = static_cast<std::int64_t>(A.cols());
+  known.nnz = static_cast<std::int64_t>(A.nnz());
+  known.lanes = known.device.wave;
+  known.value_bytes = bytes_of(choice.precision);
+  if (!known.worthwhile()) return spmv_features(space, A, table);
+  const auto ahead = std::make_shared<PackedAhead<Memory>>(known, options.updatable);
+  choice.ahead = ahead;
+  return packed_features_ahead(space, pattern_of(A), table, *ahead);
 }
 
 template <class Csr>

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "features/Tessera_SpmvFeatures.hpp"
 #include "formats/packed/Tessera_FromPacked.hpp"
@@ -89,6 +90,74 @@ TEST(PackedSetUp, BorrowedMemoryKeepsItsZeros) {
       EXPECT_EQ(B.bits, C.bits);
     }
   }
+}
+
+// The order of rows that is enqueued before the features are known gives the same format, and what was lent is clean.
+TEST(PackedSetUp, OrderAhead) {
+  if (!Compat::is_host_v<Exec>) GTEST_SKIP() << "this runtime has memory of the host";
+  using Ahead = Impl::PackedAhead<Exec::memory_space>;
+  const Exec space;
+  int used = 0, unused = 0;
+  for (const Pattern& pattern : {all_classes(200, 20), generate(three_dof), generate("stencil2d:nx=41:ny=31")}) {
+    const auto A = make_matrix<double>(pattern, Data::Real, 7);
+    const DeviceMatrix<Exec, double> device(A);
+    bool updatable = false;
+    for (const Named<PackedOptions>& o : packed_option_sets()) {
+      SCOPED_TRACE(o.name);
+      updatable = !updatable;
+      const KernelTable table = CountingRuntime::table();
+      Impl::PackedKnown known{};
+      known.options = o.options;
+      known.device.wave = known.lanes = 32;
+      known.device.compute_units = 2;
+      known.rows = A.rows, known.cols = A.cols, known.nnz = static_cast<std::int64_t>(A.entries.size());
+      known.value_bytes = 8;
+      const auto ahead = std::make_shared<Ahead>(known, updatable);
+      const SpmvFeatures f = Impl::packed_features_ahead(space, Impl::pattern_of(device.view()), &table, *ahead);
+      const bool fits = ahead->fits(Impl::packed_shape(o.options, f, 32, 8, 1, false), true, updatable);
+      (fits ? used : unused) += 1;
+      auto p = Experimental::to_packed(space, device.view(), 32, Precision::FP64, f, o.options, updatable, &table, {},
+                                       ahead);
+      p.done();
+      ahead->done();
+      const auto plain = Experimental::to_packed(space, device.view(), 32, Precision::FP64, f, o.options, updatable);
+      EXPECT_EQ(p.format_bytes(), plain.format_bytes());
+      EXPECT_EQ(p.map_bytes(), plain.map_bytes());
+      ASSERT_EQ(p.slices.extent(0), plain.slices.extent(0));
+      EXPECT_EQ(std::memcmp(p.slices.data(), plain.slices.data(), sizeof(PackedSlice) * p.slices.extent(0)), 0);
+      const auto B = Experimental::to_csr(p), C = Experimental::to_csr(plain);
+      EXPECT_EQ(B.entries, C.entries);
+      EXPECT_EQ(B.bits, C.bits);
+      EXPECT_EQ(CountingRuntime::spoiled, 0);
+      EXPECT_FALSE(CountingRuntime::dirty);
+    }
+  }
+  EXPECT_GE(used, 20);
+  EXPECT_GE(unused, 5);
+}
+
+// Sizes alone say where an order ahead would be in the way: of even slices, of few diagonals, of columns by use.
+TEST(PackedSetUp, WhereOrderAhead) {
+  const auto worthwhile = [](std::int64_t rows, std::int64_t nnz, int value_bytes, const PackedOptions& o = {}) {
+    Impl::PackedKnown known{};
+    known.options = o;
+    known.device.shared_bytes = 232448;
+    known.rows = known.cols = rows;
+    known.nnz = nnz;
+    known.lanes = 32;
+    known.value_bytes = value_bytes;
+    return known.worthwhile();
+  };
+  EXPECT_TRUE(worthwhile(1000000, 4808000, 8));
+  EXPECT_FALSE(worthwhile(1000000, 4996000, 8));  // five diagonals
+  EXPECT_FALSE(worthwhile(20000, 300000, 8));
+  EXPECT_TRUE(worthwhile(20000, 301000, 8));
+  EXPECT_TRUE(worthwhile(262144, 3940070, 8));
+  EXPECT_FALSE(worthwhile(262144, 3940070, 4));
+  EXPECT_FALSE(worthwhile(0, 0, 8));
+  PackedOptions o;
+  o.hubs = 64;
+  EXPECT_FALSE(worthwhile(1000000, 4808000, 8, o));
 }
 
 // Of a conversion that nobody waited for, or that failed, the memory may still be in use.

@@ -395,7 +395,10 @@ struct PackedIndexFunctor : PackedSpans<Csr> {
     const PackedPacket packet(lanes, value_bytes);
     unsigned char* const base = packets + static_cast<std::size_t>(s.packet) * packed_unit;
     const int log = s.log_lanes(), q = lane >> log, t = lane & ((1 << log) - 1);
-    if (s.index() == PackedIndexFree) return offsets(index, lane, s, packet, base);
+    if (s.index() == PackedIndexFree) {
+      offsets(index, lane, s, packet, base);
+      return;
+    }
     std::int64_t row = 0, begin = 0, length = 0;
     if (q < s.rows()) {
       row = this->row(index, s, q);
@@ -410,8 +413,9 @@ struct PackedIndexFunctor : PackedSpans<Csr> {
                          [&](std::uint32_t column) { return this->hubs > 0 ? hub_place(column) : column - s.column; });
   }
 
-  KOKKOS_INLINE_FUNCTION void offsets(std::int64_t index, int lane, const PackedSlice& s, const PackedPacket& packet,
-                                      unsigned char* base) const {
+  /// @return the lane's mask
+  KOKKOS_INLINE_FUNCTION std::uint32_t offsets(std::int64_t index, int lane, const PackedSlice& s,
+                                               const PackedPacket& packet, unsigned char* base) const {
     const std::int64_t unit = std::int64_t{s.row} + this->pattern(index), begin = this->map.begin(unit);
     const int stride = this->shape.lanes;
     for (int step = lane; step < s.steps(); step += stride) {
@@ -419,10 +423,11 @@ struct PackedIndexFunctor : PackedSpans<Csr> {
       reinterpret_cast<std::uint32_t*>(base + packet.indices(s))[step] =
           static_cast<std::uint32_t>(offset) ^ 0x80000000u;
     }
-    if (!s.masked()) return;
     std::uint32_t mask = 0;
+    if (!s.masked()) return mask;
     if (lane < s.rows()) this->mask_of(std::int64_t{s.row} + lane, unit, s.steps(), mask);
     reinterpret_cast<std::uint32_t*>(base + packet.high(s))[lane] = mask;
+    return mask;
   }
 };
 

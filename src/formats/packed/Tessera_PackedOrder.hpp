@@ -180,9 +180,11 @@ struct PackedGroupFunctor : PackedTypesOf<Csr> {
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
     const std::int64_t first = (std::int64_t{team.league_rank()} * team.team_size() + team.team_rank());
     const std::int64_t groups = static_cast<std::int64_t>(same.extent(0));
-    if (first >= groups) return;
-    const bool equal = shape.group == 3 ? all_equal<3>(team, first * 3) : all_equal<2>(team, first * 2);
-    Kokkos::single(Kokkos::PerThread(team), [&]() { same(first) = equal; });
+    if (first < groups) compare(team, first);
+  }
+  KOKKOS_INLINE_FUNCTION void compare(const member& team, std::int64_t g) const {
+    const bool equal = shape.group == 3 ? all_equal<3>(team, g * 3) : all_equal<2>(team, g * 2);
+    Kokkos::single(Kokkos::PerThread(team), [&]() { same(g) = equal; });
   }
 
   template <int Rows>

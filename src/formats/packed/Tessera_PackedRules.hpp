@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 #include "Tessera_Options.hpp"
 #include "features/Tessera_SpmvFeatures.hpp"
@@ -17,14 +18,38 @@
 namespace Tessera {
 namespace Impl {
 
+/// @throw InvalidArgument  options out of range
+inline void check(const PackedOptions& o) {
+  require<InvalidArgument>(o.max_steps >= 0 && o.max_steps <= 63 && o.split_steps >= 0 && o.split_steps <= 63, [&] {
+    return "PackedOptions::max_steps and split_steps must lie in [0, 63] (0: by size), are " +
+           std::to_string(o.max_steps) + " and " + std::to_string(o.split_steps);
+  });
+  require<InvalidArgument>(o.window == 0 || (o.window >= 12 && o.window <= 4092), [&] {
+    return "PackedOptions::window must be 0 (by size) or lie in [12, 4092], is " + std::to_string(o.window);
+  });
+  require<InvalidArgument>(o.natural_padding >= 0 && o.hubs >= -1 && o.hubs <= 65536, [&] {
+    return "PackedOptions::natural_padding must not be negative, hubs must lie in [-1, 65536]: " +
+           std::to_string(o.natural_padding) + ", " + std::to_string(o.hubs);
+  });
+  require<InvalidArgument>(o.renumber >= -1 && o.renumber <= 1, [&] {
+    return "PackedOptions::renumber must lie in [-1, 1], is " + std::to_string(o.renumber);
+  });
+  require<InvalidArgument>(o.column_blocks >= -1 && o.column_blocks <= packed_max_blocks, [&] {
+    return "PackedOptions::column_blocks must lie in [-1, " + std::to_string(packed_max_blocks) + "], is " +
+           std::to_string(o.column_blocks);
+  });
+}
+
 /// Neighbouring rows share x, so that keeping them together matters less than even lengths.
-inline bool packed_is_local(const SpmvFeatures& f) { return f.sectors < 0.15; }
+KOKKOS_INLINE_FUNCTION bool packed_is_local(const SpmvFeatures& f) { return f.sectors < 0.15; }
 
 /// Neighbouring rows share next to nothing of x, in a matrix larger than the caches.
-inline bool packed_is_scattered(const SpmvFeatures& f) { return f.nnz >= 10000000 && f.mean >= 16 && f.sectors >= 0.4; }
+KOKKOS_INLINE_FUNCTION bool packed_is_scattered(const SpmvFeatures& f) {
+  return f.nnz >= 10000000 && f.mean >= 16 && f.sectors >= 0.4;
+}
 
 /// Bytes of shared memory that a table of x may take.
-inline std::int64_t packed_table_bytes(const DeviceFacts& device) {
+KOKKOS_INLINE_FUNCTION std::int64_t packed_table_bytes(const DeviceFacts& device) {
   return static_cast<std::int64_t>(device.shared_bytes) - 32768;
 }
 
@@ -82,13 +107,14 @@ inline int packed_blocks(const PackedOptions& o, const SpmvFeatures& f, const De
 }
 
 /// Hub columns worth having: skewed, large, and x not local.
-inline std::int64_t packed_hubs(const PackedOptions& o, const SpmvFeatures& f, const DeviceFacts& device,
-                                int value_bytes) {
+KOKKOS_INLINE_FUNCTION std::int64_t packed_hubs(const PackedOptions& o, const SpmvFeatures& f,
+                                                const DeviceFacts& device, int value_bytes) {
   if (o.hubs >= 0) return o.hubs;
   if (f.nnz < 5000000 || f.cv < 1 || f.narrow > 0.5 || f.sectors < 0.5 || device.shared_bytes < 65536) return 0;
   const bool large = f.nnz >= 16000000;
   const std::int64_t wanted = value_bytes == 8 ? (large ? 20480 : 8192) : value_bytes == 4 && large ? 32768 : 16384;
-  return std::min(wanted, packed_table_bytes(device) / value_bytes);
+  const std::int64_t room = packed_table_bytes(device) / value_bytes;
+  return wanted < room ? wanted : room;
 }
 
 /// Bytes of x in the order of its use that the first level keeps beside what is read once.
@@ -110,8 +136,8 @@ inline double packed_near_share(const ColumnUse& u, std::int64_t nnz, int value_
 /// Whether to look how often columns are used: skewed rows, x without locality and larger than the first level, and
 /// enough entries for the copy, which is a launch of its own, to pay. In FP64 products gain 5 %, less than set-up
 /// takes.
-inline bool packed_may_renumber(const PackedOptions& o, const SpmvFeatures& f, const DeviceFacts& device,
-                                int value_bytes) {
+KOKKOS_INLINE_FUNCTION bool packed_may_renumber(const PackedOptions& o, const SpmvFeatures& f,
+                                                const DeviceFacts& device, int value_bytes) {
   if (o.renumber >= 0) return o.renumber == 1 && f.cols > 0 && f.nnz < (std::int64_t{1} << 32);
   if (device.shared_bytes < 131072) return false;  // the first level is less than packed_near_bytes
   return value_bytes <= 4 && o.hubs < 0 && o.column_blocks < 0 && f.nnz >= 3000000 && f.nnz < 12000000 && f.cv >= 1 &&
@@ -120,7 +146,8 @@ inline bool packed_may_renumber(const PackedOptions& o, const SpmvFeatures& f, c
 }
 
 /// Steps of a slice: enough work for a wave to cover its start, few enough for the device to have waves to choose from.
-inline void packed_steps(PackedShape& s, const SpmvFeatures& f, int value_bytes, bool stencil, bool hubs) {
+KOKKOS_INLINE_FUNCTION void packed_steps(PackedShape& s, const SpmvFeatures& f, int value_bytes, bool stencil,
+                                         bool hubs) {
   s.max_steps = s.split_steps = 16;
   if (s.blocks > 1) {
     s.max_steps = f.nnz < 20000000 ? 16 : value_bytes == 2 ? 63 : 32;
@@ -135,7 +162,7 @@ inline void packed_steps(PackedShape& s, const SpmvFeatures& f, int value_bytes,
     s.max_steps = s.split_steps = f.nnz < 1000000 ? (huge ? 24 : 8) : f.nnz < 2500000 ? 16 : f.nnz < 10000000 ? 32 : 63;
   } else if (s.group > 1 && (s.group == 3 ? f.same3 : f.same2) > 0.9) {  // a step of a group has two or three values
     s.max_steps = f.nnz < 2500000 ? 8 : f.nnz < 4000000 ? 12 : f.nnz < 10000000 ? 16 : value_bytes == 2 ? 32 : 12;
-    s.split_steps = std::max(16, s.max_steps);
+    s.split_steps = s.max_steps > 16 ? s.max_steps : 16;
   } else if (f.nnz >= 10000000 && f.mean >= 80) {
     s.max_steps = s.split_steps = f.mean >= 150 ? 63 : 48;
   } else if (f.nnz < 1000000 || (!packed_is_local(f) && (f.nnz < 4000000 ? f.mean < 40 : f.mean < 10))) {
@@ -147,7 +174,7 @@ inline void packed_steps(PackedShape& s, const SpmvFeatures& f, int value_bytes,
 
 /// Slices of one size: a wave then waits for its packet and for x, not for a record before. Rows are padded to the
 /// longest, so that it must not be much longer than the others.
-inline void packed_even(PackedShape& s, const PackedOptions& o, const SpmvFeatures& f) {
+KOKKOS_INLINE_FUNCTION void packed_even(PackedShape& s, const PackedOptions& o, const SpmvFeatures& f) {
   constexpr std::int64_t most_steps = 12;
   const bool open = o.max_steps == 0 && o.split_steps == 0 && o.window == 0 && o.narrow_indices;
   if (!o.even_slices || !open || f.nnz == 0 || f.nnz > o.most_even || f.cols >= 0xffffff) return;
@@ -163,17 +190,18 @@ inline void packed_even(PackedShape& s, const PackedOptions& o, const SpmvFeatur
 
 /// Whether to look for a list of diagonals that all rows take their columns from. Rows are padded to the longest; the
 /// rest of the matrix waits for the answer, so that a matrix that looks like it must be large.
-inline bool packed_may_be_diagonals(const PackedShape& s, const PackedOptions& o, const SpmvFeatures& f) {
+KOKKOS_INLINE_FUNCTION bool packed_may_be_diagonals(const PackedShape& s, const PackedOptions& o,
+                                                    const SpmvFeatures& f) {
   const bool open = o.max_steps == 0 && o.split_steps == 0 && o.window == 0 && o.index_free && o.narrow_indices;
-  return o.diagonals && open && f.nnz >= std::max<std::int64_t>(o.least_diagonals, 1) && f.shift >= 0.5 &&
+  return o.diagonals && open && f.nnz >= (o.least_diagonals > 1 ? o.least_diagonals : 1) && f.shift >= 0.5 &&
          s.lanes <= packed_most_diagonals && s.blocks == 1 && s.group == 1 && f.longest <= packed_most_diagonals &&
          f.cols < (std::int64_t{1} << 31) &&
          static_cast<double>(f.rows) * static_cast<double>(f.longest) <= 1.1 * static_cast<double>(f.nnz);
 }
 
 /// The shape of slices.
-inline PackedShape packed_shape(const PackedOptions& o, const SpmvFeatures& f, int lanes, int value_bytes, int blocks,
-                                bool hubs, bool renumbered = false) {
+KOKKOS_INLINE_FUNCTION PackedShape packed_shape(const PackedOptions& o, const SpmvFeatures& f, int lanes,
+                                                int value_bytes, int blocks, bool hubs, bool renumbered = false) {
   PackedShape s;
   s.lanes = lanes;
   s.blocks = blocks;
@@ -184,7 +212,8 @@ inline PackedShape packed_shape(const PackedOptions& o, const SpmvFeatures& f, i
   }
   packed_steps(s, f, value_bytes, o.index_free && f.shift >= 0.5, hubs);
   if (o.max_steps > 0) s.max_steps = o.max_steps;
-  s.split_steps = std::max(o.split_steps > 0 ? o.split_steps : s.split_steps, s.max_steps);
+  if (o.split_steps > 0) s.split_steps = o.split_steps;
+  if (s.split_steps < s.max_steps) s.split_steps = s.max_steps;
   // Small sort windows keep rows that share x together; of very short rows a small one leaves uneven slices.
   if (hubs) {
     s.sort_window = 2052;

@@ -47,7 +47,7 @@ struct PackedSlices {
   using View = Kokkos::View<T*, Kokkos::LayoutLeft, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   using Storage = std::shared_ptr<void>;
 
-  Storage structure_storage, packet_storage, hub_storage;
+  Storage structure_storage, packet_storage, hub_storage, map_storage;
   std::shared_ptr<Impl::Borrowed> borrowed;  ///< what the conversion's kernels use, until these are done
 
   int lanes = 32;

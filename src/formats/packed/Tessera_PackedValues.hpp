@@ -10,6 +10,7 @@
 #include "core/Tessera_Arena.hpp"
 #include "core/Tessera_Pattern.hpp"
 #include "formats/packed/Tessera_PackedFill.hpp"
+#include "formats/packed/Tessera_PackedSlots.hpp"
 
 /// \file
 /// Value classes: whether the numbers of a matrix fit into fewer bytes, bit for bit.
@@ -202,6 +203,9 @@ class PackedNumbers {
   virtual void classify(const View<PackedClassFound>& found) const = 0;
   virtual void fill(const Experimental::PackedSlices<Memory>& p, const PackedRowMap<Memory>& map,
                     const PackedGate& gate) const = 0;
+  /// Indices too, of numbers in full and of the precision that is stored.
+  virtual void fill_slots(const Experimental::PackedSlices<Memory>& p,
+                          const PackedIndexFunctor<PackedPlainPattern<Memory>>& index) const = 0;
 };
 
 template <class Exec, class Values>
@@ -219,6 +223,10 @@ class PackedNumbersOf final : public PackedNumbers<typename Values::memory_space
   void fill(const Experimental::PackedSlices<Memory>& p, const PackedRowMap<Memory>& map,
             const PackedGate& gate) const override {
     packed_fill(space_, p, values_, map, gate);
+  }
+  void fill_slots(const Experimental::PackedSlices<Memory>& p,
+                  const PackedIndexFunctor<PackedPlainPattern<Memory>>& index) const override {
+    packed_fill_slots(space_, p, values_, index);
   }
 
  private:

@@ -11,6 +11,7 @@
 
 #include "Tessera_Options.hpp"
 #include "core/Tessera_Arena.hpp"
+#include "formats/packed/Tessera_PackedAhead.hpp"
 #include "formats/packed/Tessera_PackedBlocks.hpp"
 #include "formats/packed/Tessera_PackedEven.hpp"
 #include "formats/packed/Tessera_PackedFill.hpp"
@@ -26,27 +27,6 @@
 
 namespace Tessera {
 namespace Impl {
-
-inline void check(const PackedOptions& o) {
-  require<InvalidArgument>(o.max_steps >= 0 && o.max_steps <= 63 && o.split_steps >= 0 && o.split_steps <= 63, [&] {
-    return "PackedOptions::max_steps and split_steps must lie in [0, 63] (0: by size), are " +
-           std::to_string(o.max_steps) + " and " + std::to_string(o.split_steps);
-  });
-  require<InvalidArgument>(o.window == 0 || (o.window >= 12 && o.window <= 4092), [&] {
-    return "PackedOptions::window must be 0 (by size) or lie in [12, 4092], is " + std::to_string(o.window);
-  });
-  require<InvalidArgument>(o.natural_padding >= 0 && o.hubs >= -1 && o.hubs <= 65536, [&] {
-    return "PackedOptions::natural_padding must not be negative, hubs must lie in [-1, 65536]: " +
-           std::to_string(o.natural_padding) + ", " + std::to_string(o.hubs);
-  });
-  require<InvalidArgument>(o.renumber >= -1 && o.renumber <= 1, [&] {
-    return "PackedOptions::renumber must lie in [-1, 1], is " + std::to_string(o.renumber);
-  });
-  require<InvalidArgument>(o.column_blocks >= -1 && o.column_blocks <= packed_max_blocks, [&] {
-    return "PackedOptions::column_blocks must lie in [-1, " + std::to_string(packed_max_blocks) + "], is " +
-           std::to_string(o.column_blocks);
-  });
-}
 
 template <class Exec, class Memory>
 void upload_dictionary(const Exec& space, Experimental::PackedSlices<Memory>& p, const std::vector<std::uint64_t>& bits,
@@ -115,8 +95,9 @@ class PackedConversion {
   using View = typename Format::template View<T>;
 
   PackedConversion(const Exec& space, const Pattern& A, const PackedNumbers<Memory>& numbers,
-                   const SpmvFeatures& features, const PackedOptions& options, const KernelTable* backend, Format& p)
-      : space_(space), A_(A), numbers_(numbers), f_(features), o_(options), backend_(backend), p_(p) {}
+                   const SpmvFeatures& features, const PackedOptions& options, const KernelTable* backend, Format& p,
+                   const std::shared_ptr<PackedAhead<Memory>>& ahead)
+      : space_(space), A_(A), numbers_(numbers), f_(features), o_(options), backend_(backend), p_(p), ahead_(ahead) {}
 
   void run(const DeviceFacts& device, bool updatable) {
     choose_shape(device);
@@ -126,10 +107,11 @@ class PackedConversion {
     if (!diagonals && shape_.even_steps > 0 && !classes()) {
       even.make(updatable);
     } else if (!diagonals) {
+      if (ahead_ && !ahead_->fits(shape_, hubs_ == 0 && !p_.renumbered, updatable)) ahead_.reset();
       make_room(device, updatable);
       if (classes()) numbers_.classify(class_found_);
       if (p_.blocks > 1) find_block_rows();
-      order_rows(device);
+      if (!ahead_) order_rows(device);
       Reply<PackedTotals> reply(backend_);
       make_structure(reply.ask(answer_));
       const bool before = fill_before_answer();
@@ -139,8 +121,7 @@ class PackedConversion {
         p_.packets = View<std::uint64_t>(p_.packets.data(), words);
       } else {
         make_room_for_packets(space_, p_, p_.summary.units, backend_);
-        write_indices({});
-        numbers_.fill(p_, map_, {});
+        write_packets({});
       }
     }
     if (shape_.even_steps > 0) p_.even = shape_.even_slice(p_.cols);
@@ -210,7 +191,7 @@ class PackedConversion {
           p_.parts = arena.template take<PackedPart>(parts);
           p_.dictionary = arena.template take<std::uint64_t>(classes() ? 256 : 0);
           p_.shares = arena.template take<PackedShare>(shares);
-          if (updatable) take_map(arena);
+          if (updatable && !ahead_) take_map(arena);
         });
     take_scratch([&](Arena<Memory>& arena) {
       spread_ = arena.template take<PackedSizesSpread>(PackedSizesSpread::most);
@@ -218,8 +199,13 @@ class PackedConversion {
       zeroed_ = arena.bytes();
       arena.skip_to(borrowed_zero_bytes);
       class_found_ = arena.template take<PackedClassFound>(classes() ? 1 : 0);
-      totals_ = arena.template take<PackedTotals>(1);
       answer_ = arena.template take<PackedTotals>(1);
+      slot_ = arena.template take<std::uint32_t>(slices);
+      unit_ = arena.template take<std::uint8_t>(slices);
+      places_.slices = arena.template take<std::uint32_t>(slices);
+      places_.chunks = arena.template take<std::uint32_t>(chunks);
+      if (ahead_) return;
+      totals_ = arena.template take<PackedTotals>(1);
       same_ = arena.template take<std::uint8_t>(
           shape_.group > 1 ? (rows + static_cast<std::size_t>(shape_.group) - 1) / shape_.group : 0);
       order_ = arena.template take<std::uint32_t>(rows);
@@ -229,18 +215,25 @@ class PackedConversion {
       sort_starts_.within = arena.template take<SortPlace>(windows);
       sort_starts_.groups = arena.template take<SortPlace>(SortPlaces<Memory>::most_groups);
       sort_starts_.split = arena.template take<std::uint32_t>(SortPlaces<Memory>::most_groups);
-      slot_ = arena.template take<std::uint32_t>(slices);
-      unit_ = arena.template take<std::uint8_t>(slices);
-      places_.slices = arena.template take<std::uint32_t>(slices);
-      places_.chunks = arena.template take<std::uint32_t>(chunks);
-      if (!updatable) take_map(arena);
+      if (!updatable && !ahead_) take_map(arena);
     });
+    if (ahead_) take_ahead(windows);
     map_.begin = p_.row_map;
     sort_starts_.log_group = SortPlaces<Memory>::log_group_of(shape_.sort_windows * shape_.blocks);
     if (classes()) {
       Kokkos::deep_copy(space_, View<char>(reinterpret_cast<char*>(class_found_.data()), sizeof(PackedClassFound)),
                         char(0));
     }
+  }
+  void take_ahead(std::size_t windows) {
+    totals_ = ahead_->totals;
+    order_ = ahead_->order;
+    pieces_ = ahead_->pieces;
+    sort_windows_ = View<SortWindow>(ahead_->windows_found.data(), windows);
+    sort_starts_ = ahead_->starts;
+    sort_starts_.within = View<SortPlace>(ahead_->starts.within.data(), windows);
+    p_.row_map = ahead_->map.begin;
+    p_.map_storage = ahead_->map_storage;
   }
   /// Memory of the conversion alone: borrowed, or else allocated and its first part filled with zeros.
   template <class Layout>
@@ -282,25 +275,25 @@ class PackedConversion {
   /// Where packets are small and values may be in full: room by estimate, and all kernels are enqueued before sizes are
   /// known; if the room is too small, or values are not in full, these do nothing.
   bool fill_before_answer() {
-    constexpr std::int64_t most_bytes = std::int64_t{64} << 20;
+    constexpr std::int64_t most_bytes = std::int64_t{256} << 20;
     const int value_bytes = bytes_of(p_.precision);
     likely_ = packed_likely_units(shape_, p_.nnz, f_.longest, p_.cols, value_bytes, o_.narrow_indices && hubs_ == 0);
     if (likely_ * packed_unit > most_bytes) return false;
     make_room_for_packets(space_, p_, likely_, backend_);
     const auto most = static_cast<std::int64_t>(p_.slices.extent(0));
     const PackedGate gate{totals_.data(), likely_, std::min(packed_likely_slices(shape_, p_.nnz), most)};
-    write_indices(gate);
-    numbers_.fill(p_, map_, gate);
+    write_packets(gate);
     return true;
   }
 
-  void fill_in(PackedSpans<Pattern>& f) const {
+  template <class P>
+  void fill_in(PackedSpans<P>& f) const {
     f.shape = shape_;
     f.slices = p_.slices;
     f.parts = p_.parts;
     f.order = order_;
     f.slot = slot_;
-    f.columns = A_.entries();
+    f.columns = typename PackedSpans<P>::Columns(A_.entries().data(), A_.entries().extent(0));
     f.map = map_;
     f.index_free = o_.index_free && p_.blocks == 1 && f_.shift >= 0.3;
     f.narrow = o_.narrow_indices;
@@ -334,17 +327,33 @@ class PackedConversion {
         f);
   }
 
-  void write_indices(const PackedGate& gate) {
+  /// Of numbers that are stored as they are, indices and values at once.
+  void write_packets(const PackedGate& gate) {
+    const bool known = gate.totals == nullptr;
+    if constexpr (std::is_same_v<typename Pattern::ordinal_type, int>) {
+      if (numbers_.precision() == p_.precision && !(known && p_.storage != PackedStorage::Full)) {
+        PackedIndexFunctor<PackedPlainPattern<Memory>> f;
+        prepare_indices(f, gate);
+        return numbers_.fill_slots(p_, f);
+      }
+    }
     PackedIndexFunctor<Pattern> f;
+    prepare_indices(f, gate);
+    const auto slices = known ? static_cast<std::int64_t>(p_.slices.extent(0)) : gate.threads;
+    Kokkos::parallel_for("Tessera::convert[packed] indices",
+                         Kokkos::RangePolicy<Exec, Compat::LightWeight>(space_, 0, slices * p_.lanes), f);
+    numbers_.fill(p_, map_, gate);
+  }
+  template <class P>
+  void prepare_indices(PackedIndexFunctor<P>& f, const PackedGate& gate) const {
     fill_in(f);
-    f.places = places_;
+    f.places.chunks = places_.chunks;
+    f.places.slices = places_.slices;
+    f.places.chunk = places_.chunk;
     f.hub_place = hub_place_;
     f.packets = reinterpret_cast<unsigned char*>(p_.packets.data());
     f.value_bytes = p_.value_bytes();
     f.gate = gate;
-    const auto slices = gate.totals != nullptr ? gate.threads : static_cast<std::int64_t>(p_.slices.extent(0));
-    Kokkos::parallel_for("Tessera::convert[packed] indices",
-                         Kokkos::RangePolicy<Exec, Compat::LightWeight>(space_, 0, slices * p_.lanes), f);
   }
 
   bool columns_ascend() {
@@ -474,12 +483,7 @@ class PackedConversion {
     sort.starts = sort_starts_;
     sort.totals = totals_.data();
     const auto sort_windows = static_cast<int>(shape_.sort_windows * shape_.blocks);
-    int team = shape_.sort_window < 512 ? 128 : 512;
-    // Teams of 1,024 threads in all are under way per multiprocessor. Where there are more windows than that, a fourth
-    // of the threads takes less than four times as long.
-    const bool small = !Compat::is_host_v<Exec> && shape_.sort_window < 2048 && team / 4 >= device.wave &&
-                       sort_windows > std::int64_t{1024 / team} * device.compute_units;
-    if (small) team /= 4;
+    const int team = packed_order_team<Exec>(device, shape_.sort_window, sort_windows);
     sort.arrived = arrived_.data();
     Kokkos::parallel_for("Tessera::convert[packed] order",
                          Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<512, 2>>(
@@ -497,6 +501,7 @@ class PackedConversion {
   const PackedOptions& o_;
   const KernelTable* backend_;
   Format& p_;
+  std::shared_ptr<PackedAhead<Memory>> ahead_;
   std::int64_t hubs_ = 0, likely_ = 0;
   std::size_t zeroed_ = 0;
   PackedShape shape_;
@@ -518,8 +523,9 @@ class PackedConversion {
 template <class Pattern, class Exec>
 void packed_pattern(const Exec& space, const Pattern& A, const PackedNumbers<typename Pattern::memory_space>& numbers,
                     const SpmvFeatures& features, const PackedOptions& o, bool updatable, const KernelTable* backend,
-                    const DeviceFacts& device, Experimental::PackedSlices<typename Pattern::memory_space>& p) {
-  PackedConversion<Pattern, Exec>(space, A, numbers, features, o, backend, p).run(device, updatable);
+                    const DeviceFacts& device, Experimental::PackedSlices<typename Pattern::memory_space>& p,
+                    const std::shared_ptr<PackedAhead<typename Pattern::memory_space>>& ahead) {
+  PackedConversion<Pattern, Exec>(space, A, numbers, features, o, backend, p, ahead).run(device, updatable);
 }
 
 }  // namespace Impl
@@ -528,18 +534,22 @@ namespace Experimental {
 
 /// Converts A for waves of `lanes` lanes. Deterministic; columns keep their order inside a row. Even slices in full:
 /// no wait. Otherwise one, for sizes, and one more where hub columns or column blocks are considered, or numbers go to
-/// a dictionary. Room for slices and parts is by bounds, 1 to 5 % of the format are not used; room for packets below 64
-/// MB by estimate, 15 to 70 % more than is used (perf_test/notes/conversion.md). Peak extra memory besides the format:
-/// 4 bytes per row, 9 per slice, 8 per row if not updatable (rows times column blocks), with hub columns 8 per column.
+/// a dictionary. Room for slices and parts is by bounds, 1 to 5 % of the format are not used; room for packets below
+/// 256 MB by estimate, 15 to 70 % more than is used (perf_test/notes/conversion.md). Peak extra memory besides the
+/// format: 4 bytes per row, 9 per slice, 8 per row if not updatable (rows times column blocks), with hub columns 8 per
+/// column.
 /// @param updatable  keep what packed_update needs: 8 bytes per row (times column blocks)
 /// @param backend  whose memory pool to use, if it has one; null: Kokkos allocations
+/// @param ahead  the order of rows, enqueued behind the features; null, or of another shape: none. Call its done()
+/// where the format's is called.
 /// @throw InvalidArgument  options out of range
 /// @throw NotSupported  sizes beyond what a record can name
 template <class Csr, class Exec>
-PackedSlices<typename Csr::memory_space> to_packed(const Exec& space, const Csr& A, int lanes, Precision precision,
-                                                   const SpmvFeatures& features, const PackedOptions& o = {},
-                                                   bool updatable = true, const KernelTable* backend = nullptr,
-                                                   const DeviceFacts& device = {}) {
+PackedSlices<typename Csr::memory_space> to_packed(
+    const Exec& space, const Csr& A, int lanes, Precision precision, const SpmvFeatures& features,
+    const PackedOptions& o = {}, bool updatable = true, const KernelTable* backend = nullptr,
+    const DeviceFacts& device = {},
+    const std::shared_ptr<Impl::PackedAhead<typename Csr::memory_space>>& ahead = nullptr) {
   const Compat::ScopedRegion region("Tessera::convert[packed]");
   Impl::check(o);
   PackedSlices<typename Csr::memory_space> p;
@@ -551,7 +561,7 @@ PackedSlices<typename Csr::memory_space> to_packed(const Exec& space, const Csr&
   p.updatable = updatable;
   if (p.rows == 0) return p;
   const Impl::PackedNumbersOf<Exec, Impl::ValuesOf<Csr>> numbers(space, A.values());
-  Impl::packed_pattern(space, Impl::pattern_of(A), numbers, features, o, updatable, backend, device, p);
+  Impl::packed_pattern(space, Impl::pattern_of(A), numbers, features, o, updatable, backend, device, p, ahead);
   p.copies_hubs = p.renumbered || p.hub_bytes() <= 65536 || p.hub_bytes() > device.shared_bytes;
   return p;
 }
