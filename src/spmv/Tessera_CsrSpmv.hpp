@@ -60,11 +60,12 @@ struct CsrHostFunctor {
   using Base = CsrSpmvFunctor<Csr, X, Y>;
   using Sum = typename Base::Sum;
   using offset = typename Csr::size_type;
+  static constexpr int short_most = 64;
 
   Base f;
   Shares shares;
-  bool long_rows;  ///< sums of their own pay: one sum waits four cycles for each addition, but short rows overlap
-  bool few;        ///< rows have less than two entries in the mean
+  bool long_rows;   ///< sums of their own pay: one sum waits four cycles for each addition, but short rows overlap
+  bool short_ones;  ///< rows have one entry or little more in the mean
   bool f16c = host_has_f16c();
 
   std::int64_t begin_of(std::int64_t share) const {
@@ -80,7 +81,7 @@ struct CsrHostFunctor {
   /// Bytes: as in host_widen.
   template <int Bytes>
   void run(std::int64_t begin, std::int64_t end) const {
-    if (few && f.beta == Sum(0)) return sparse<Bytes>(begin, end);
+    if (short_ones && end - begin >= short_most) return short_rows<Bytes>(begin, end);
     return long_rows ? rows<true, Bytes>(begin, end) : rows<false, Bytes>(begin, end);
   }
 
@@ -110,8 +111,9 @@ struct CsrHostFunctor {
       for (auto i = static_cast<std::ptrdiff_t>(first); i < end; ++i) {
         sum += entry(i);
 #if defined(__GNUC__)
-        // Else some products are made at once and added one by one, at a loss where rows are short.
-        asm("" : "+r"(i));
+        // Else some products are made at once and added one by one, at a loss where rows are short. Numbers of 16 bits
+        // are widened so.
+        if constexpr (sizeof(values[0]) > 2) asm("" : "+r"(i));
 #endif
       }
     }
@@ -143,43 +145,24 @@ struct CsrHostFunctor {
       l.store(row, sum);
     }
   }
+  /// Some rows at a time, without a loop over their entries where each has one.
+  template <int Bytes>
+  void short_rows(std::int64_t begin, std::int64_t end) const {
+    const Local<Bytes> l(f);
+    for (std::int64_t row = begin; row < end; row += short_most) {
+      const int count = static_cast<int>(end - row < short_most ? end - row : short_most);
+      const offset* const from = l.map + row;
+      if (from[count] - from[0] == static_cast<offset>(count) && all_have_one(from, count)) {
+        for (int k = 0; k < count; ++k) l.store(row + k, l.entry(static_cast<std::ptrdiff_t>(from[0]) + k));
+      } else {
+        rows<false, Bytes>(row, row + count);
+      }
+    }
+  }
   static bool all_have_one(const offset* from, int count) {
     offset other = 0;
     for (int k = 0; k < count; ++k) other |= from[k + 1] - from[k] - 1;
     return other == 0;
-  }
-  /// beta = 0, and many rows are empty, or all have an entry: no branch asks which, as it would be mispredicted.
-  template <int Bytes>
-  void sparse(std::int64_t begin, std::int64_t end) const {
-    const Local<Bytes> l(f);
-    constexpr int most = 64;
-    for (std::int64_t row = begin; row < end; row += most) {
-      const int count = static_cast<int>(end - row < most ? end - row : most);
-      const offset* const from = l.map + row;
-      if (from[count] - from[0] == static_cast<offset>(count) && all_have_one(from, count)) {
-        for (int k = 0; k < count; ++k) l.store(row + k, l.entry(static_cast<std::ptrdiff_t>(from[0]) + k));
-        continue;
-      }
-      std::uint8_t found[most];  // rows with entries
-      int n = 0;
-      for (int k = 0; k < count; ++k) {
-        found[n] = static_cast<std::uint8_t>(k);
-        n += from[k] < from[k + 1] ? 1 : 0;
-      }
-      if (n < count) {
-        for (int k = 0; k < count; ++k) l.store(row + k, Sum(0));
-      }
-      for (int k = 0; k < n; ++k) {
-        const offset first = from[found[k]], last = from[found[k] + 1];
-        Sum sum(0);
-        if (last - first >= 32) {
-          sum = l.four_sums(first, last);
-        } else {
-          l.add(sum, first, last);
-        }
-        l.store(row + found[k], sum);
-      }
-    }
   }
 };
 
@@ -200,7 +183,7 @@ void csr_spmv(const Exec& space, double alpha, const Csr& matrix, const X& x, do
     const Shares shares = Shares::of(space, rows, nnz + rows, 256, 100000, 16, csr_spmv_alone);
     static const std::string label("Tessera::spmv[csr]");
     for_each_share(label, space, shares,
-                   CsrHostFunctor<CsrArrays<Csr>, X, Y>{f, shares, nnz >= 20 * rows, nnz < 2 * rows});
+                   CsrHostFunctor<CsrArrays<Csr>, X, Y>{f, shares, nnz >= 20 * rows, nnz >= rows && nnz < 2 * rows});
   } else {
     // As many lanes per row as the mean row has entries, a power of two; 256 threads per team.
     const std::int64_t mean = static_cast<std::int64_t>(A.nnz()) / rows;

@@ -34,8 +34,8 @@ struct SpmvRule {
   /// Hosts: where no instruction widens FP16, numbers are widened one by one, which costs more than their bytes. In
   /// matrices this small with rows this short, threads share lines of y, unless most entries are one long row's. Of
   /// rows this short that are about equal, a slice takes longer than its eight or sixteen entries without it.
-  /// Everything else was at least as fast in packed slices.
-  static constexpr std::int64_t host_least_entries = 8192, host_long_row = 1000;
+  /// Everything else was at least as fast in packed slices, which widen numbers of 16 bits by vectors.
+  static constexpr std::int64_t host_least_entries = 8192, host_least_narrow = 512, host_long_row = 1000;
   static constexpr double host_least_mean = 8, host_short_mean = 2, host_equal_cv = 0.5;
 };
 
@@ -91,7 +91,8 @@ inline void predict_spmv(SpmvChoice& c, const SpmvFeatures& f, bool host, bool n
   if (natural && !host) add(SpmvAlgorithm::Csr5);
   if (!host && on_matrix_units(c.precision)) add(SpmvAlgorithm::Dasp);
   const bool one_row = f.longest >= SpmvRule::host_long_row && 2 * f.longest > f.nnz;
-  const bool tiny = f.nnz < SpmvRule::host_least_entries && f.mean < SpmvRule::host_least_mean && !one_row;
+  const std::int64_t least = bytes >= 4 ? SpmvRule::host_least_entries : SpmvRule::host_least_narrow;
+  const bool tiny = f.nnz < least && f.mean < SpmvRule::host_least_mean && !one_row;
   const bool slow = c.precision == Precision::FP16 && !host_packed_fast_fp16();
   const bool equal = bytes >= 4 && f.mean < SpmvRule::host_short_mean && f.cv < SpmvRule::host_equal_cv;
   const bool against_bytes = host && natural && (slow || tiny || equal);

@@ -134,6 +134,12 @@ TEST(SpmvRules, ShortEqualRowsAndOneLongRowOnHosts) {
   }
   EXPECT_EQ(choice_of(rows_of(1, 1 << 20), Precision::BF16, true).algorithm, SpmvAlgorithm::PackedSlices);
   EXPECT_EQ(choice_of(rows_of(1), Precision::FP64, true, false).algorithm, SpmvAlgorithm::PackedSlices);
+  SpmvFeatures few = rows_of(3, 100);  // 16 bits are widened by vectors in slices
+  few.cv = 1;
+  EXPECT_EQ(choice_of(few, Precision::BF16, true).algorithm, SpmvAlgorithm::Csr);
+  few = rows_of(3, 1000);
+  EXPECT_EQ(choice_of(few, Precision::FP32, true).algorithm, SpmvAlgorithm::Csr);
+  EXPECT_EQ(choice_of(few, Precision::BF16, true).algorithm, SpmvAlgorithm::PackedSlices);
   SpmvFeatures one = rows_of(5, 1000);
   one.cv = 30;
   EXPECT_EQ(choice_of(one, Precision::FP64, true).algorithm, SpmvAlgorithm::Csr);
