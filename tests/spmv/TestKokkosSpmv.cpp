@@ -58,7 +58,7 @@ TYPED_TEST(KokkosSpmv, FewEntries) {
     std::vector<int> lengths(static_cast<std::size_t>(rows), 1);
     for (int i = 64; i < rows; ++i) {
       const int block = i / 64 % 4, k = i % 64;
-      lengths[static_cast<std::size_t>(i)] = block == 1   ? (k < 16 ? 0 : 2)
+      lengths[static_cast<std::size_t>(i)] = block == 1   ? (k < 32 ? 2 : 0)
                                              : block == 2 ? (k == 9 ? 31 + i % 3 : k % 3)
                                                           : 1;
     }
