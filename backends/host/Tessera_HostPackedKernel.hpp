@@ -263,7 +263,11 @@ class PackedHostKernel {
         }
         to_lanes<0, Lanes>(sum, lanes);
         if (chunk == 4 && (rest & 2)) add_tail<2, 0, Lanes>(v, lanes, at(Int<2>{})), skip(Int<2>{});
-        if (rest & 1) add_tail<1, 0, Lanes>(v, lanes, at(Int<1>{}));
+        if constexpr (sizeof(Value) == 2) {
+          if (rest & 1) add_last(v, lanes, x + offset(0));
+        } else {
+          if (rest & 1) add_tail<1, 0, Lanes>(v, lanes, at(Int<1>{}));
+        }
       } else {
         const auto* const masks = reinterpret_cast<const std::uint32_t*>(base + packet.high(s));
         std::uint32_t mask[Lanes];
@@ -357,11 +361,29 @@ class PackedHostKernel {
     });
   }
 
+  /// The last step of all lanes, which are neighbours in x from `from` on. (Numbers of 32 and 64 bits are gathered as
+  /// fast.)
+  TESSERA_HOST_INLINE void add_last(const Stored* v, Vector (&lanes)[1][lane_vectors], const Value* from) const {
+    unrolled<lane_vectors>([&](auto i) TESSERA_HOST_LAMBDA {
+      constexpr int k = decltype(i)::value * width;
+      lanes[0][decltype(i)::value].add_product(values_.vector(v, k), Vector::load(from + k));
+    });
+  }
+
   template <int Group>
   TESSERA_HOST_INLINE void finish(const PackedSlice& s, const unsigned char* base,
                                   Vector (&lanes)[Group][lane_vectors]) const {
     const int log = s.log_lanes(), rows = s.rows();
     const auto* const ids = reinterpret_cast<const std::uint16_t*>(base + PackedPacket(Lanes, value_bytes).row_ids(s));
+    if constexpr (sizeof(Value) == 2 && Group == 1) {
+      if (narrow_ && log == 0 && rows == Lanes && beta_ == Sum(0) && s.contiguous() && p_.y_stride == 1) {
+        Value* const y = static_cast<Value*>(p_.y) + s.row;
+        unrolled<lane_vectors>([&](auto i) TESSERA_HOST_LAMBDA {
+          lanes[0][decltype(i)::value].times(alpha_).store(y + decltype(i)::value * width);
+        });
+        return;
+      }
+    }
     if (log == 0 && rows == Lanes && beta_ == Sum(0) && !narrow_) {
       unrolled<Group * lane_vectors>([&](auto i) TESSERA_HOST_LAMBDA {
         constexpr int at = decltype(i)::value / lane_vectors, j = decltype(i)::value % lane_vectors;

@@ -63,8 +63,10 @@ struct CsrRowsKernel {
   }
 };
 
-/// Columns that lie apart go this way from so many on, in FP64 and FP32; fewer are faster vector by vector.
+/// Columns that lie apart go this way from so many on, in FP64 and FP32; fewer are faster vector by vector, but for
+/// three where rows are long.
 constexpr std::int64_t csr_rows_least_columns = 4;
+constexpr std::int64_t csr_rows_long = 512;
 /// Of which so many are copied at a time: more would leave the second cache, and lines of y be written in parts.
 constexpr std::int64_t csr_rows_copied_columns = 8;
 /// With larger copies, packed slices are about as fast one vector after the other.
@@ -74,6 +76,12 @@ constexpr std::int64_t csr_rows_most_copied = std::int64_t{1} << 23;
 inline bool csr_rows_copies(std::int64_t rows, std::int64_t x_rows, std::int64_t nnz, std::int64_t columns) {
   if (nnz < (columns < 8 ? 4 : 1) * x_rows) return false;
   return nnz >= 2 * x_rows || 4 * rows > x_rows;
+}
+
+/// Whether columns that lie apart go this way.
+inline bool csr_rows_enough(std::int64_t rows, std::int64_t x_rows, std::int64_t nnz, std::int64_t columns) {
+  if (columns != csr_rows_least_columns - 1) return columns >= csr_rows_least_columns;
+  return nnz >= csr_rows_long * rows && csr_rows_copies(rows, x_rows, nnz, columns);
 }
 
 template <class Exec>
@@ -99,7 +107,7 @@ bool csr_rows_copied(const Exec& space, HostCsrRowsArgs args, HostCsrRowsRun run
   args.x_column_stride = 1;
   for (std::int64_t first = 0; first < x.columns; first += args.columns) {
     const std::int64_t left = x.columns - first;
-    args.columns = left < most ? left : some;  // never fewer than four are left
+    args.columns = left < most ? left : some;  // never fewer than four are left of more
     args.x_columns = host_whole_columns<Sum>(args.columns);
     args.x_stride = Dense<X>::padded(args.x_columns);
     const Dense<const X> from{x.column(first), x.rows, args.columns, x.stride, x.column_stride};
@@ -122,7 +130,8 @@ bool csr_rows_spmv(const Exec& space, double alpha, const Csr& A, const Vectors<
     if (x.columns < 2) return false;
     const bool apart = x.column_stride != 1;
     constexpr bool measured = std::is_same_v<X, Y> && std::is_same_v<X, typename Csr::value_type> && sizeof(X) >= 4;
-    if (apart && (!measured || x.columns < csr_rows_least_columns)) return false;
+    const std::int64_t rows = static_cast<std::int64_t>(A.rows()), nnz = static_cast<std::int64_t>(A.nnz());
+    if (apart && (!measured || !csr_rows_enough(rows, x.rows, nnz, x.columns))) return false;
     HostCsrRowsArgs args;
     args.row_map = A.row_map().data();
     args.offset_bytes = offset_bytes;
@@ -138,7 +147,6 @@ bool csr_rows_spmv(const Exec& space, double alpha, const Csr& A, const Vectors<
     args.y_type = ScalarTraits<Y>::element;
     args.alpha = alpha;
     args.beta = beta;
-    const std::int64_t rows = static_cast<std::int64_t>(A.rows()), nnz = static_cast<std::int64_t>(A.nnz());
     if (apart && csr_rows_copies(rows, x.rows, nnz, x.columns)) {
       // Kernels have ended when parallel_for returns, so that the copy's memory can be given back.
       if constexpr (Compat::is_openmp_v<Exec> || Compat::is_serial_v<Exec>) {

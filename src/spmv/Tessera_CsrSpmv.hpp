@@ -3,6 +3,7 @@
 #ifndef TESSERA_SPMV_CSR_SPMV_HPP
 #define TESSERA_SPMV_CSR_SPMV_HPP
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -59,10 +60,12 @@ struct CsrHostFunctor {
   using Base = CsrSpmvFunctor<Csr, X, Y>;
   using Sum = typename Base::Sum;
   using offset = typename Csr::size_type;
+  static constexpr int short_most = 64;
 
   Base f;
   Shares shares;
-  bool long_rows;  ///< sums of their own pay: one sum waits four cycles for each addition, but short rows overlap
+  bool long_rows;   ///< sums of their own pay: one sum waits four cycles for each addition, but short rows overlap
+  bool short_ones;  ///< rows have one entry or little more in the mean
   bool f16c = host_has_f16c();
 
   std::int64_t begin_of(std::int64_t share) const {
@@ -71,38 +74,95 @@ struct CsrHostFunctor {
   void operator()(const std::int64_t share) const {
     const std::int64_t begin = begin_of(share), end = begin_of(share + 1);
     if constexpr (std::is_same_v<typename Csr::value_type, half_t>) {
-      if (f16c) return long_rows ? run<true, 32>(begin, end) : run<false, 32>(begin, end);
+      if (f16c) return run<32>(begin, end);
     }
-    return long_rows ? run<true, 16>(begin, end) : run<false, 16>(begin, end);
+    run<16>(begin, end);
   }
   /// Bytes: as in host_widen.
-  template <bool Long, int Bytes>
+  template <int Bytes>
   void run(std::int64_t begin, std::int64_t end) const {
-    const auto* const values = f.A.values().data();
-    const auto* const entries = f.A.entries().data();
-    const auto* const map = f.A.row_map().data();
-    // Copies, which stay in registers: what is written to y might otherwise be any of the members.
-    const X x = f.x;
-    const Y y = f.y;
-    const Sum alpha = f.alpha, beta = f.beta;
-    const auto entry = [&](offset i) {
+    if (short_ones && end - begin >= short_most) return short_rows<Bytes>(begin, end);
+    return long_rows ? rows<true, Bytes>(begin, end) : rows<false, Bytes>(begin, end);
+  }
+
+  /// What a thread reads, copied, so that it stays in registers: what is written to y might otherwise be any of the
+  /// members.
+  template <int Bytes>
+  struct Local {
+    const typename Csr::value_type* values;
+    const typename Csr::ordinal_type* entries;
+    const offset* map;
+    X x;
+    Y y;
+    Sum alpha, beta;
+    explicit Local(const Base& f)
+        : values(f.A.values().data()),
+          entries(f.A.entries().data()),
+          map(f.A.row_map().data()),
+          x(f.x),
+          y(f.y),
+          alpha(f.alpha),
+          beta(f.beta) {}
+    Sum entry(std::ptrdiff_t i) const {
       return host_widen<Sum, Bytes>(values[i]) * host_widen<Sum, Bytes>(x(entries[i]));
-    };
-    for (std::int64_t row = begin; row < end; ++row) {
-      offset i = map[row];
-      const offset last = map[row + 1];
-      Sum sum[4] = {Sum(0), Sum(0), Sum(0), Sum(0)};
-      if constexpr (Long) {
-        for (const offset whole = i + (last - i) / 4 * 4; i < whole; i += 4) {
-          sum[0] += entry(i);
-          sum[1] += entry(i + 1);
-          sum[2] += entry(i + 2);
-          sum[3] += entry(i + 3);
-        }
-      }
-      for (; i < last; ++i) sum[0] += entry(i);
-      host_store_scaled<Bytes>(&y(row), alpha, Long ? (sum[0] + sum[1]) + (sum[2] + sum[3]) : sum[0], beta);
     }
+    void add(Sum& sum, offset first, offset last) const {
+      const auto end = static_cast<std::ptrdiff_t>(last);
+      for (auto i = static_cast<std::ptrdiff_t>(first); i < end; ++i) {
+        sum += entry(i);
+#if defined(__GNUC__)
+        // Else some products are made at once and added one by one, at a loss where rows are short. Numbers of 16 bits
+        // are widened so.
+        if constexpr (sizeof(values[0]) > 2) asm("" : "+r"(i));
+#endif
+      }
+    }
+    Sum four_sums(offset first, offset last) const {
+      Sum sum[4] = {Sum(0), Sum(0), Sum(0), Sum(0)};
+      auto i = static_cast<std::ptrdiff_t>(first);
+      for (const auto whole = i + static_cast<std::ptrdiff_t>(last - first) / 4 * 4; i < whole; i += 4) {
+        sum[0] += entry(i);
+        sum[1] += entry(i + 1);
+        sum[2] += entry(i + 2);
+        sum[3] += entry(i + 3);
+      }
+      add(sum[0], static_cast<offset>(i), last);
+      return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+    void store(std::int64_t row, Sum sum) const { host_store_scaled<Bytes>(&y(row), alpha, sum, beta); }
+  };
+  template <bool Long, int Bytes>
+  void rows(std::int64_t begin, std::int64_t end) const {
+    const Local<Bytes> l(f);
+    for (std::int64_t row = begin; row < end; ++row) {
+      const offset first = l.map[row], last = l.map[row + 1];
+      Sum sum(0);
+      if constexpr (Long) {
+        sum = l.four_sums(first, last);
+      } else {
+        l.add(sum, first, last);
+      }
+      l.store(row, sum);
+    }
+  }
+  /// Some rows at a time, without a loop over their entries where each has one.
+  template <int Bytes>
+  void short_rows(std::int64_t begin, std::int64_t end) const {
+    const Local<Bytes> l(f);
+    for (std::int64_t row = begin; row < end; row += short_most) {
+      const int count = static_cast<int>(end - row < short_most ? end - row : short_most);
+      const offset* const from = l.map + row;
+      if (from[count] - from[0] == static_cast<offset>(count) && all_have_one(from, count)) {
+        for (int k = 0; k < count; ++k) l.store(row + k, l.entry(static_cast<std::ptrdiff_t>(from[0]) + k));
+      } else {
+        rows<false, Bytes>(row, row + count);
+      }
+    }
+  }
+  static bool all_have_one(const offset* from, int count) {
+    offset other = 0;
+    for (int k = 0; k < count; ++k) other |= from[k + 1] - from[k] - 1;
+    return other == 0;
   }
 };
 
@@ -122,7 +182,8 @@ void csr_spmv(const Exec& space, double alpha, const Csr& matrix, const X& x, do
     const auto nnz = static_cast<std::int64_t>(A.nnz());
     const Shares shares = Shares::of(space, rows, nnz + rows, 256, 100000, 16, csr_spmv_alone);
     static const std::string label("Tessera::spmv[csr]");
-    for_each_share(label, space, shares, CsrHostFunctor<CsrArrays<Csr>, X, Y>{f, shares, nnz >= 20 * rows});
+    for_each_share(label, space, shares,
+                   CsrHostFunctor<CsrArrays<Csr>, X, Y>{f, shares, nnz >= 20 * rows, nnz >= rows && nnz < 2 * rows});
   } else {
     // As many lanes per row as the mean row has entries, a power of two; 256 threads per team.
     const std::int64_t mean = static_cast<std::int64_t>(A.nnz()) / rows;

@@ -31,11 +31,12 @@ struct SpmvRule {
   /// Matrix bytes and sectors come over the same path; DASP, CSR5 and CSR wait more often than packed slices do.
   /// Factors are the geometric means of measured time over predicted bytes, packed slices = 1.
   static constexpr double dasp_wait = 1.17, csr5_wait = 1.86, csr_wait = 4.32;
-  /// Hosts: where no instruction widens FP16, numbers are widened one by one, which costs more than their bytes; in
-  /// matrices this small with rows this short, threads share lines of y. Everything else was at least as fast in packed
-  /// slices.
-  static constexpr std::int64_t host_least_entries = 8192;
-  static constexpr double host_least_mean = 8;
+  /// Hosts: where no instruction widens FP16, numbers are widened one by one, which costs more than their bytes. In
+  /// matrices this small with rows this short, threads share lines of y, unless most entries are one long row's. Of
+  /// rows this short that are about equal, a slice takes longer than its eight or sixteen entries without it.
+  /// Everything else was at least as fast in packed slices, which widen numbers of 16 bits by vectors.
+  static constexpr std::int64_t host_least_entries = 8192, host_least_narrow = 512, host_long_row = 1000;
+  static constexpr double host_least_mean = 8, host_short_mean = 2, host_equal_cv = 0.5;
 };
 
 /// Predicted bytes of an apply: matrix, x (by the sampled sectors), y.
@@ -74,7 +75,7 @@ inline std::string explain_spmv(const std::vector<SpmvCandidate>& candidates, co
   std::string why = text;
   if (against_bytes) {
     why += slow ? "; taken all the same, since this host widens FP16 one by one"
-                : "; taken all the same, since threads of a host share lines of y in rows so few and short";
+                : "; taken all the same, since slices of rows so few or short do not pay on a host";
   }
   return why;
 }
@@ -89,9 +90,12 @@ inline void predict_spmv(SpmvChoice& c, const SpmvFeatures& f, bool host, bool n
   if (natural) add(SpmvAlgorithm::Csr);
   if (natural && !host) add(SpmvAlgorithm::Csr5);
   if (!host && on_matrix_units(c.precision)) add(SpmvAlgorithm::Dasp);
-  const bool tiny = f.nnz < SpmvRule::host_least_entries && f.mean < SpmvRule::host_least_mean;
+  const bool one_row = f.longest >= SpmvRule::host_long_row && 2 * f.longest > f.nnz;
+  const std::int64_t least = bytes >= 4 ? SpmvRule::host_least_entries : SpmvRule::host_least_narrow;
+  const bool tiny = f.nnz < least && f.mean < SpmvRule::host_least_mean && !one_row;
   const bool slow = c.precision == Precision::FP16 && !host_packed_fast_fp16();
-  const bool against_bytes = host && natural && (slow || tiny);
+  const bool equal = bytes >= 4 && f.mean < SpmvRule::host_short_mean && f.cv < SpmvRule::host_equal_cv;
+  const bool against_bytes = host && natural && (slow || tiny || equal);
   if (against_bytes) {
     std::swap(c.candidates[0], c.candidates[1]);
   } else {

@@ -218,6 +218,12 @@ TEST(CsrRowsAuto, VectorsInColumns) {
   for (int i = 0; i < 3 * wide.rows; ++i) wide.entries.push_back(i % 3 * 1500 + i);
   for (const int columns : {4, 19})
     expect_in_columns<Left, Left>(make_matrix<double>(wide, Data::Integers, 5), columns);
+  Pattern few;  // long rows: three columns, too
+  few.rows = 5, few.cols = 700;
+  for (int i = 0; i <= few.rows; ++i) few.row_map.push_back(std::int64_t{600} * i);
+  for (int i = 0; i < 600 * few.rows; ++i) few.entries.push_back(i % 600 + i / 600 * 20);
+  ASSERT_TRUE(Impl::csr_rows_enough(few.rows, few.cols, 600 * few.rows, 3));
+  for (const int columns : {2, 3}) expect_in_columns<Left, Left>(make_matrix<double>(few, Data::Integers, 5), columns);
   Pattern large;
   large.rows = large.cols = 300000;
   for (int i = 0; i <= large.rows; ++i) large.row_map.push_back(i);

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "support/Tessera_TestSpmv.hpp"
 
 namespace Tessera {
@@ -49,6 +51,30 @@ TYPED_TEST(KokkosSpmv, SeveralVectors) { TESSERA_EACH(several_vectors()); }
 TYPED_TEST(KokkosSpmv, UndefinedVectors) { TESSERA_EACH(undefined_vectors()); }
 TYPED_TEST(KokkosSpmv, BadNeighbours) { TESSERA_EACH(bad_neighbours()); }
 TYPED_TEST(KokkosSpmv, TransposedProductsAndNewValues) { TESSERA_EACH(transposed_products_and_new_values()); }
+// One entry per row in the mean, or more: 64 rows at a time, of which some or all have an entry, and some are long.
+TYPED_TEST(KokkosSpmv, FewEntries) {
+  typename TestFixture::Suite suite{SpmvAlgorithm::Csr, Backend::Auto};
+  for (const int rows : {63, 64, 65, 300, 2000}) {
+    std::vector<int> lengths(static_cast<std::size_t>(rows), 1);
+    for (int i = 64; i < rows; ++i) {
+      const int block = i / 64 % 4, k = i % 64;
+      lengths[static_cast<std::size_t>(i)] = block == 1   ? (k < 32 ? 2 : 0)
+                                             : block == 2 ? (k == 9 ? 31 + i % 3 : k % 3)
+                                                          : 1;
+    }
+    if (rows == 300) {  // as many entries as rows in a block, but all in one
+      std::fill_n(lengths.begin() + 64, 64, 0);
+      lengths[70] = 64;
+    }
+    const Pattern p = pattern_of_lengths(lengths, 301);
+    ASSERT_LT(p.entries.size(), 2 * lengths.size());
+    ASSERT_GE(p.entries.size(), lengths.size());
+    suite.expect_pattern(p, std::to_string(rows) + " rows", {Data::Integers, Data::Real});
+    const auto A = suite.matrix(p, Data::Integers, 11);
+    const DeviceMatrix<Exec, typename TypeParam::Scalar, typename TypeParam::Offset> device(A);
+    suite.template expect<typename TypeParam::Scalar, Strided>(suite.plan(device), A, Data::Integers, {-2, 0});
+  }
+}
 // Rows through several tiles: of the two only CSR5 has scratch.
 TYPED_TEST(KokkosSpmv, Csr5Scratch) {
   typename TestFixture::Suite suite{SpmvAlgorithm::Csr5, Backend::Auto};

@@ -105,7 +105,9 @@ TEST(SpmvRules, LargerMatricesStayPackedOnHosts) {
     for (const double mean : {1.0, 3.0, 7.0, 9.0, 60.0}) {
       bool packed = false;
       for (std::int64_t rows = 16; rows <= 1 << 22; rows *= 2) {
-        const bool now = choice_of(rows_of(mean, rows), precision, true).algorithm == SpmvAlgorithm::PackedSlices;
+        SpmvFeatures f = rows_of(mean, rows);
+        f.cv = 1;
+        const bool now = choice_of(f, precision, true).algorithm == SpmvAlgorithm::PackedSlices;
         EXPECT_TRUE(now || !packed) << rows << " rows of " << mean;
         packed = now;
       }
@@ -118,6 +120,31 @@ TEST(SpmvRules, LargerMatricesStayPackedOnHosts) {
   EXPECT_EQ(choice_of(rows_of(10), Precision::BF16, true).algorithm, SpmvAlgorithm::PackedSlices);
   EXPECT_EQ(choice_of(rows_of(10), Precision::FP16, true, false).algorithm, SpmvAlgorithm::PackedSlices)
       << "a rounded matrix needs a format of its own";
+}
+
+// Hosts: rows of one entry or so need no slices, however many, unless numbers have 16 bits; a long row among few
+// entries does.
+TEST(SpmvRules, ShortEqualRowsAndOneLongRowOnHosts) {
+  for (std::int64_t rows = 16; rows <= 1 << 22; rows *= 8) {
+    for (const Precision precision : {Precision::FP64, Precision::FP32}) {
+      const auto c = choice_of(rows_of(1, rows), precision, true);
+      EXPECT_EQ(c.algorithm, SpmvAlgorithm::Csr) << rows;
+      EXPECT_NE(c.reason().find("do not pay"), std::string::npos) << c.reason();
+    }
+  }
+  EXPECT_EQ(choice_of(rows_of(1, 1 << 20), Precision::BF16, true).algorithm, SpmvAlgorithm::PackedSlices);
+  EXPECT_EQ(choice_of(rows_of(1), Precision::FP64, true, false).algorithm, SpmvAlgorithm::PackedSlices);
+  SpmvFeatures few = rows_of(3, 100);  // 16 bits are widened by vectors in slices
+  few.cv = 1;
+  EXPECT_EQ(choice_of(few, Precision::BF16, true).algorithm, SpmvAlgorithm::Csr);
+  few = rows_of(3, 1000);
+  EXPECT_EQ(choice_of(few, Precision::FP32, true).algorithm, SpmvAlgorithm::Csr);
+  EXPECT_EQ(choice_of(few, Precision::BF16, true).algorithm, SpmvAlgorithm::PackedSlices);
+  SpmvFeatures one = rows_of(5, 1000);
+  one.cv = 30;
+  EXPECT_EQ(choice_of(one, Precision::FP64, true).algorithm, SpmvAlgorithm::Csr);
+  one.longest = one.nnz;
+  EXPECT_EQ(choice_of(one, Precision::FP64, true).algorithm, SpmvAlgorithm::PackedSlices);
 }
 
 /// A device with room for tables of x.
