@@ -24,6 +24,7 @@ struct SpmmDense {
   ElementType c_type = ElementType::Double;
   double alpha = 1, beta = 0;
   std::int64_t lower = 0;  ///< of a compact copy of B (CompactB), else unused
+  bool plain = false;      ///< whether rows are stored in whole words, and C is not read: set by the backend
   bool passing = false;    ///< whether C is to leave the last cache first, so that B stays: set by the backend
 };
 

@@ -69,6 +69,8 @@ struct PanelLauncher {
 
   /// Windows that fill the device even in wide tiles; an emulation's are few, so that small matrices have such tiles.
   static constexpr std::int64_t many_windows = Device::emulated ? 5 : 6000;
+  /// Windows up to which narrower tiles make more waves, whose last round is shorter.
+  static constexpr std::int64_t few_windows = Device::emulated ? 3 : 100;
 
   template <class Atom, int Steps, int Chunks, int Bytes>
   Status run() const {

@@ -27,16 +27,27 @@ inline double least_panel_density(std::int64_t columns, Precision precision) {
   if (precision == Precision::FP64) return columns <= 16 ? 3.5 : 2.1;
   return columns <= 32 ? 2.5 : 2.3;
 }
+/// Whether windows are long, so that few of them occupy a device when they are split.
+inline bool long_windows(const SpmmFeatures& f) { return f.rows >= 4000 && f.mean >= 500; }
+
 /// The same for a matrix: less where there are windows enough. In TF32, rows of 200 entries have narrow tiles of B as
-/// it is.
+/// it is, and up to 128 columns copies of B.
 inline double least_panel_density(const SpmmFeatures& f, std::int64_t columns, Precision precision) {
   const double least = least_panel_density(columns, precision);
-  if (f.rows < 4096 || columns <= 16 || columns > 128) return least;
-  const bool narrow = columns <= 32, middle = columns <= 64;
-  if (precision == Precision::TF32) return narrow && f.mean < 200 ? 2.15 : least;
+  if (columns <= 16 || columns > 128) return least;
+  const bool narrow = columns <= 32, middle = columns <= 64, tf32 = precision == Precision::TF32;
+  const bool half = precision == Precision::FP16 || precision == Precision::BF16;
+  if (long_windows(f) && (tf32 ? narrow : half ? middle && !narrow : precision == Precision::FP64 && middle)) {
+    return 1.65;
+  }
+  if (f.rows < 4096) return least;
+  if (tf32 && f.mean < 200) return narrow ? 2.15 : middle ? 2.3 : least;
+  if (tf32) return middle ? least : 1.7;
   if (precision == Precision::FP64) return middle ? 1.8 : least;
   if (precision == Precision::FP32) return least;
-  return narrow ? least : middle ? 2.0 : 2.15;
+  // Rows of 4 lanes are dealt out where long ones are cut (RowsWalk::Dealt), which suits short ones.
+  if (narrow) return f.mean < 12 && f.longest > 128 ? 3.5 : least;
+  return middle ? 1.75 : 2.15;
 }
 
 /// From how many columns on rows copy B in TF32 first (CompactB), 0 for never: it pays where a row of B is fetched
@@ -77,6 +88,7 @@ inline GeSpmmPattern ge_spmm_pattern(const SpmmFeatures& f, Precision precision,
 /// Whether there are so few windows of 8 rows that waves which have them leave a device idle: in FP64 and TF32, whose
 /// blocks are narrow, a window is then a long way for one wave.
 inline bool few_windows(const SpmmFeatures& f, std::int64_t columns, Precision precision) {
+  if (long_windows(f)) return false;
   if (precision == Precision::FP64) return f.rows < (columns <= 16 ? 12000 : columns <= 32 ? 6400 : 0);
   return precision == Precision::TF32 && columns > 16 && columns <= 32 && f.rows < 6400;
 }
@@ -88,7 +100,9 @@ inline double predicted_cost(SpmmAlgorithm algorithm, const SpmmFeatures& f, std
   const double nnz = static_cast<double>(f.nnz);
   double density = f.g8 > 0 ? f.g8 : 1;
   // A few windows of very long rows leave a device idle even when they are split, unless B is wide.
-  if (f.rows < 512 && f.mean > 4096) density *= columns >= 128 ? 2 : 0.125;
+  const bool single = precision == Precision::TF32 || precision == Precision::FP32;
+  const bool wide = columns >= 128 || (columns >= 64 && single && f.nnz >= std::int64_t{1} << 19);
+  if (f.rows < 512 && f.mean > 4096) density *= wide ? 2 : 0.125;
   // Rows of two or three entries beside long ones: items of a table are apart from their neighbours, windows are not.
   const bool scattered = f.mean < 3 && f.longest > 128 && columns > 16 && columns <= 64;
   if (precision == Precision::FP64 && scattered) density *= 2.2;

@@ -85,6 +85,24 @@ TEST(SpmmRules, SharingSpeaksForWindows) {
   }
 }
 
+// Choices that were measured (perf_test/notes/auto.md): few very long rows, long rows, short rows beside long ones.
+TEST(SpmmRules, MeasuredChoices) {
+  const auto panels = [](std::int64_t rows, double mean, std::int64_t longest, double g8, Precision precision,
+                         std::int64_t columns) {
+    SpmmFeatures f = sharing(mean, g8);
+    f.rows = rows, f.nnz = static_cast<std::int64_t>(mean * static_cast<double>(rows)), f.longest = longest;
+    return choice_of(f, precision, of_width(columns)).algorithm == SpmmAlgorithm::Panels;
+  };
+  EXPECT_TRUE(panels(36, 17685, 42032, 2, Precision::TF32, 64));
+  EXPECT_FALSE(panels(36, 17685, 42032, 2, Precision::TF32, 32));
+  EXPECT_FALSE(panels(36, 17685, 42032, 2, Precision::FP16, 64));
+  EXPECT_TRUE(panels(4267, 597, 4194, 1.83, Precision::TF32, 32));
+  EXPECT_TRUE(panels(4267, 597, 4194, 1.83, Precision::FP64, 32));
+  EXPECT_FALSE(panels(5000, 261, 4067, 1.33, Precision::FP64, 32));
+  EXPECT_FALSE(panels(325557, 9.9, 2716, 2.76, Precision::FP16, 32));
+  EXPECT_TRUE(panels(325557, 9.9, 2716, 2.76, Precision::FP16, 64));
+}
+
 // What speaks against panels speaks against FlashSparse: it never stands between panels and rows.
 TEST(SpmmRules, PanelsComeBeforeFlashSparse) {
   for (const Precision precision : precisions()) {

@@ -435,7 +435,13 @@ struct GeSpmmKernel {
                                           Sum(0)};
         spmm_store_run(target, item.partial, at, sums.s[k]);
       } else {
-        spmm_to_c<Value, Sum>(args.dense, [&](const auto& target) { spmm_store_run(target, item.row, at, sums.s[k]); });
+        spmm_to_c<Value, Sum>(args.dense, [&](const auto& target) {
+          if (sizeof(Value) == 4 && args.dense.plain) {
+            target.store_plain(std::int64_t{item.row} * target.ld + at, sums.s[k]);
+          } else {
+            spmm_store_run(target, item.row, at, sums.s[k]);
+          }
+        });
       }
     }
   }
@@ -493,6 +499,15 @@ inline bool rows_let_c_pass(const GeSpmmArgs& args) {
   return 4 * b <= 3 * args.cache_bytes && 5 * (b + c) >= 2 * args.cache_bytes && args.cache_bytes > 0;
 }
 
+/// Whether rows are stored without a look at each word: in FP32, where short ones gain by it, and not of a table.
+template <class Types>
+bool rows_store_plain(const GeSpmmArgs& args) {
+  const SpmmDense& d = args.dense;
+  const bool aligned = reinterpret_cast<std::uintptr_t>(d.c) % 16 == 0 && d.ldc % 4 == 0;
+  return sizeof(typename Types::Value) == 4 && args.table == nullptr && aligned && d.beta == 0 &&
+         d.columns % Types::B::columns == 0;
+}
+
 /// The walk for a product (perf_test/notes/spmm-rows.md). lanes: of the whole device.
 template <class B>
 RowsWalk rows_walk(const GeSpmmArgs& args, int wave, std::int64_t lanes) {
@@ -519,9 +534,10 @@ RowsWalk rows_walk(const GeSpmmArgs& args, int wave, std::int64_t lanes) {
   const bool some = !cut && !args.local && wide && words >= 16 && 2 * nnz >= 17 * count && nnz <= 32 * count;
   const bool many = (!cut || args.local) && words >= (wide ? 32 : 64) && nnz <= 128 * count;
   if (fills && near && (some || many)) return RowsWalk::Pairs;
-  // Half of the lanes have 64 registers; a second round would cost more than these save.
+  // Half of the lanes have 64 registers; a second round would cost more than these save, but of long rows in FP32.
   const std::int64_t tiles = (words + (1 << shift) - 1) >> shift;
-  return B::narrows && 2 * (count << shift) * tiles <= lanes ? RowsWalk::Ahead : RowsWalk::Octets;
+  const bool rounds = args.local && B::columns == 4 && nnz >= 32 * count;
+  return B::narrows && 2 * (count << shift) * tiles <= (rounds ? 3 : 1) * lanes ? RowsWalk::Ahead : RowsWalk::Octets;
 }
 
 /// log2 of a team's lanes: as many as the columns of B need, at most 32 (512 bytes of a row of B, or 1,024 in pairs).
@@ -553,6 +569,7 @@ int gespmm_shift(const GeSpmmArgs& args) {
 template <class Types, class Wave, class Run>
 void gespmm_dispatch(GeSpmmArgs args, std::int64_t lanes, bool narrow, const Run& run) {
   args.dense.passing = rows_let_c_pass(args);
+  args.dense.plain = rows_store_plain<Types>(args);
   const auto with = [&](auto kernel) {
     using Kernel = decltype(kernel);
     args.shift = gespmm_shift<Kernel>(args);

@@ -29,8 +29,10 @@ struct PanelNvidia {
         return n <= 16 ? launch.template run<Sm90_M16N8K8_F64, 1, 1, 16>()
                        : launch.template run<Sm90_M16N8K8_F64, 1, 2, 16>();
       case Precision::FP32:
-        return n <= 32 ? launch.template run<Sm80_M16N8K8_F32_3xTF32, 2, 1, 16>()
-                       : launch.template run<Sm80_M16N8K8_F32_3xTF32, 2, 2, 16>();
+        if (n <= 32 || (n > 64 && args.windows < std::decay_t<Launch>::few_windows)) {
+          return launch.template run<Sm80_M16N8K8_F32_3xTF32, 2, 1, 16>();
+        }
+        return launch.template run<Sm80_M16N8K8_F32_3xTF32, 2, 2, 16>();
       case Precision::TF32:
         return n <= 32 ? launch.template run<Sm80_M16N8K8_F32_TF32, 2, 1, 16>()
                        : launch.template run<Sm80_M16N8K8_F32_TF32, 2, 2, 16>();
