@@ -19,6 +19,9 @@
                                       const PackedNumbers<Compiled::Memory>&, const SpmvFeatures&,                   \
                                       const PackedOptions&, bool, const KernelTable*, const DeviceFacts&,            \
                                       Experimental::PackedSlices<Compiled::Memory>&);                                \
+  Extern template void cells_pattern(const Compiled::Exec&, const Compiled::Pattern<Offset>&,                        \
+                                     const PackedNumbers<Compiled::Memory>&, bool, const KernelTable*,               \
+                                     Experimental::PackedCells<Compiled::Memory>&);                                  \
   Extern template void packed_widen<Compiled::Pattern<Offset>>(                                                      \
       const Compiled::Exec&, Experimental::PackedSlices<Compiled::Memory>&, const KernelTable*);                     \
   Extern template std::shared_ptr<void> dasp_pattern(const Compiled::Exec&, const Compiled::Pattern<Offset>&,        \
@@ -32,6 +35,8 @@
   Extern template void packed_fill(const Compiled::Exec&, const Experimental::PackedSlices<Compiled::Memory>&,         \
                                    const Compiled::Values<Scalar>&, const PackedRowMap<Compiled::Memory>&,             \
                                    const PackedGate&);                                                                 \
+  Extern template void cells_scatter(const Compiled::Exec&, const Experimental::PackedCells<Compiled::Memory>&,        \
+                                     const Compiled::Values<Scalar>&);                                                 \
   Extern template void packed_classify(const Compiled::Exec&, const Compiled::Values<Scalar>&,                         \
                                        const Arena<Compiled::Memory>::View<PackedClassFound>&);                        \
   Extern template void dasp_fill_values(const Compiled::Exec&, const Experimental::Dasp<Compiled::Memory>&,            \

@@ -46,6 +46,10 @@ inline void check(const PackedOptions& o) {
     return "PackedOptions::column_blocks must lie in [-1, " + std::to_string(packed_max_blocks) + "], is " +
            std::to_string(o.column_blocks);
   });
+  require<InvalidArgument>(o.cells >= -1 && o.cells <= packed_max_blocks, [&] {
+    return "PackedOptions::cells must lie in [-1, " + std::to_string(packed_max_blocks) + "], is " +
+           std::to_string(o.cells);
+  });
 }
 
 template <class Exec, class Memory>
