@@ -51,7 +51,7 @@ struct CellsDealFunctor : PackedTypesOf<Csr> {
   }
 };
 
-/// What is known of each row of a row block, by its place: the offset, in the row, at which each column block begins.
+/// What is known of each row of a row block, by its place: how many entries it has in each column block.
 template <class Csr>
 struct CellsRows : PackedTypesOf<Csr> {
   template <class T>
@@ -60,91 +60,132 @@ struct CellsRows : PackedTypesOf<Csr> {
   typename Csr::row_map_type row_map;
   typename PackedTypesOf<Csr>::Columns columns;
   View<std::uint32_t> row_groups;
-  View<std::uint32_t> begin;          // [column block and the end][place of all]
-  View<std::uint16_t> cut_first;      // [place of all]: the first of the row's further places
-  View<std::uint32_t> cut_of;         // [row block][cut]: place, and which part << 16
-  View<std::uint32_t> cut_places;     // [row block]: how many
+  View<std::uint16_t> lengths;     // [column block][place of all]
+  View<std::uint16_t> cut_first;   // [place of all]: the first of the row's further places
+  View<std::uint32_t> cut_of;      // [row block][cut]: place, and which part << 16
+  View<std::uint32_t> cut_places;  // [row block]: how many
 
-  /// The row at a place; none: -1.
-  KOKKOS_INLINE_FUNCTION std::int64_t row_at(std::int64_t place) const {
-    const std::uint32_t group = row_groups(place / CellsLayout::row_group);
-    const std::int64_t row = std::int64_t{group} * CellsLayout::row_group + place % CellsLayout::row_group;
-    return group == CellsLayout::none || row >= shape.rows ? -1 : row;
-  }
-  KOKKOS_INLINE_FUNCTION std::uint32_t begin_of(int block, std::int64_t place) const {
-    return begin(block * shape.all_places() + place);
-  }
   /// Entries that place v of a row block has in a column block.
   KOKKOS_INLINE_FUNCTION int length(int row_block, int block, int v) const {
-    std::uint32_t part = 0, at = static_cast<std::uint32_t>(v);
+    int before = 0, at = v;
     if (v >= shape.row_places()) {
       const std::uint32_t cut = cut_of(std::int64_t{row_block} * shape.cuts + v - shape.row_places());
-      at = cut & 0xffffu;
-      part = cut >> 16;
+      at = static_cast<int>(cut & 0xffffu);
+      before = static_cast<int>(cut >> 16) * shape.max_steps;
     }
-    const std::int64_t place = std::int64_t{row_block} * shape.row_places() + at;
-    const std::uint32_t first = begin_of(block, place), end = begin_of(block + 1, place);
-    const std::uint32_t before = part * CellsLayout::max_steps, all = end > first ? end - first : 0;
-    const std::uint32_t left = all > before ? all - before : 0;
-    return static_cast<int>(left < CellsLayout::max_steps ? left : CellsLayout::max_steps);
+    const int all = lengths(block * shape.all_places() + std::int64_t{row_block} * shape.row_places() + at);
+    const int left = all > before ? all - before : 0;
+    return left < shape.max_steps ? left : shape.max_steps;
   }
 };
 
-/// Where column blocks begin in 32 rows, for which a team of Kokkos has a table.
+/// 32 rows, for which a team of Kokkos is: their entries follow each other, so that its threads share them evenly.
 template <class Csr>
-struct CellsCountFunctor : CellsRows<Csr> {
+struct CellsGroup : CellsRows<Csr> {
   using member = typename PackedTypesOf<Csr>::member;
   template <class T>
   using Scratch = typename PackedTypesOf<Csr>::template Scratch<T>;
-  template <class T>
-  using View = typename PackedTypesOf<Csr>::template View<T>;
-  static constexpr int rows = CellsLayout::row_group;
-  View<std::uint16_t> parts;     // [place of all]: further parts of the longest piece
-  View<CellsTotals> totals;
+  static constexpr int rows = CellsLayout::row_group, threads = 256, unrolled = 4;
   int level;  // of the scratch
 
-  int stride() const { return this->shape.column_blocks + 2; }
+  /// In scratch: where rows begin, and where column blocks begin in each row.
+  struct Table {
+    Scratch<std::uint32_t> words;
+    int width;
+    KOKKOS_INLINE_FUNCTION std::uint32_t& row(int r) const { return words(r); }
+    KOKKOS_INLINE_FUNCTION std::uint32_t& block(int r, int b) const { return words(rows + 1 + r * width + b); }
+    /// The row that entry i is of.
+    KOKKOS_INLINE_FUNCTION int row_of(std::uint32_t i) const {
+      int low = 0;
+      for (int step = rows / 2; step > 0; step /= 2) {
+        if (words(low + step) <= i) low += step;
+      }
+      return low;
+    }
+  };
+  int words() const { return rows + 1 + rows * (this->shape.column_blocks + 2); }
   int scratch_bytes() const {
-    return static_cast<int>(Scratch<std::uint32_t>::shmem_size(static_cast<std::size_t>(rows * stride())));
+    return static_cast<int>(Scratch<std::uint32_t>::shmem_size(static_cast<std::size_t>(words())));
   }
-  KOKKOS_INLINE_FUNCTION int block_of(std::int64_t k) const {
-    return static_cast<int>(static_cast<std::uint32_t>(this->columns(k)) /
-                            static_cast<std::uint32_t>(this->shape.block_columns));
+  KOKKOS_INLINE_FUNCTION int block_of(std::uint32_t column) const {
+    return static_cast<int>(column / static_cast<std::uint32_t>(this->shape.block_columns));
   }
-  KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
-    const int blocks = this->shape.column_blocks, width = blocks + 2;
-    Scratch<std::uint32_t> table(team.team_scratch(level), rows * width);
-    const std::int64_t first = std::int64_t{team.league_rank()} * rows;
-    Kokkos::parallel_for(Kokkos::TeamVectorRange(team, rows * width), [&](const int i) { table(i) = 0; });
+
+  /// The table of the team's rows. @param first  entry of theirs; @param count  how many. @return whether columns ascend
+  KOKKOS_INLINE_FUNCTION Table make_table(const member& team, std::int64_t& first, std::int64_t& count,
+                                          bool& ascend) const {
+    const int width = this->shape.column_blocks + 2, blocks = this->shape.column_blocks;
+    const Table table{Scratch<std::uint32_t>(team.team_scratch(level), rows + 1 + rows * width), width};
+    const std::uint32_t group = this->row_groups(team.league_rank());
+    const std::int64_t row = std::int64_t{group} * rows, all = this->shape.rows;
+    const bool any = group != CellsLayout::none;
+    first = any ? static_cast<std::int64_t>(this->row_map(row)) : 0;
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, rows + 1), [&](const int r) {
+      const std::int64_t at = row + r < all ? row + r : all;
+      table.row(r) = any ? static_cast<std::uint32_t>(static_cast<std::int64_t>(this->row_map(at)) - first) : 0;
+    });
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, rows * width), [&](const int i) { table.words(rows + 1 + i) = 0; });
     team.team_barrier();
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, rows), [&](const int r) {
-      const std::int64_t row = this->row_at(first + r);
-      if (row < 0) return;
-      const auto base = static_cast<std::int64_t>(this->row_map(row));
-      const auto count = static_cast<int>(this->row_map(row + 1) - this->row_map(row));
-      std::uint32_t* const mine = &table(r * width);
-      Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, count), [&](const int i) {
-        const int here = block_of(base + i), before = i > 0 ? block_of(base + i - 1) : -1;
-        for (int b = before + 1; b <= here; ++b) mine[b] = static_cast<std::uint32_t>(i);
-        if (i + 1 == count) {
-          for (int b = here + 1; b <= blocks; ++b) mine[b] = static_cast<std::uint32_t>(count);
-        }
-        if (i > 0 && this->columns(base + i - 1) > this->columns(base + i)) totals(0).descends = 1;
-      });
+    count = table.row(rows);
+    each_entry(team, first, count, [&](std::uint32_t i, std::uint32_t column, std::uint32_t previous) {
+      const int r = table.row_of(i);
+      const std::uint32_t in_row = i - table.row(r), end = table.row(r + 1) - table.row(r);
+      const int here = block_of(column), before = in_row > 0 ? block_of(previous) : -1;
+      for (int b = before + 1; b <= here; ++b) table.block(r, b) = in_row;
+      for (int b = here + 1; in_row + 1 == end && b <= blocks; ++b) table.block(r, b) = end;
+      if (in_row > 0 && previous > column) ascend = false;
     });
     team.team_barrier();
+    return table;
+  }
+  /// Calls f(i, column, column of the entry before) for all entries; a few loads are under way at once.
+  template <class F>
+  KOKKOS_INLINE_FUNCTION void each_entry(const member& team, std::int64_t first, std::int64_t count, const F& f) const {
+    const std::int64_t stride = team.team_size();
+    for (std::int64_t i = team.team_rank(); i < count; i += unrolled * stride) {
+      std::uint32_t column[unrolled], previous[unrolled];
+      for (int u = 0; u < unrolled; ++u) {
+        const std::int64_t at = i + u * stride < count ? i + u * stride : i;
+        column[u] = static_cast<std::uint32_t>(this->columns(first + at));
+        previous[u] = at > 0 ? static_cast<std::uint32_t>(this->columns(first + at - 1)) : 0;
+      }
+      for (int u = 0; u < unrolled; ++u) {
+        if (i + u * stride < count) f(static_cast<std::uint32_t>(i + u * stride), column[u], previous[u]);
+      }
+    }
+  }
+};
+
+/// How many entries 32 rows have in each column block.
+template <class Csr>
+struct CellsCountFunctor : CellsGroup<Csr> {
+  using Base = CellsGroup<Csr>;
+  using member = typename Base::member;
+  template <class T>
+  using View = typename PackedTypesOf<Csr>::template View<T>;
+  View<std::uint16_t> parts;  // [place of all]: further parts of the longest piece
+  View<CellsTotals> totals;
+
+  KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
+    constexpr int rows = Base::rows;
+    const int blocks = this->shape.column_blocks;
+    std::int64_t first = 0, count = 0;
+    bool ascend = true;
+    const auto table = this->make_table(team, first, count, ascend);
+    if (!ascend) totals(0).descends = 1;
+    const std::int64_t place = std::int64_t{team.league_rank()} * rows, all = this->shape.all_places();
+    const auto length = [&](int r, int b) {
+      const std::uint32_t from = table.block(r, b), to = table.block(r, b + 1);
+      return to > from ? (to - from < 0xffffu ? to - from : 0xffffu) : 0u;
+    };
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, rows), [&](const int r) {
       std::uint32_t most = 1;
-      for (int b = 0; b < blocks; ++b) {
-        const std::uint32_t from = table(r * width + b), to = table(r * width + b + 1);
-        if (to > from + most) most = to - from;
-      }
-      const std::uint32_t more = (most - 1) / CellsLayout::max_steps;
-      parts(first + r) = static_cast<std::uint16_t>(more < 0xffffu ? more : 0xffffu);
+      for (int b = 0; b < blocks; ++b) most = length(r, b) > most ? length(r, b) : most;
+      if (most == 0xffffu) totals(0).too_many_cuts = 1;
+      parts(place + r) = static_cast<std::uint16_t>((most - 1) / static_cast<std::uint32_t>(this->shape.max_steps));
     });
-    const std::int64_t all = this->shape.all_places();
-    Kokkos::parallel_for(Kokkos::TeamVectorRange(team, rows * (blocks + 1)), [&](const int i) {
-      this->begin(i / rows * all + first + i % rows) = table(i % rows * width + i / rows);
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, rows * blocks), [&](const int i) {
+      this->lengths(i / rows * all + place + i % rows) = static_cast<std::uint16_t>(length(i % rows, i / rows));
     });
   }
 };
@@ -203,7 +244,7 @@ struct CellsSortFunctor : CellsRows<Csr> {
   using View = typename PackedTypesOf<Csr>::template View<T>;
   template <class T>
   using Scratch = typename PackedTypesOf<Csr>::template Scratch<T>;
-  static constexpr int lengths = CellsLayout::max_steps;
+  static constexpr int longest = CellsLayout::max_steps, unrolled = 4;
   View<std::uint16_t> position;  // [cell][place of the row block]; 0xffff: no piece
   View<std::uint32_t> runs, units, sizes, slice_at, counts, share_first;
   View<CellsTotals> totals;
@@ -211,20 +252,28 @@ struct CellsSortFunctor : CellsRows<Csr> {
   ReplyPlace<CellsTotals> reply;
   int value_bytes, lanes;
 
-  static int words(int threads, int lanes) { return (lengths + 1) * (threads / lanes) + 2 * (lengths + 1); }
+  static int words(int threads, int lanes) { return (longest + 1) * (threads / lanes) + 2 * (longest + 1); }
   static int scratch_bytes(int threads, int lanes) {
     return static_cast<int>(Scratch<std::uint32_t>::shmem_size(static_cast<std::size_t>(words(threads, lanes))));
   }
 
-  /// Calls f(v, length) for each place, and for as many more as make whole waves, whose lanes enter it together.
+  /// Calls f(v, length, whether there is such a place) for each place, and for as many more as make whole waves, whose
+  /// lanes enter it together.
   template <class F>
   KOKKOS_INLINE_FUNCTION void each_piece(const member& team, int block, int column_block, int count,
                                          const F& f) const {
     const int waves = team.team_size() / lanes, wave = team.team_rank() / lanes, lane = team.team_rank() % lanes;
     const int each = (count + waves * lanes - 1) / (waves * lanes) * lanes;
     const int end = (wave + 1) * each < count ? (wave + 1) * each : count;
-    for (int v = wave * each + lane; v - lane < end; v += lanes) {
-      f(v, v < end ? this->length(block, column_block, v) : 0);
+    for (int v = wave * each + lane; v - lane < end; v += unrolled * lanes) {
+      int length[unrolled];
+      for (int u = 0; u < unrolled; ++u) {
+        const int at = v + u * lanes;
+        length[u] = at < end ? this->length(block, column_block, at) : 0;
+      }
+      for (int u = 0; u < unrolled; ++u) {
+        if (v - lane + u * lanes < end) f(v + u * lanes, length[u], v + u * lanes < end);
+      }
     }
   }
 
@@ -234,31 +283,31 @@ struct CellsSortFunctor : CellsRows<Csr> {
     const int column_block = static_cast<int>(cell % this->shape.column_blocks);
     const int count = this->shape.row_places() + static_cast<int>(this->cut_places(block));
     const int waves = team.team_size() / lanes, wave = team.team_rank() / lanes;
-    Scratch<std::uint32_t> scratch(team.team_scratch(0), (lengths + 1) * waves + 2 * (lengths + 1));
-    std::uint32_t* const places = &scratch(0);  // [lengths - length][wave]
-    std::uint32_t* const first = places + (lengths + 1) * waves;
-    std::uint32_t* const unit = first + lengths + 1;
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, (lengths + 1) * waves), [&](const int i) { places[i] = 0; });
+    Scratch<std::uint32_t> scratch(team.team_scratch(0), (longest + 1) * waves + 2 * (longest + 1));
+    std::uint32_t* const places = &scratch(0);  // [longest - length][wave]
+    std::uint32_t* const first = places + (longest + 1) * waves;
+    std::uint32_t* const unit = first + longest + 1;
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, (longest + 1) * waves), [&](const int i) { places[i] = 0; });
     team.team_barrier();
-    each_piece(team, block, column_block, count, [&](int, int length) {
-      rank(places + (lengths - length) * waves + wave, length);
+    each_piece(team, block, column_block, count, [&](int, int length, bool) {
+      rank(places + (longest - length) * waves + wave, length);
     });
     team.team_barrier();
-    add_up(team, places, lengths * waves);
+    add_up(team, places, longest * waves);
     team.team_barrier();
     Kokkos::single(Kokkos::PerTeam(team), [&]() { describe(cell, places, waves, first, unit); });
     team.team_barrier();
     const int slices = static_cast<int>((counts(cell) + CellsLayout::pieces - 1) / CellsLayout::pieces);
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, slices), [&](const int s) {
-      int length = lengths;
-      while (first[lengths - length + 1] <= static_cast<std::uint32_t>(s)) --length;
-      const std::uint32_t at = unit[lengths - length] + (static_cast<std::uint32_t>(s) - first[lengths - length]) *
+      int length = longest;
+      while (first[longest - length + 1] <= static_cast<std::uint32_t>(s)) --length;
+      const std::uint32_t at = unit[longest - length] + (static_cast<std::uint32_t>(s) - first[longest - length]) *
                                                             CellsLayout::slice_units(length, value_bytes);
       slice_at(cell * this->shape.slices() + s) = at << 6 | static_cast<std::uint32_t>(length);
     });
-    each_piece(team, block, column_block, count, [&](int v, int length) {
-      const std::uint32_t at = rank(places + (lengths - length) * waves + wave, length);
-      if (v < count) {
+    each_piece(team, block, column_block, count, [&](int v, int length, bool there) {
+      const std::uint32_t at = rank(places + (longest - length) * waves + wave, length);
+      if (there) {
         position(cell * this->shape.places() + v) = static_cast<std::uint16_t>(length > 0 ? at : 0xffffu);
       }
     });
@@ -296,7 +345,7 @@ struct CellsSortFunctor : CellsRows<Csr> {
     }
     if (team.team_rank() + 1 == threads) words[n] = static_cast<Word>(before);
   }
-  /// Runs of the cell; first[lengths - l], unit[lengths - l]: of those of length l.
+  /// Runs of the cell; first[longest - l], unit[longest - l]: of those of length l.
   KOKKOS_INLINE_FUNCTION void describe(std::int64_t cell, const std::uint32_t* places, int waves, std::uint32_t* first,
                                        std::uint32_t* unit) const {
     constexpr std::uint32_t pieces = CellsLayout::pieces;
@@ -304,20 +353,20 @@ struct CellsSortFunctor : CellsRows<Csr> {
     std::uint32_t at = 0, slice = 0;
     std::int64_t steps = 0;
     int n = 0;
-    for (int i = 0; i < lengths; ++i) {
+    for (int i = 0; i < longest; ++i) {
       first[i] = slice;
       unit[i] = at;
       const std::uint32_t end = (places[(i + 1) * waves] + pieces - 1) / pieces;
       if (end <= slice) continue;
-      run[n++] = CellsLayout::run(end, lengths - i);
-      at += (end - slice) * CellsLayout::slice_units(lengths - i, value_bytes);
-      steps += std::int64_t{end - slice} * (lengths - i);
+      run[n++] = CellsLayout::run(end, longest - i);
+      at += (end - slice) * CellsLayout::slice_units(longest - i, value_bytes);
+      steps += std::int64_t{end - slice} * (longest - i);
       slice = end;
     }
-    first[lengths] = slice;
+    first[longest] = slice;
     run[n] = 0;
     sizes(cell) = at;
-    counts(cell) = places[lengths * waves];
+    counts(cell) = places[longest * waves];
     Kokkos::atomic_add(&totals(0).slices, std::int64_t{slice});
     Kokkos::atomic_add(&totals(0).steps, steps);
     Kokkos::atomic_add(&totals(0).pieces, static_cast<std::int64_t>(counts(cell)));

@@ -35,13 +35,14 @@ inline CellsShape cells_shape_of(const SpmvFeatures& f, const DeviceFacts& devic
   s.rows = f.rows;
   s.cols = f.cols;
   s.shares = shares;
+  s.max_steps = f.cv >= 1 ? 32 : CellsLayout::max_steps;  // long pieces of skewed rows would keep their wave
   // As many thread blocks as multiprocessors, or twice, three times as many where the sums would not fit.
   for (std::int64_t times = 1; times * each < 2 * groups + each; ++times) {
     const std::int64_t row_blocks = std::min(times * each, groups);
     s.groups = static_cast<int>(std::min<std::int64_t>((groups + row_blocks - 1) / row_blocks, 1 << 16));
-    s.cuts = static_cast<int>(std::min<std::int64_t>(f.nnz / (row_blocks * CellsLayout::max_steps) * 4 + 64, 2048));
+    s.cuts = static_cast<int>(std::min<std::int64_t>(f.nnz / (row_blocks * s.max_steps) * 4 + 64, 2048));
     const std::int64_t sums = std::int64_t{s.sums()} * sum_bytes;
-    if (s.places() > cells_most_places || sums > shared / 2) continue;
+    if (s.places() > cells_most_places || sums > shared * 3 / 5) continue;
     for (std::int64_t least = std::max<std::int64_t>(blocks, shares);; ++least) {
       s.most_cells = static_cast<int>(std::min(least, 2 * (least / shares) + 2));
       const std::int64_t left = shared - sums - 16 - std::int64_t{s.most_cells} * (CellsLayout::runs + 1) * 4;
@@ -65,12 +66,14 @@ struct CellsCost {
   static constexpr double pieces = 7.5e5;
   static constexpr double gain = 0.9;  ///< cells must be predicted to take less than this of the time
 
-  static double of(const CellsShape& s, const SpmvFeatures& f, int value_bytes) {
+  static double of(const CellsShape& s, const SpmvFeatures& f, const DeviceFacts& device, int value_bytes) {
     const double nnz = static_cast<double>(f.nnz), blocks = s.column_blocks;
     const double in_row = blocks * (1 - std::exp(f.mean * std::log1p(-1 / std::max(blocks, 1.001))));
     const double pieces = static_cast<double>(f.rows) * std::min(in_row, f.mean);
     const double bytes = nnz * (value_bytes + 2) * 1.03 + pieces * 2;
-    const double cells = blocks / s.shares;
+    // Of a multiprocessor, one thread block after the other.
+    const double turns = std::ceil(static_cast<double>(s.row_blocks) * s.shares / std::max(device.compute_units, 1));
+    const double cells = turns * std::ceil(blocks / s.shares);
     return launch + (s.shares > 1 ? second_launch : 0) + bytes / stream + pieces / CellsCost::pieces +
            cells * (cell + table * static_cast<double>(s.block_columns) * value_bytes);
   }
@@ -83,7 +86,7 @@ inline CellsShape cells_best_shape(const SpmvFeatures& f, const DeviceFacts& dev
     const CellsShape s = cells_shape_of(f, device, value_bytes, shares, 1);
     if (s.row_blocks == 0 || s.shares < shares) continue;
     const bool better = best.row_blocks == 0 ||
-                        CellsCost::of(s, f, value_bytes) < CellsCost::of(best, f, value_bytes);
+                        CellsCost::of(s, f, device, value_bytes) < CellsCost::of(best, f, device, value_bytes);
     if (better) best = s;
   }
   return best;
@@ -101,7 +104,7 @@ inline CellsShape cells_shape(const PackedOptions& o, const SpmvFeatures& f, con
   if (s.row_blocks == 0) return s;
   // Of skewed columns the first level has the most used ones.
   const double others = PackedCost::plain(f, value_bytes) * (f.cv >= 1 ? 0.7 : 1);
-  return CellsCost::of(s, f, value_bytes) < CellsCost::gain * others ? s : CellsShape{};
+  return CellsCost::of(s, f, device, value_bytes) < CellsCost::gain * others ? s : CellsShape{};
 }
 
 }  // namespace Impl

@@ -22,6 +22,7 @@ struct CellsShape {
   int column_blocks = 0, shares = 1, most_cells = 0;
   int groups = 0;  ///< of 32 rows, of a row block
   int cuts = 0;    ///< room for further places of cut rows, of a row block
+  int max_steps = CellsLayout::max_steps;  ///< of a slice
 
   KOKKOS_INLINE_FUNCTION int row_places() const { return groups * CellsLayout::row_group; }
   KOKKOS_INLINE_FUNCTION std::int64_t all_places() const { return std::int64_t{row_blocks} * row_places(); }

@@ -13,17 +13,18 @@
 
 /// \file
 /// CSR to packed slices in cells on the execution space of the matrix. Bytes moved, ideally: columns twice, values
-/// once, the format once, and per row and column block 4 bytes (where its piece begins) written once and read three
-/// times, 2 bytes (its position) written once and read twice; 4 bytes per entry (where its number lies) written and read.
+/// once, the format once; per row and column block 2 bytes (its length) written once and read three times, and 2 (its
+/// position) written once and read twice; 4 bytes per entry (where its number lies) written and read.
 
 namespace Tessera {
 namespace Impl {
 
-/// Where piece v of a cell lies.
+/// Where pieces lie.
 template <class Csr>
-struct CellsPlaces : CellsRows<Csr> {
+struct CellsPlaces {
   template <class T>
   using View = typename PackedTypesOf<Csr>::template View<T>;
+  CellsShape shape;
   View<std::uint16_t> position;
   View<std::uint32_t> units, slice_at;
   unsigned char* packets;
@@ -42,13 +43,13 @@ struct CellsPlaces : CellsRows<Csr> {
     }
   };
   KOKKOS_INLINE_FUNCTION Slice slice(std::int64_t cell, int s) const {
-    const std::uint32_t at = slice_at(cell * this->shape.slices() + s);
+    const std::uint32_t at = slice_at(cell * shape.slices() + s);
     return {packets + (std::size_t{units(cell)} + (at >> 6)) * CellsLayout::unit, static_cast<int>(at & 63u)};
   }
   /// What is no entry: steps [first, end) of a piece.
   KOKKOS_INLINE_FUNCTION void pad(const Slice& slice, int piece, int first) const {
     for (int step = first; step < slice.steps; ++step) {
-      *slice.column(step, piece) = static_cast<std::uint16_t>(this->shape.block_columns);
+      *slice.column(step, piece) = static_cast<std::uint16_t>(shape.block_columns);
       unsigned char* const value = slice.packet + slice.value(step, piece, value_bytes);
       if (value_bytes == 2) {
         *reinterpret_cast<std::uint16_t*>(value) = 0;
@@ -61,8 +62,9 @@ struct CellsPlaces : CellsRows<Csr> {
 
 /// Places and padding of a cell, for which a team of Kokkos is.
 template <class Csr>
-struct CellsFrameFunctor : CellsPlaces<Csr> {
+struct CellsFrameFunctor : CellsRows<Csr> {
   using member = typename PackedTypesOf<Csr>::member;
+  CellsPlaces<Csr> to;
   typename PackedTypesOf<Csr>::template View<std::uint32_t> counts;
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
@@ -72,53 +74,50 @@ struct CellsFrameFunctor : CellsPlaces<Csr> {
     const int column_block = static_cast<int>(cell % this->shape.column_blocks);
     const int count = this->shape.row_places() + static_cast<int>(this->cut_places(block));
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, count), [&](const int v) {
-      const int at = this->position(cell * this->shape.places() + v);
+      const int at = to.position(cell * this->shape.places() + v);
       if (at == 0xffff) return;
-      const auto slice = this->slice(cell, at / pieces);
+      const auto slice = to.slice(cell, at / pieces);
       slice.places()[at % pieces] = static_cast<std::uint16_t>(v);
-      this->pad(slice, at % pieces, this->length(block, column_block, v));
+      to.pad(slice, at % pieces, this->length(block, column_block, v));
     });
     const int found = static_cast<int>(counts(cell)), all = (found + pieces - 1) / pieces * pieces;
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, all - found), [&](const int i) {
       const int at = found + i;
-      const auto slice = this->slice(cell, at / pieces);
+      const auto slice = to.slice(cell, at / pieces);
       slice.places()[at % pieces] = static_cast<std::uint16_t>(this->shape.places());
-      this->pad(slice, at % pieces, 0);
+      to.pad(slice, at % pieces, 0);
     });
   }
 };
 
 /// Columns of 32 rows, and where their numbers go, in numbers.
 template <class Csr>
-struct CellsColumnFunctor : CellsPlaces<Csr> {
-  using member = typename PackedTypesOf<Csr>::member;
+struct CellsColumnFunctor : CellsGroup<Csr> {
+  using Base = CellsGroup<Csr>;
+  using member = typename Base::member;
+  CellsPlaces<Csr> to;
   typename PackedTypesOf<Csr>::template View<std::uint32_t> slots;
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
-    constexpr int rows = CellsLayout::row_group, pieces = CellsLayout::pieces, most = CellsLayout::max_steps;
-    const std::int64_t first = std::int64_t{team.league_rank()} * rows;
-    const int block = static_cast<int>(first / this->shape.row_places());
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, rows), [&](const int r) {
-      const std::int64_t place = first + r, row = this->row_at(place);
-      if (row < 0) return;
-      const auto base = static_cast<std::int64_t>(this->row_map(row));
-      const auto count = static_cast<int>(this->row_map(row + 1) - this->row_map(row));
-      const int own = static_cast<int>(place - std::int64_t{block} * this->shape.row_places());
-      Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, count), [&](const int i) {
-        const auto column = static_cast<std::uint32_t>(this->columns(base + i));
-        const auto width = static_cast<std::uint32_t>(this->shape.block_columns);
-        const int column_block = static_cast<int>(column / width);
-        const int in_piece = i - static_cast<int>(this->begin_of(column_block, place));
-        const int part = in_piece / most, step = in_piece % most;
-        const int v = part == 0 ? own : this->cut_first(place) + part - 1;
-        const std::int64_t cell = std::int64_t{block} * this->shape.column_blocks + column_block;
-        const int at = this->position(cell * this->shape.places() + v);
-        const auto slice = this->slice(cell, at / pieces);
-        *slice.column(step, at % pieces) = static_cast<std::uint16_t>(column % width);
-        const auto offset = static_cast<std::size_t>(slice.packet - this->packets) +
-                            static_cast<std::size_t>(slice.value(step, at % pieces, this->value_bytes));
-        slots(base + i) = static_cast<std::uint32_t>(offset / static_cast<std::size_t>(this->value_bytes));
-      });
+    constexpr int rows = Base::rows, pieces = CellsLayout::pieces;
+    std::int64_t first = 0, count = 0;
+    bool ascend = true;
+    const auto table = this->make_table(team, first, count, ascend);
+    const std::int64_t place = std::int64_t{team.league_rank()} * rows;
+    const std::int64_t block = place / this->shape.row_places(), own = place - block * this->shape.row_places();
+    this->each_entry(team, first, count, [&](std::uint32_t i, std::uint32_t column, std::uint32_t) {
+      const int r = table.row_of(i), column_block = this->block_of(column);
+      const int in_piece = static_cast<int>(i - table.row(r) - table.block(r, column_block));
+      const int part = in_piece / this->shape.max_steps, step = in_piece % this->shape.max_steps;
+      const std::int64_t v = part == 0 ? own + r : std::int64_t{this->cut_first(place + r)} + part - 1;
+      const std::int64_t cell = block * this->shape.column_blocks + column_block;
+      const int at = to.position(cell * this->shape.places() + v);
+      const auto slice = to.slice(cell, at / pieces);
+      *slice.column(step, at % pieces) = static_cast<std::uint16_t>(
+          column - static_cast<std::uint32_t>(column_block) * static_cast<std::uint32_t>(this->shape.block_columns));
+      const auto offset = static_cast<std::size_t>(slice.packet - to.packets) +
+                          static_cast<std::size_t>(slice.value(step, at % pieces, to.value_bytes));
+      slots(first + i) = static_cast<std::uint32_t>(offset / static_cast<std::size_t>(to.value_bytes));
     });
   }
 };
@@ -152,7 +151,6 @@ class CellsConversion {
 
  private:
   static constexpr bool host = Compat::is_host_v<Exec>;
-  static constexpr int row_threads = host ? 1 : 16, row_vector = host ? 1 : 16;
 
   void make_room() {
     const auto cells = static_cast<std::size_t>(s_.cells()), places = static_cast<std::size_t>(s_.all_places());
@@ -175,7 +173,7 @@ class CellsConversion {
           arrived_ = arena.template take<std::uint32_t>(1);
           zeroed = arena.bytes();
           answer_ = arena.template take<CellsTotals>(1);
-          begin_ = arena.template take<std::uint32_t>((columns + 1) * places);
+          lengths_ = arena.template take<std::uint16_t>(columns * places);
           parts_ = arena.template take<std::uint16_t>(places);
           cut_first_ = arena.template take<std::uint16_t>(places);
           cut_of_ = arena.template take<std::uint32_t>(cuts);
@@ -201,7 +199,7 @@ class CellsConversion {
     f.row_map = A_.row_map();
     f.columns = A_.entries();
     f.row_groups = p_.row_groups;
-    f.begin = begin_;
+    f.lengths = lengths_;
     f.cut_first = cut_first_;
     f.cut_of = cut_of_;
     f.cut_places = cut_places_;
@@ -233,13 +231,14 @@ class CellsConversion {
 
   /// A team of Kokkos per 32 rows.
   template <class F>
-  void each_group(const char* label, const F& f, int scratch) const {
-    using Policy = Kokkos::TeamPolicy<Exec, Compat::LightWeight>;
+  void each_group(const char* label, F& f) const {
+    using Policy = Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<F::threads, 4>>;
     const auto teams = static_cast<int>(s_.all_places() / CellsLayout::row_group);
-    Kokkos::parallel_for(label,
-                         Policy(space_, teams, row_threads, row_vector)
-                             .set_scratch_size(Compat::large_scratch_level<Exec>, Kokkos::PerTeam(scratch)),
-                         f);
+    f.level = Compat::large_scratch_level<Exec>;
+    Kokkos::parallel_for(
+        label,
+        Policy(space_, teams, Compat::team_size<Exec>(F::threads)).set_scratch_size(f.level, Kokkos::PerTeam(f.scratch_bytes())),
+        f);
   }
 
   void count() {
@@ -247,8 +246,7 @@ class CellsConversion {
     take_rows(f);
     f.parts = parts_;
     f.totals = totals_;
-    f.level = Compat::large_scratch_level<Exec>;
-    each_group("Tessera::convert[cells] pieces", f, f.scratch_bytes());
+    each_group("Tessera::convert[cells] pieces", f);
     CellsCutFunctor<Pattern> cut;
     take_rows(cut);
     cut.parts = parts_;
@@ -283,14 +281,9 @@ class CellsConversion {
                          f);
   }
 
-  template <class F>
-  void take_places(F& f) const {
-    take_rows(f);
-    f.position = position_;
-    f.units = p_.units;
-    f.slice_at = slice_at_;
-    f.packets = reinterpret_cast<unsigned char*>(p_.packets.data());
-    f.value_bytes = bytes_of(p_.precision);
+  CellsPlaces<Pattern> places() const {
+    return {s_,    position_, p_.units, slice_at_, reinterpret_cast<unsigned char*>(p_.packets.data()),
+            bytes_of(p_.precision)};
   }
 
   void fill(bool updatable) {
@@ -304,16 +297,18 @@ class CellsConversion {
                               p_.slots = arena.template take<std::uint32_t>(static_cast<std::size_t>(p_.nnz));
                             });
     CellsFrameFunctor<Pattern> frame;
-    take_places(frame);
+    take_rows(frame);
+    frame.to = places();
     frame.counts = counts_;
     Kokkos::parallel_for("Tessera::convert[cells] padding",
                          Kokkos::TeamPolicy<Exec, Compat::LightWeight>(space_, static_cast<int>(s_.cells()),
                                                                        Compat::team_size<Exec>(512)),
                          frame);
     CellsColumnFunctor<Pattern> columns;
-    take_places(columns);
+    take_rows(columns);
+    columns.to = places();
     columns.slots = p_.slots;
-    each_group("Tessera::convert[cells] columns", columns, 0);
+    each_group("Tessera::convert[cells] columns", columns);
     numbers_.scatter(p_);
     if (updatable) return;
     p_.slots = {};
@@ -328,8 +323,8 @@ class CellsConversion {
   const CellsShape s_;
   std::shared_ptr<void> scratch_;
   View<CellsTotals> totals_, answer_;
-  View<std::uint32_t> arrived_, begin_, cut_of_, cut_places_, sizes_, counts_, slice_at_, weights_, ranks_;
-  View<std::uint16_t> parts_, cut_first_, position_;
+  View<std::uint32_t> arrived_, cut_of_, cut_places_, sizes_, counts_, slice_at_, weights_, ranks_;
+  View<std::uint16_t> lengths_, parts_, cut_first_, position_;
   View<ColumnUse> use_;
 };
 
@@ -347,7 +342,7 @@ namespace Experimental {
 
 /// Converts A to cells of the given shape; they are not made (`made`) where columns descend inside rows, or more rows
 /// have long pieces than there is room for. The order of a row's products is that of its columns inside a column block,
-/// and column blocks follow each other. One wait. Peak extra memory: 4 bytes per entry, 6 per row and column block.
+/// and column blocks follow each other. One wait. Peak extra memory: 4 bytes per entry, 4 per row and column block.
 /// @param updatable  keep what cells_update needs: 4 bytes per entry
 /// @param backend  whose memory pool to use, if it has one; null: Kokkos allocations
 template <class Csr, class Exec>
