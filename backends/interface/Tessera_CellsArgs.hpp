@@ -22,7 +22,7 @@ namespace Tessera {
 
 struct CellsLayout {
   static constexpr int pieces = 64;           ///< of a slice
-  static constexpr int max_steps = 32;        ///< of a slice; longer pieces are cut
+  static constexpr int max_steps = 63;        ///< of a slice; longer pieces are cut
   static constexpr int runs = max_steps + 1;  ///< room for those of a cell, the end included
   static constexpr int row_group = 32;        ///< consecutive rows that a row block has together
   static constexpr int unit = 16;             ///< bytes

@@ -64,7 +64,7 @@ struct CellsCost {
   static constexpr double stream = 4.5e6, launch = 5, second_launch = 3.5;  ///< bytes
   static constexpr double cell = 1.2, table = 1.5e-5;  ///< of a thread block's cell, and per byte of its table
   static constexpr double pieces = 7.5e5;
-  static constexpr double gain = 0.9;  ///< cells must be predicted to take less than this of the time
+  static constexpr double gain = 0.8;  ///< cells must be predicted to take less: set-up takes five times as long
 
   static double of(const CellsShape& s, const SpmvFeatures& f, const DeviceFacts& device, int value_bytes) {
     const double nnz = static_cast<double>(f.nnz), blocks = s.column_blocks;
@@ -82,7 +82,7 @@ struct CellsCost {
 /// Of all numbers of shares the one that is predicted to be fastest.
 inline CellsShape cells_best_shape(const SpmvFeatures& f, const DeviceFacts& device, int value_bytes) {
   CellsShape best;
-  for (int shares = 1; shares <= 8; ++shares) {
+  for (int shares = 1; shares <= 3; ++shares) {  // four to eight were slower
     const CellsShape s = cells_shape_of(f, device, value_bytes, shares, 1);
     if (s.row_blocks == 0 || s.shares < shares) continue;
     const bool better = best.row_blocks == 0 ||
@@ -98,12 +98,14 @@ inline CellsShape cells_shape(const PackedOptions& o, const SpmvFeatures& f, con
   if (o.cells == 0 || f.nnz == 0 || f.rows == 0 || f.cols == 0) return {};
   if (o.cells > 0) return cells_shape_of(f, device, value_bytes, o.cells, std::max(o.column_blocks, 1));
   const bool open = o.hubs < 0 && o.column_blocks < 0 && o.renumber < 0;
-  if (!open || device.shared_bytes < 131072 || f.nnz < 8000000 || f.sectors < 0.4 || f.mean < 8) return {};
-  if (f.longest > 16 * f.nnz / std::max(device.compute_units, 1) / 32) return {};
+  const bool large = f.nnz >= 12000000 && f.mean >= 8 && f.mean < 64 && f.sectors >= 0.4;
+  if (!open || !large || value_bytes > 4 || device.shared_bytes < 131072) return {};
+  // A piece is a wave's alone, and the others wait for it.
+  if (f.longest > f.nnz / (2 * std::max(device.compute_units, 1))) return {};
   const CellsShape s = cells_best_shape(f, device, value_bytes);
   if (s.row_blocks == 0) return s;
-  // Of skewed columns the first level has the most used ones.
-  const double others = PackedCost::plain(f, value_bytes) * (f.cv >= 1 ? 0.7 : 1);
+  // Of skewed columns the first level, or a table, has the most used ones.
+  const double others = PackedCost::plain(f, value_bytes) * (f.cv >= 1 ? 0.65 : 1);
   return CellsCost::of(s, f, device, value_bytes) < CellsCost::gain * others ? s : CellsShape{};
 }
 
