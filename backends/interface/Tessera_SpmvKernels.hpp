@@ -4,6 +4,7 @@
 #define TESSERA_INTERFACE_SPMV_KERNELS_HPP
 
 #include "backends/interface/Tessera_BsrArgs.hpp"
+#include "backends/interface/Tessera_CellsArgs.hpp"
 #include "backends/interface/Tessera_PackedLayout.hpp"
 #include "backends/interface/Tessera_SpmvArgs.hpp"
 #include "backends/interface/Tessera_Status.hpp"
@@ -18,6 +19,8 @@ struct SpmvKernels {
   Status (*dasp)(const SpmvDaspArgs&, Stream) noexcept = nullptr;
   /// The same from packed slices for waves of DeviceFacts::wave lanes. Refuses what check_packed_waves does.
   Status (*packed)(const SpmvPackedArgs&, Stream) noexcept = nullptr;
+  /// The same from packed slices in cells; null where shared memory holds too little of x. At most two launches.
+  Status (*cells)(const SpmvCellsArgs&, Stream) noexcept = nullptr;
   /// The same from the caller's blocks. Refuses what check_bsr does.
   Status (*bsr)(const SpmvBsrArgs&, Stream) noexcept = nullptr;
 };

@@ -9,8 +9,8 @@
 
 /// \file
 /// The launchers of SpMV, as the table names them. Those that are only declared here are compiled in files of their
-/// own: a vendor's folder instantiates the definitions of Tessera_DaspLaunch.hpp, Tessera_BsrLaunch.hpp and
-/// Tessera_PackedLaunch.hpp.
+/// own: a vendor's folder instantiates the definitions of Tessera_DaspLaunch.hpp, Tessera_BsrLaunch.hpp,
+/// Tessera_CellsLaunch.hpp and Tessera_PackedLaunch.hpp.
 
 namespace Tessera {
 namespace Launch {
@@ -21,6 +21,8 @@ template <class Device>
 Status spmv_dasp(const SpmvDaspArgs& args, Stream stream) noexcept;
 template <class Device>
 Status spmv_bsr(const SpmvBsrArgs& args, Stream stream) noexcept;
+template <class Device>
+Status spmv_cells(const SpmvCellsArgs& args, Stream stream) noexcept;
 
 // Packed slices of one precision, in parts that compile apart: values in full and one vector, or several, or values
 // stored in fewer bytes.
@@ -62,6 +64,7 @@ SpmvKernels spmv_kernels() noexcept {
   kernels.dasp = spmv_dasp<Device>;
   kernels.packed = spmv_packed<Device>;
   kernels.bsr = spmv_bsr<Device>;
+  if constexpr (Device::tables) kernels.cells = spmv_cells<Device>;
   return kernels;
 }
 

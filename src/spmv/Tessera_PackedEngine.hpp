@@ -8,6 +8,7 @@
 #include "Tessera_Statistics.hpp"
 #include "core/Tessera_Profile.hpp"
 #include "formats/packed/Tessera_PackedUpdate.hpp"
+#include "formats/packed/Tessera_ToCells.hpp"
 #include "spmv/Tessera_PackedSpmv.hpp"
 #include "spmv/Tessera_SpmvRules.hpp"
 #include "spmv/Tessera_SpmvScratch.hpp"
@@ -33,11 +34,13 @@ class PackedEngine {
       if (!status.ok()) throw DeviceError(status.message);
     }
     const PackedOptions shape = table != nullptr ? options.packed : packed_host_options(options.packed);
-    packed_ = Experimental::to_packed(space, A, table != nullptr ? facts.wave : packed_host_lanes, precision, features,
-                                      shape, options.updatable, table, facts, ahead);
+    if (!make_cells(space, A, precision, features, options, facts)) {
+      packed_ = Experimental::to_packed(space, A, table != nullptr ? facts.wave : packed_host_lanes, precision,
+                                        features, shape, options.updatable, table, facts, ahead);
+    }
     const std::size_t vectors = (static_cast<std::size_t>(A.rows()) + A.cols()) * bytes_of(precision);
     bypass_ = table == nullptr || bypasses(options.packed.bypass, packed_.format_bytes() + vectors, *table);
-    scratch_.set_up(space, table, options.workspace, packed_.partial_bytes(), packed_.workspace_bytes());
+    scratch_.set_up(space, table, options.workspace, packed_.partial_bytes(), workspace_bytes());
     // The kernel may read the slices' records before earlier work of the stream is complete.
     Compat::fence(space, "Tessera::spmv[packed] set-up");
     packed_.done();
@@ -45,8 +48,11 @@ class PackedEngine {
   }
 
   const Experimental::PackedSlices<Memory>& format() const { return packed_; }
-  std::size_t format_bytes() const { return packed_.format_bytes() + packed_.map_bytes(); }
-  std::size_t workspace_bytes() const { return packed_.workspace_bytes(); }
+  const Experimental::PackedCells<Memory>& cells() const { return cells_; }
+  std::size_t format_bytes() const {
+    return cells_.made ? cells_.format_bytes() + cells_.map_bytes() : packed_.format_bytes() + packed_.map_bytes();
+  }
+  std::size_t workspace_bytes() const { return cells_.made ? cells_.workspace_bytes() : packed_.workspace_bytes(); }
 
   /// Whether apply takes vectors of a wider type than the matrix's: on hosts, some.
   template <class XT, class YT>
@@ -60,6 +66,7 @@ class PackedEngine {
   /// Up to packed_max_columns columns per launch.
   template <class XT, class YT>
   void apply(const Exec& space, double alpha, const Vectors<const XT>& x, double beta, const Vectors<YT>& y) const {
+    if (cells_.made) return apply_cells(space, alpha, x, beta, y);
     SpmvPackedArgs args = packed_.arguments();
     args.streaming = bypass_;
     args.partials = scratch_.partials();
@@ -86,9 +93,13 @@ class PackedEngine {
     }
   }
 
-  void update(const Exec& space, const Csr& A) { Experimental::packed_update<Csr>(space, packed_, A.values(), table_); }
+  void update(const Exec& space, const Csr& A) {
+    if (cells_.made) return Experimental::cells_update<Csr>(space, cells_, A.values());
+    Experimental::packed_update<Csr>(space, packed_, A.values(), table_);
+  }
 
   void describe(Statistics& s) const {
+    if (cells_.made) return describe_cells(s);
     static constexpr const char* widths[] = {"8-bit indices",  "16-bit indices", "24-bit indices",
                                              "32-bit indices", "index-free",     "diagonals"};
     static constexpr const char* storages[] = {"in full", "as float", "as 8-bit integers", "in a dictionary",
@@ -116,6 +127,50 @@ class PackedEngine {
   }
 
  private:
+  /// Where cells are worth having, or asked for, and a backend has them.
+  bool make_cells(const Exec& space, const Csr& A, Precision precision, const SpmvFeatures& features,
+                  const SpmvOptions& options, const DeviceFacts& facts) {
+    if (table_ == nullptr || table_->spmv.cells == nullptr) return false;
+    check(options.packed);
+    const CellsShape shape = cells_shape(options.packed, features, facts, bytes_of(precision));
+    if (shape.row_blocks == 0) return false;
+    cells_ = Experimental::to_cells(space, A, precision, shape, options.updatable, table_);
+    if (!cells_.made) cells_ = {};
+    return cells_.made;
+  }
+
+  template <class XT, class YT>
+  void apply_cells(const Exec& space, double alpha, const Vectors<const XT>& x, double beta,
+                   const Vectors<YT>& y) const {
+    SpmvCellsArgs args = cells_.arguments();
+    args.partials = scratch_.partials();
+    args.x_stride = x.stride;
+    args.y_stride = y.stride;
+    args.y_type = ScalarTraits<YT>::element;
+    args.alpha = alpha;
+    args.beta = beta;
+    const KernelName name{"spmv", "packed", ScalarTraits<typename Csr::value_type>::precision};
+    scratch_.order_after_previous(space);
+    for (std::int64_t j = 0; j < x.columns; ++j) {
+      args.x = x.column(j);
+      args.y = y.column(j);
+      run_on_backend(space, name, [&](Stream stream) { return table_->spmv.cells(args, stream); });
+    }
+  }
+
+  void describe_cells(Statistics& s) const {
+    s.stored = cells_.stored();
+    s.format_bytes = cells_.format_bytes();
+    s.map_bytes = cells_.map_bytes();
+    s.workspace_bytes = cells_.workspace_bytes();
+    s.launches = cells_.launches();
+    const CellsShape& c = cells_.shape;
+    s.classes = {{std::to_string(c.row_blocks) + " row blocks", s.rows, s.nnz},
+                 {std::to_string(c.column_blocks) + " column blocks", s.rows, s.nnz},
+                 {std::to_string(c.shares) + " shares of x", s.rows, s.nnz},
+                 {"pieces of rows", cells_.totals.pieces, s.nnz}};
+  }
+
   void launch(const Exec& space, const SpmvPackedArgs& args, Precision vectors) const {
     if (table_ == nullptr) {
       if constexpr (Compat::is_host_v<Exec>) {
@@ -130,6 +185,7 @@ class PackedEngine {
 
   const KernelTable* table_;
   Experimental::PackedSlices<Memory> packed_;
+  Experimental::PackedCells<Memory> cells_;  // instead of these, where they are made
   SpmvScratch<Exec, Memory> scratch_;
   bool bypass_ = true;
 };

@@ -21,6 +21,9 @@
       Experimental::PackedSlices<Compiled::Memory>&, const std::shared_ptr<PackedAhead<Compiled::Memory>>&);         \
   Extern template SpmvFeatures packed_features_ahead(const Compiled::Exec&, const Compiled::Pattern<Offset>&,        \
                                                      const KernelTable*, PackedAhead<Compiled::Memory>&);            \
+  Extern template void cells_pattern(const Compiled::Exec&, const Compiled::Pattern<Offset>&,                        \
+                                     const PackedNumbers<Compiled::Memory>&, bool, const KernelTable*,               \
+                                     Experimental::PackedCells<Compiled::Memory>&);                                  \
   Extern template void packed_widen<Compiled::Pattern<Offset>>(                                                      \
       const Compiled::Exec&, Experimental::PackedSlices<Compiled::Memory>&, const KernelTable*);                     \
   Extern template std::shared_ptr<void> dasp_pattern(const Compiled::Exec&, const Compiled::Pattern<Offset>&,        \
@@ -37,6 +40,8 @@
   Extern template void packed_fill_slots(const Compiled::Exec&, const Experimental::PackedSlices<Compiled::Memory>&,   \
                                          const Compiled::Values<Scalar>&,                                              \
                                          const PackedIndexFunctor<PackedPlainPattern<Compiled::Memory>>&);             \
+  Extern template void cells_scatter(const Compiled::Exec&, const Experimental::PackedCells<Compiled::Memory>&,        \
+                                     const Compiled::Values<Scalar>&);                                                 \
   Extern template void packed_classify(const Compiled::Exec&, const Compiled::Values<Scalar>&,                         \
                                        const Arena<Compiled::Memory>::View<PackedClassFound>&);                        \
   Extern template void dasp_fill_values(const Compiled::Exec&, const Experimental::Dasp<Compiled::Memory>&,            \

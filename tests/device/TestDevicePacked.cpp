@@ -29,6 +29,7 @@ TYPED_TEST(DevicePacked, ClassesChangeNoBit) { TESSERA_EACH(classes_change_no_bi
 TYPED_TEST(DevicePacked, NewValues) { TESSERA_EACH(new_values()); }
 TYPED_TEST(DevicePacked, HubColumns) { TESSERA_EACH(hub_columns()); }
 TYPED_TEST(DevicePacked, ColumnBlocks) { TESSERA_EACH(column_blocks()); }
+TYPED_TEST(DevicePacked, Cells) { TESSERA_EACH(in_cells()); }
 // So many hubs that shared memory cannot hold them, in a matrix that has as many columns.
 TYPED_TEST(DevicePacked, ManyHubs) {
   this->each([](auto& suite) {

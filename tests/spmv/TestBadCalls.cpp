@@ -193,6 +193,7 @@ void BadCalls::add_plans() {
   add_packed("window = 5", {"[12, 4092]", "5"}, [](PackedOptions& o) { o.window = 5; });
   add_packed("hubs = 65537", {"[-1, 65536]", "65537"}, [](PackedOptions& o) { o.hubs = 65537; });
   add_packed("column_blocks = 65", {"[-1, 64]", "65"}, [](PackedOptions& o) { o.column_blocks = 65; });
+  add_packed("cells = 65", {"[-1, 64]", "65"}, [](PackedOptions& o) { o.cells = 65; });
   add_packed("natural_padding = -1", {"negative", "-1"}, [](PackedOptions& o) { o.natural_padding = -1; });
   add_plan("plan(float, PackedSlices, compute = TF32)", ErrorCode::NotSupported, {"tf32", "fp32"}, F,
            [](SpmvOptions& o) { o = packed(), o.compute = ComputeType::TF32; });

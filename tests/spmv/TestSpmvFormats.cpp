@@ -50,6 +50,7 @@ TYPED_TEST(PackedSpmv, ClassesChangeNoBit) { TESSERA_EACH(classes_change_no_bit(
 TYPED_TEST(PackedSpmv, NewValues) { TESSERA_EACH(new_values()); }
 TYPED_TEST(PackedSpmv, HubColumns) { TESSERA_EACH(hub_columns()); }
 TYPED_TEST(PackedSpmv, ColumnBlocks) { TESSERA_EACH(column_blocks()); }
+TYPED_TEST(PackedSpmv, Cells) { TESSERA_EACH(in_cells()); }
 
 }  // namespace Testing
 }  // namespace Tessera

@@ -49,6 +49,11 @@ class PackedSuite : public SpmvSuite<Exec, Scalar> {
     o.column_blocks = count;
     return o;
   }
+  static PackedOptions cells(int shares, int count = 1) {
+    PackedOptions o;
+    o.cells = shares, o.column_blocks = count;
+    return o;
+  }
   static PackedOptions renumbered(PackedOptions o = {}) {
     o.renumber = 1;
     return o;
@@ -61,19 +66,26 @@ class PackedSuite : public SpmvSuite<Exec, Scalar> {
   std::vector<Named<SpmvOptions>> every_way() const override {
     std::vector<Named<SpmvOptions>> all;
     for (const Named<PackedOptions>& o : packed_option_sets()) all.push_back({o.name, with(o.options)});
+    all.push_back({"cells", with(cells(1))});
+    all.push_back({"cells, 3 shares of 7 column blocks", with(cells(3, 7))});
     return all;
   }
   Options ways() const override { return {with(sharing()), with(short_parts())}; }
   Options bad_ways() const override {
     PackedOptions wide = sharing();
     wide.narrow_indices = wide.index_free = wide.shared_patterns = false;
-    return {with(sharing()), with(short_parts()), with(wide), with(hubs(40)), with(renumbered()), with(blocks(3))};
+    return {with(sharing()),    with(short_parts()), with(wide),       with(hubs(40)),
+            with(renumbered()), with(blocks(3)),     with(cells(2, 5))};
   }
   Options scratch_ways() const override {
     PackedOptions full = short_parts();
     full.value_classes = false;
-    return {with(full), with(short_parts()), with(hubs(20, full)), with(renumbered(full)),
-            with(blocks(5, short_parts()))};
+    return {with(full),
+            with(short_parts()),
+            with(hubs(20, full)),
+            with(renumbered(full)),
+            with(blocks(5, short_parts())),
+            with(cells(3, 4))};
   }
   /// All are cut.
   Pattern long_rows() const override { return generate("lp:rows=40:cols=30011:per_col=2:skew=0.7"); }
@@ -278,6 +290,39 @@ class PackedSuite : public SpmvSuite<Exec, Scalar> {
       plan.update_values(Exec(), device.view().values());
       this->expect_no_bad_column(plan, A, true);
     }
+  }
+
+  /// Cells: pieces of every length and cut ones, rows and columns of less than a block, one share of x and several; of
+  /// 200,000 columns, which fit no shared memory; matrices that cannot have any.
+  void in_cells() {
+    for (const char* spec : {"random:rows=900:cols=700:lengths=uniform:mean=40", "rmat:scale=9:degree=8",
+                             "dense_column", "dense", "diagonal:rows=300:cols=300", "empty:rows=5:cols=9",
+                             "random:rows=3000:cols=200000:lengths=power:mean=6:tail=1.3",
+                             "lp:rows=40:cols=30011:per_col=2:skew=0.7", "web:n=3001:longest=900"}) {
+      for (const auto& o : {cells(1), cells(1, 9), cells(2, 2), cells(3, 16), cells(64, 64)}) {
+        this->each({with(o)}, [&] {
+          this->expect_pattern(generate(spec), spec + (", shares " + std::to_string(o.cells)) + " of " +
+                                                   std::to_string(o.column_blocks));
+        });
+      }
+    }
+    // What lies beside, and padding, must not reach the rows; new values must.
+    Matrix A = make_matrix<Scalar>(on_odd_columns(generate("rmat:scale=9:degree=8")), Data::Integers, 5);
+    const Device device(A);
+    Plan plan = this->plan(device, with(cells(2, 4)));
+    const bool made = has_class(plan.statistics(), "2 shares of x");
+    const Backend backend = this->options.backend;
+    EXPECT_EQ(made, backend != Backend::Kokkos && backend != Backend::EmulatedAmd);
+    for (const std::uint64_t seed : {5, 6}) {
+      A.values = numbers<Scalar>(A.nnz(), Data::Integers, seed);
+      copy_to(A.values, device.values);
+      plan.update_values(Exec(), device.view().values());
+      this->expect_no_bad_column(plan, A, true);
+    }
+    // Columns that descend inside a row.
+    Pattern turned = generate("random:rows=90:cols=700:lengths=uniform:mean=40");
+    std::swap(turned.entries.front(), turned.entries[1]);
+    this->each({with(cells(2, 4))}, [&] { this->expect_pattern(turned, "columns descend"); });
   }
 
  private:

@@ -65,8 +65,8 @@ struct PackedKnown {
   }
   KOKKOS_INLINE_FUNCTION PackedDecided decide(const SpmvFeatures& f) const {
     PackedDecided none{};
-    if (may_be_blocks(f) || packed_may_renumber(options, f, device, value_bytes) ||
-        packed_hubs(options, f, device, value_bytes) > 0) {
+    if (may_be_blocks(f) || packed_may_be_cells(options, f, device, value_bytes) ||
+        packed_may_renumber(options, f, device, value_bytes) || packed_hubs(options, f, device, value_bytes) > 0) {
       return none;
     }
     const PackedShape s = packed_shape(options, f, lanes, value_bytes, 1, false);

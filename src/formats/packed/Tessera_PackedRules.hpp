@@ -38,6 +38,10 @@ inline void check(const PackedOptions& o) {
     return "PackedOptions::column_blocks must lie in [-1, " + std::to_string(packed_max_blocks) + "], is " +
            std::to_string(o.column_blocks);
   });
+  require<InvalidArgument>(o.cells >= -1 && o.cells <= packed_max_blocks, [&] {
+    return "PackedOptions::cells must lie in [-1, " + std::to_string(packed_max_blocks) + "], is " +
+           std::to_string(o.cells);
+  });
 }
 
 /// Neighbouring rows share x, so that keeping them together matters less than even lengths.
@@ -143,6 +147,16 @@ KOKKOS_INLINE_FUNCTION bool packed_may_renumber(const PackedOptions& o, const Sp
   return value_bytes <= 4 && o.hubs < 0 && o.column_blocks < 0 && f.nnz >= 3000000 && f.nnz < 12000000 && f.cv >= 1 &&
          f.narrow <= 0.5 && f.sectors >= 0.7 && f.mean >= 8 &&
          static_cast<double>(f.cols) * value_bytes >= 2 * packed_near_bytes;
+}
+
+/// Whether cells are considered: large matrices of short and middle rows, x without locality. Their set-up takes five
+/// times as long, and with doubles too little of x fits into shared memory.
+KOKKOS_INLINE_FUNCTION bool packed_may_be_cells(const PackedOptions& o, const SpmvFeatures& f,
+                                                const DeviceFacts& device, int value_bytes) {
+  if (o.cells >= 0) return o.cells > 0;
+  const bool open = o.hubs < 0 && o.column_blocks < 0 && o.renumber < 0;
+  return open && value_bytes <= 4 && device.shared_bytes >= 131072 && f.nnz >= 12000000 && f.mean >= 8 && f.mean < 64 &&
+         f.sectors >= 0.4;
 }
 
 /// Steps of a slice: enough work for a wave to cover its start, few enough for the device to have waves to choose from.

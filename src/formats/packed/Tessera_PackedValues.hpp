@@ -9,6 +9,7 @@
 
 #include "core/Tessera_Arena.hpp"
 #include "core/Tessera_Pattern.hpp"
+#include "formats/packed/Tessera_PackedCells.hpp"
 #include "formats/packed/Tessera_PackedFill.hpp"
 #include "formats/packed/Tessera_PackedSlots.hpp"
 
@@ -175,6 +176,36 @@ void packed_fill(const Exec& space, const Experimental::PackedSlices<Memory>& p,
   }
 }
 
+/// Numbers to their slots in cells.
+template <class Values, class Value>
+struct CellsValueFunctor {
+  Values values;
+  typename Experimental::PackedCells<typename Values::memory_space>::template View<std::uint32_t> slots;
+  Value* out;
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t k) const { out[slots(k)] = static_cast<Value>(values(k)); }
+};
+
+/// Writes `values` (nnz numbers in CSR order) into the packets of cells. One kernel, no wait. Compiled once per type of
+/// numbers.
+template <class Exec, class Memory, class Values>
+void cells_scatter(const Exec& space, const Experimental::PackedCells<Memory>& p, const Values& values) {
+  const auto scatter = [&](auto zero) {
+    using Value = decltype(zero);
+    const CellsValueFunctor<Values, Value> f{values, p.slots, reinterpret_cast<Value*>(p.packets.data())};
+    Kokkos::parallel_for("Tessera::convert[cells] values", Kokkos::RangePolicy<Exec>(space, 0, p.nnz), f);
+  };
+  switch (p.precision) {
+    case Precision::FP64:
+      return scatter(double{});
+    case Precision::FP16:
+      return scatter(half_t{});
+    case Precision::BF16:
+      return scatter(bhalf_t{});
+    default:
+      return scatter(float{});
+  }
+}
+
 /// Starts the search for a value class; `found` must be zero. Compiled once per type of numbers.
 template <class Exec, class Values>
 void packed_classify(const Exec& space, const Values& values,
@@ -206,6 +237,7 @@ class PackedNumbers {
   /// Indices too, of numbers in full and of the precision that is stored.
   virtual void fill_slots(const Experimental::PackedSlices<Memory>& p,
                           const PackedIndexFunctor<PackedPlainPattern<Memory>>& index) const = 0;
+  virtual void scatter(const Experimental::PackedCells<Memory>& p) const = 0;
 };
 
 template <class Exec, class Values>
@@ -228,6 +260,7 @@ class PackedNumbersOf final : public PackedNumbers<typename Values::memory_space
                   const PackedIndexFunctor<PackedPlainPattern<Memory>>& index) const override {
     packed_fill_slots(space_, p, values_, index);
   }
+  void scatter(const Experimental::PackedCells<Memory>& p) const override { cells_scatter(space_, p, values_); }
 
  private:
   const Exec& space_;

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_INTERFACE_CELLS_ARGS_HPP
+#define TESSERA_INTERFACE_CELLS_ARGS_HPP
+
+#include <cstdint>
+
+#include "backends/interface/Tessera_ElementTypes.hpp"
+#include "backends/interface/Tessera_Macros.hpp"
+
+/// \file
+/// Packed slices in cells. A *cell* is what a row block has in a column block; a thread block has the sums of a row
+/// block and x of one column block after the other in shared memory. A *piece* is what a row has in a cell. Pieces are
+/// sorted by length, and 64 of them make a slice, as wide as its longest piece; slices of one length follow each other,
+/// a *run*, so that where a slice lies follows from its number and no record is read.
+///
+/// A slice lies at a multiple of 16 bytes: 64 places (16 bits: which sum of the row block), then for each step 64
+/// columns (16 bits, from the column block's first), then for each step 64 values. What is no entry has the column
+/// behind the last, at which x is zero, and the value zero.
+
+namespace Tessera {
+
+struct CellsLayout {
+  static constexpr int pieces = 64;           ///< of a slice
+  static constexpr int max_steps = 63;        ///< of a slice; longer pieces are cut
+  static constexpr int runs = max_steps + 1;  ///< room for those of a cell, the end included
+  static constexpr int row_group = 32;        ///< consecutive rows that a row block has together
+  static constexpr int unit = 16;             ///< bytes
+  static constexpr std::uint32_t none = ~0u;  ///< no row group
+
+  TESSERA_INLINED_FUNCTION static constexpr std::uint32_t slice_units(int steps, int value_bytes) {
+    return static_cast<std::uint32_t>(pieces * (2 + steps * (2 + value_bytes)) / unit);
+  }
+  /// A run ends before slice `end` and has `steps` steps; zero: there is no further run.
+  TESSERA_INLINED_FUNCTION static constexpr std::uint32_t run(std::uint32_t end, int steps) {
+    return end << 8 | static_cast<std::uint32_t>(steps);
+  }
+  TESSERA_INLINED_FUNCTION static constexpr std::uint32_t end_of(std::uint32_t run) { return run >> 8; }
+  TESSERA_INLINED_FUNCTION static constexpr int steps_of(std::uint32_t run) { return static_cast<int>(run & 255); }
+};
+
+/// A row whose pieces are cut: its sum is that of place `place` and of `count` places from `first` on.
+struct CellsCut {
+  std::uint32_t place, first, count;
+};
+
+/// y := alpha A x + beta y from packed slices in cells. Two launches where there is more than one share of the columns.
+struct SpmvCellsArgs {
+  Precision precision = Precision::FP64;
+  const unsigned char* packets = nullptr;
+  const std::uint32_t* runs = nullptr;         ///< [row block][column block][CellsLayout::runs]
+  const std::uint32_t* units = nullptr;        ///< [row block][column block]: where the first slice lies
+  const std::uint32_t* row_groups = nullptr;   ///< [row block][groups]: which 32 rows, or none
+  const CellsCut* cuts = nullptr;              ///< [row block][most_cuts]
+  const std::uint32_t* cut_counts = nullptr;   ///< [row block]
+  const std::uint32_t* share_first = nullptr;  ///< first column block of each share, and the end
+  std::uint32_t row_blocks = 0, column_blocks = 0, shares = 0;
+  std::uint32_t groups = 0, most_cuts = 0;  ///< of a row block
+  std::uint32_t sums = 0;                   ///< of a row block, cut rows' and one for padding included
+  std::uint32_t most_cells = 0;             ///< column blocks of a share
+  std::uint32_t block_columns = 0;          ///< of every column block but the last; a multiple of 64
+  std::int64_t rows = 0, cols = 0;
+  void* partials = nullptr;  ///< [share][row]
+  // The vectors.
+  const void* x = nullptr;
+  void* y = nullptr;
+  std::int64_t x_stride = 1, y_stride = 1;
+  ElementType y_type = ElementType::Double;
+  double alpha = 1, beta = 0;
+};
+
+}  // namespace Tessera
+
+#endif

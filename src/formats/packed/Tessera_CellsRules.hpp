@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_FORMATS_PACKED_CELLS_RULES_HPP
+#define TESSERA_FORMATS_PACKED_CELLS_RULES_HPP
+
+#include <algorithm>
+#include <cmath>
+
+#include "formats/packed/Tessera_PackedCells.hpp"
+#include "formats/packed/Tessera_PackedRules.hpp"
+
+/// \file
+/// When packed slices are put into cells, and the shape of these (perf_test/notes/spmv-cells.md).
+
+namespace Tessera {
+namespace Impl {
+
+/// Places of a row block are told apart by 16 bits, and so are the columns of a column block and the one behind them.
+constexpr std::int64_t cells_most_places = 65535, cells_most_columns = 65472;
+
+/// Bytes of shared memory of a thread block.
+inline std::int64_t cells_shared_bytes(const CellsShape& s, int value_bytes) {
+  return std::int64_t{s.sums()} * (value_bytes == 8 ? 8 : 4) + s.block_columns * value_bytes + 16 +
+         std::int64_t{s.most_cells} * (CellsLayout::runs + 1) * 4;
+}
+
+/// The shape with so many shares of the columns; no row blocks if none fits. @param blocks  column blocks at least
+inline CellsShape cells_shape_of(const SpmvFeatures& f, const DeviceFacts& device, int value_bytes, int shares,
+                                 std::int64_t blocks) {
+  const int sum_bytes = value_bytes == 8 ? 8 : 4;
+  const std::int64_t groups = (f.rows + CellsLayout::row_group - 1) / CellsLayout::row_group;
+  const auto shared = static_cast<std::int64_t>(device.shared_bytes);
+  const std::int64_t each = std::max<std::int64_t>(device.compute_units / shares, 1);
+  CellsShape s;
+  s.rows = f.rows;
+  s.cols = f.cols;
+  s.shares = shares;
+  s.max_steps = f.cv >= 1 ? 32 : CellsLayout::max_steps;  // long pieces of skewed rows would keep their wave
+  // As many thread blocks as multiprocessors, or twice, three times as many where the sums would not fit.
+  for (std::int64_t times = 1; times * each < 2 * groups + each; ++times) {
+    const std::int64_t row_blocks = std::min(times * each, groups);
+    s.groups = static_cast<int>(std::min<std::int64_t>((groups + row_blocks - 1) / row_blocks, 1 << 16));
+    s.cuts = static_cast<int>(std::min<std::int64_t>(f.nnz / (row_blocks * s.max_steps) * 4 + 64, 2048));
+    const std::int64_t sums = std::int64_t{s.sums()} * sum_bytes;
+    if (s.places() > cells_most_places || sums > shared * 3 / 5) continue;
+    for (std::int64_t least = std::max<std::int64_t>(blocks, shares);; ++least) {
+      s.most_cells = static_cast<int>(std::min(least, 2 * (least / shares) + 2));
+      const std::int64_t left = shared - sums - 16 - std::int64_t{s.most_cells} * (CellsLayout::runs + 1) * 4;
+      const std::int64_t room = std::min(left / value_bytes / 64 * 64, cells_most_columns);
+      if (room < 64) break;
+      s.block_columns = ((f.cols + least - 1) / least + 63) / 64 * 64;
+      if (s.block_columns > room) continue;
+      s.column_blocks = static_cast<int>((f.cols + s.block_columns - 1) / s.block_columns);
+      s.shares = std::min(s.shares, s.column_blocks);
+      s.row_blocks = static_cast<int>(row_blocks);
+      return s;
+    }
+  }
+  return s;
+}
+
+/// What an apply takes, in microseconds, on an H200 (notes).
+struct CellsCost {
+  static constexpr double stream = 4.5e6, launch = 5, second_launch = 3.5;  ///< bytes
+  static constexpr double cell = 1.2, table = 1.5e-5;  ///< of a thread block's cell, and per byte of its table
+  static constexpr double pieces = 7.5e5;
+  static constexpr double gain = 0.8;  ///< cells must be predicted to take less: set-up takes five times as long
+
+  static double of(const CellsShape& s, const SpmvFeatures& f, const DeviceFacts& device, int value_bytes) {
+    const double nnz = static_cast<double>(f.nnz), blocks = s.column_blocks;
+    const double in_row = blocks * (1 - std::exp(f.mean * std::log1p(-1 / std::max(blocks, 1.001))));
+    const double pieces = static_cast<double>(f.rows) * std::min(in_row, f.mean);
+    const double bytes = nnz * (value_bytes + 2) * 1.03 + pieces * 2;
+    // Of a multiprocessor, one thread block after the other.
+    const double turns = std::ceil(static_cast<double>(s.row_blocks) * s.shares / std::max(device.compute_units, 1));
+    const double cells = turns * std::ceil(blocks / s.shares);
+    return launch + (s.shares > 1 ? second_launch : 0) + bytes / stream + pieces / CellsCost::pieces +
+           cells * (cell + table * static_cast<double>(s.block_columns) * value_bytes);
+  }
+};
+
+/// Of all numbers of shares the one that is predicted to be fastest.
+inline CellsShape cells_best_shape(const SpmvFeatures& f, const DeviceFacts& device, int value_bytes) {
+  CellsShape best;
+  for (int shares = 1; shares <= 3; ++shares) {  // four to eight were slower
+    const CellsShape s = cells_shape_of(f, device, value_bytes, shares, 1);
+    if (s.row_blocks == 0 || s.shares < shares) continue;
+    const bool better =
+        best.row_blocks == 0 || CellsCost::of(s, f, device, value_bytes) < CellsCost::of(best, f, device, value_bytes);
+    if (better) best = s;
+  }
+  return best;
+}
+
+/// The cells worth having; no row blocks: none.
+inline CellsShape cells_shape(const PackedOptions& o, const SpmvFeatures& f, const DeviceFacts& device,
+                              int value_bytes) {
+  if (o.cells == 0 || f.nnz == 0 || f.rows == 0 || f.cols == 0) return {};
+  if (o.cells > 0) return cells_shape_of(f, device, value_bytes, o.cells, std::max(o.column_blocks, 1));
+  if (!packed_may_be_cells(o, f, device, value_bytes)) return {};
+  // A piece is a wave's alone, and the others wait for it.
+  if (f.longest > f.nnz / (2 * std::max(device.compute_units, 1))) return {};
+  const CellsShape s = cells_best_shape(f, device, value_bytes);
+  if (s.row_blocks == 0) return s;
+  // Of skewed columns the first level, or a table, has the most used ones.
+  const double others = PackedCost::plain(f, value_bytes) * (f.cv >= 1 ? 0.65 : 1);
+  return CellsCost::of(s, f, device, value_bytes) < CellsCost::gain * others ? s : CellsShape{};
+}
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif
