@@ -60,7 +60,7 @@ struct PackedOptions {
   int hubs = -1;                       ///< columns whose x stays in shared memory; -1: by size and skew, 0: none
   int renumber = -1;       ///< columns in the order of their use, in a copy of x; -1: by size and skew, 0: no, 1: yes
   int column_blocks = -1;  ///< blocks of columns whose x fits there (at most 64); -1: by size, 0 or 1: none
-  int cells = -1;  ///< blocks of rows whose sums fit there, too, in so many shares of x; -1: by size, 0: none
+  int cells = -1;          ///< blocks of rows whose sums fit there, too, in so many shares of x; -1: by size, 0: none
   CacheBypass bypass = CacheBypass::Auto;  ///< how the matrix is read
 };
 
