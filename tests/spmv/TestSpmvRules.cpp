@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "formats/packed/Tessera_CellsRules.hpp"
 #include "formats/packed/Tessera_PackedRules.hpp"
 #include "spmv/Tessera_SpmvRules.hpp"
 
@@ -221,6 +222,62 @@ TEST(PackedRules, Renumbered) {
   PackedOptions asked;
   asked.renumber = 1;
   EXPECT_TRUE(Impl::packed_may_renumber(asked, small, DeviceFacts{}, 8));
+}
+
+// Cells fit into shared memory, name their rows and columns by 16 bits, and cover the matrix, or there are none.
+TEST(PackedRules, CellsFit) {
+  const DeviceFacts device = large_device();
+  int made = 0, several = 0;
+  for (const std::int64_t rows : {1, 33, 5000, 1000000, 9000000}) {
+    for (const std::int64_t cols : {1, 64, 70000, 3000000}) {
+      for (const int bytes : {2, 4, 8}) {
+        for (const int shares : {1, 3, 64}) {
+          SpmvFeatures f = rows_of(20, rows);
+          f.cols = cols;
+          PackedOptions o;
+          o.cells = shares;
+          const Impl::CellsShape s = Impl::cells_shape(o, f, device, bytes);
+          if (s.row_blocks == 0) continue;
+          ++made;
+          several += s.shares > 1;
+          EXPECT_LE(Impl::cells_shared_bytes(s, bytes), static_cast<std::int64_t>(device.shared_bytes));
+          EXPECT_GE(s.all_places(), rows);
+          EXPECT_LT(s.places(), s.sums()) << "padding has a sum of its own";
+          EXPECT_LE(s.places(), 65535);
+          EXPECT_GE(s.column_blocks * s.block_columns, cols);
+          EXPECT_LT((s.column_blocks - 1) * s.block_columns, cols);
+          EXPECT_LT(s.block_columns, 65536);
+          EXPECT_EQ(s.block_columns % 64, 0);
+          EXPECT_LE(s.shares, std::min(shares, s.column_blocks));
+          EXPECT_GE(s.shares * s.most_cells, s.column_blocks);
+        }
+      }
+    }
+  }
+  EXPECT_GT(made, 100);
+  EXPECT_GT(several, 50);
+}
+
+// Auto takes them where gathers from far limit, and numbers are so short that much of x fits.
+TEST(PackedRules, CellsWherePredicted) {
+  const auto taken = [](int bytes, const auto& change) {
+    DeviceFacts device = large_device();
+    SpmvFeatures f = rows_of(16, 1000000);
+    f.cols = 1000000, f.longest = 16, f.sectors = 1, f.narrow = 0, f.cv = 0;
+    PackedOptions o;
+    change(f, o, device);
+    return Impl::cells_shape(o, f, device, bytes).row_blocks > 0;
+  };
+  const auto nothing = [](SpmvFeatures&, PackedOptions&, DeviceFacts&) {};
+  EXPECT_TRUE(taken(2, nothing));
+  EXPECT_TRUE(taken(4, nothing));
+  EXPECT_FALSE(taken(8, nothing));
+  EXPECT_FALSE(taken(2, [](SpmvFeatures& f, PackedOptions&, DeviceFacts&) { f.sectors = 0.2; })) << "x is local";
+  EXPECT_FALSE(taken(2, [](SpmvFeatures& f, PackedOptions&, DeviceFacts&) { f.nnz = 1000000; })) << "x is near";
+  EXPECT_FALSE(taken(2, [](SpmvFeatures& f, PackedOptions&, DeviceFacts&) { f.longest = 1000000; })) << "one long row";
+  EXPECT_FALSE(taken(2, [](SpmvFeatures&, PackedOptions& o, DeviceFacts&) { o.cells = 0; }));
+  EXPECT_FALSE(taken(2, [](SpmvFeatures&, PackedOptions& o, DeviceFacts&) { o.hubs = 100; }));
+  EXPECT_FALSE(taken(2, [](SpmvFeatures&, PackedOptions&, DeviceFacts& d) { d.shared_bytes = 65536; }));
 }
 
 // Even slices: rows fit, padding is bounded, and who asks for a shape gets it.

@@ -18,6 +18,9 @@ namespace Impl {
 /// Places of a row block are told apart by 16 bits, and so are the columns of a column block and the one behind them.
 constexpr std::int64_t cells_most_places = 65535, cells_most_columns = 65472;
 
+/// Where a device does not say: what all of capability 8.0 and above have.
+constexpr std::size_t cells_least_shared = 99 << 10;
+
 /// Bytes of shared memory of a thread block.
 inline std::int64_t cells_shared_bytes(const CellsShape& s, int value_bytes) {
   return std::int64_t{s.sums()} * (value_bytes == 8 ? 8 : 4) + s.block_columns * value_bytes + 16 +
@@ -29,7 +32,7 @@ inline CellsShape cells_shape_of(const SpmvFeatures& f, const DeviceFacts& devic
                                  std::int64_t blocks) {
   const int sum_bytes = value_bytes == 8 ? 8 : 4;
   const std::int64_t groups = (f.rows + CellsLayout::row_group - 1) / CellsLayout::row_group;
-  const auto shared = static_cast<std::int64_t>(device.shared_bytes);
+  const auto shared = static_cast<std::int64_t>(device.shared_bytes > 0 ? device.shared_bytes : cells_least_shared);
   const std::int64_t each = std::max<std::int64_t>(device.compute_units / shares, 1);
   CellsShape s;
   s.rows = f.rows;

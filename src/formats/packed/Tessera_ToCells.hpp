@@ -232,7 +232,7 @@ class CellsConversion {
   /// A team of Kokkos per 32 rows.
   template <class F>
   void each_group(const char* label, F& f) const {
-    using Policy = Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<F::threads, 4>>;
+    using Policy = Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<F::threads, 6>>;
     const auto teams = static_cast<int>(s_.all_places() / CellsLayout::row_group);
     f.level = Compat::large_scratch_level<Exec>;
     Kokkos::parallel_for(label,
