@@ -250,6 +250,7 @@ TEST(PackedRules, CellsFit) {
           EXPECT_EQ(s.block_columns % 64, 0);
           EXPECT_LE(s.shares, std::min(shares, s.column_blocks));
           EXPECT_GE(s.shares * s.most_cells, s.column_blocks);
+          EXPECT_LE(s.column_blocks, Impl::cells_most_blocks);
         }
       }
     }
@@ -275,6 +276,7 @@ TEST(PackedRules, CellsWherePredicted) {
   EXPECT_FALSE(taken(2, [](SpmvFeatures& f, PackedOptions&, DeviceFacts&) { f.sectors = 0.2; })) << "x is local";
   EXPECT_FALSE(taken(2, [](SpmvFeatures& f, PackedOptions&, DeviceFacts&) { f.nnz = 1000000; })) << "x is near";
   EXPECT_FALSE(taken(2, [](SpmvFeatures& f, PackedOptions&, DeviceFacts&) { f.longest = 1000000; })) << "one long row";
+  EXPECT_FALSE(taken(2, [](SpmvFeatures& f, PackedOptions&, DeviceFacts&) { f.cols = 50000000; })) << "many blocks";
   EXPECT_FALSE(taken(2, [](SpmvFeatures&, PackedOptions& o, DeviceFacts&) { o.cells = 0; }));
   EXPECT_FALSE(taken(2, [](SpmvFeatures&, PackedOptions& o, DeviceFacts&) { o.hubs = 100; }));
   EXPECT_FALSE(taken(2, [](SpmvFeatures&, PackedOptions&, DeviceFacts& d) { d.shared_bytes = 65536; }));

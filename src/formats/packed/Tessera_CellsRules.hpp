@@ -17,6 +17,8 @@ namespace Impl {
 
 /// Places of a row block are told apart by 16 bits, and so are the columns of a column block and the one behind them.
 constexpr std::int64_t cells_most_places = 65535, cells_most_columns = 65472;
+/// Set-up has a table of the column blocks of 32 rows in shared memory.
+constexpr int cells_most_blocks = 256;
 
 /// Where a device does not say: what all of capability 8.0 and above have.
 constexpr std::size_t cells_least_shared = 99 << 10;
@@ -39,6 +41,9 @@ inline CellsShape cells_shape_of(const SpmvFeatures& f, const DeviceFacts& devic
   s.cols = f.cols;
   s.shares = shares;
   s.max_steps = f.cv >= 1 ? 32 : CellsLayout::max_steps;  // long pieces of skewed rows would keep their wave
+  const std::int64_t widest = std::min(shared / value_bytes / 64 * 64, cells_most_columns);
+  const std::int64_t fewest = std::max<std::int64_t>({blocks, shares, (f.cols + widest - 1) / widest});
+  if (fewest > cells_most_blocks) return s;
   // As many thread blocks as multiprocessors, or twice, three times as many where the sums would not fit.
   for (std::int64_t times = 1; times * each < 2 * groups + each; ++times) {
     const std::int64_t row_blocks = std::min(times * each, groups);
@@ -46,7 +51,7 @@ inline CellsShape cells_shape_of(const SpmvFeatures& f, const DeviceFacts& devic
     s.cuts = static_cast<int>(std::min<std::int64_t>(f.nnz / (row_blocks * s.max_steps) * 4 + 64, 2048));
     const std::int64_t sums = std::int64_t{s.sums()} * sum_bytes;
     if (s.places() > cells_most_places || sums > shared * 3 / 5) continue;
-    for (std::int64_t least = std::max<std::int64_t>(blocks, shares);; ++least) {
+    for (std::int64_t least = fewest;; ++least) {
       s.most_cells = static_cast<int>(std::min(least, 2 * (least / shares) + 2));
       const std::int64_t left = shared - sums - 16 - std::int64_t{s.most_cells} * (CellsLayout::runs + 1) * 4;
       const std::int64_t room = std::min(left / value_bytes / 64 * 64, cells_most_columns);
@@ -54,6 +59,7 @@ inline CellsShape cells_shape_of(const SpmvFeatures& f, const DeviceFacts& devic
       s.block_columns = ((f.cols + least - 1) / least + 63) / 64 * 64;
       if (s.block_columns > room) continue;
       s.column_blocks = static_cast<int>((f.cols + s.block_columns - 1) / s.block_columns);
+      if (s.column_blocks > cells_most_blocks) break;  // fewer with fewer sums
       s.shares = std::min(s.shares, s.column_blocks);
       s.row_blocks = static_cast<int>(row_blocks);
       return s;
@@ -104,7 +110,8 @@ inline CellsShape cells_shape(const PackedOptions& o, const SpmvFeatures& f, con
   // A piece is a wave's alone, and the others wait for it.
   if (f.longest > f.nnz / (2 * std::max(device.compute_units, 1))) return {};
   const CellsShape s = cells_best_shape(f, device, value_bytes);
-  if (s.row_blocks == 0) return s;
+  // Set-up has four bytes per row and column block.
+  if (s.row_blocks == 0 || s.column_blocks > 4 * f.mean) return {};
   // Of skewed columns the first level, or a table, has the most used ones.
   const double others = PackedCost::plain(f, value_bytes) * (f.cv >= 1 ? 0.65 : 1);
   return CellsCost::of(s, f, device, value_bytes) < CellsCost::gain * others ? s : CellsShape{};
