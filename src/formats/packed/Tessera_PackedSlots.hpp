@@ -125,6 +125,11 @@ void packed_fill_slots(const Exec& space, const Experimental::PackedSlices<Memor
   f.index = index;
   f.numbers.values = values;
   f.numbers.lanes = p.lanes;
+  // Of numbers only chunks are put; nothing else of them is used.
+  f.numbers.packets = nullptr;
+  f.numbers.encode = {nullptr, 0};
+  f.numbers.log_wave = 0;
+  f.numbers.part_length = 0;
   Kokkos::parallel_for("Tessera::convert[packed] slots",
                        Kokkos::RangePolicy<Exec, Compat::LightWeight>(space, 0, slices * p.lanes), f);
 }
