@@ -7,6 +7,7 @@
 #include "backends/kernels/spmv/Tessera_CellsKernel.hpp"
 #include "backends/launch/Tessera_Launch.hpp"
 #include "backends/launch/Tessera_SpmvLaunchers.hpp"
+#include "backends/units/Tessera_Wave.hpp"
 
 /// \file
 /// Launchers of SpMV from packed slices in cells: a thread block per multiprocessor, all of its shared memory.
