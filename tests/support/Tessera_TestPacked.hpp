@@ -319,6 +319,18 @@ class PackedSuite : public SpmvSuite<Exec, Scalar> {
       plan.update_values(Exec(), device.view().values());
       this->expect_no_bad_column(plan, A, true);
     }
+    // A column so often that no cell has room for the pieces: there are no cells, and the product is right all the
+    // same.
+    Pattern often;
+    often.rows = 33, often.cols = 5;
+    often.row_map.assign(34, 70000);
+    often.row_map[0] = 0;
+    often.entries.assign(70000, 2);
+    this->each({with(cells(1))}, [&] {
+      const Matrix B = make_matrix<Scalar>(often, Data::Integers, 7);
+      EXPECT_FALSE(has_class(this->plan(Device(B)).statistics(), "pieces of rows"));
+      this->expect_pattern(often, "one column", {Data::Integers});
+    });
     // Columns that descend inside a row.
     Pattern turned = generate("random:rows=90:cols=700:lengths=uniform:mean=40");
     std::swap(turned.entries.front(), turned.entries[1]);
