@@ -60,7 +60,10 @@ struct PackedOptions {
   int hubs = -1;                       ///< columns whose x stays in shared memory; -1: by size and skew, 0: none
   int renumber = -1;       ///< columns in the order of their use, in a copy of x; -1: by size and skew, 0: no, 1: yes
   int column_blocks = -1;  ///< blocks of columns whose x fits there (at most 64); -1: by size, 0 or 1: none
-  int cells = -1;          ///< blocks of rows whose sums fit there, too, in so many shares of x; -1: by size, 0: none
+  /// Blocks of rows whose sums fit there, too, in so many shares of x (at most 64; NVIDIA devices); -1: by size, 0:
+  /// none. Where columns descend inside rows, or pieces of rows are too long, there are none; Statistics::classes
+  /// tells.
+  int cells = -1;
   CacheBypass bypass = CacheBypass::Auto;  ///< how the matrix is read
 };
 
