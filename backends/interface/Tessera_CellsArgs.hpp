@@ -16,8 +16,8 @@
 ///
 /// A slice lies at a multiple of 16 bytes: 64 places (16 bits: which sum of the row block), then for each step 64
 /// columns (16 bits, from the column block's first), then for each step 64 values. What is no entry has the column
-/// behind the last, at which x is zero, and the value zero; pieces that are none add their zeros to one place behind the
-/// others, lanes at the same time, which nobody reads.
+/// behind the last, at which x is zero, and the value zero; pieces that are none add their zeros to one place behind
+/// the others, lanes at the same time, which nobody reads.
 
 namespace Tessera {
 
