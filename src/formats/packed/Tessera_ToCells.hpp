@@ -175,12 +175,13 @@ class CellsConversion {
                          f);
   }
 
-  /// Of a team that has 32 rows: few, so that many teams are under way, but more where rows are long.
-  int threads_of_group() const { return s_.max_steps < CellsLayout::max_steps ? 256 : 64; }
+  std::int64_t mean_of_group() const { return p_.nnz * CellsLayout::row_group / s_.rows; }
+  /// Of a team that has 32 rows: few, so that many teams are under way.
+  int threads_of_group() const { return mean_of_group() < 768 ? 64 : 128; }
   /// Entries of 32 rows that a team holds: those of most.
   int room() const {
     constexpr std::int64_t most = 3072;
-    const std::int64_t mean = p_.nnz * CellsLayout::row_group / s_.rows, room = (mean + mean / 4 + 127) / 64 * 64;
+    const std::int64_t mean = mean_of_group(), room = (mean + mean / 4 + 127) / 64 * 64;
     return static_cast<int>(room <= most ? room : 0);
   }
 
@@ -264,7 +265,8 @@ namespace Experimental {
 
 /// Converts A to cells of the given shape; they are not made (`made`) where columns descend inside rows, or more rows
 /// have long pieces than there is room for. The order of a row's products is that of its columns inside a column block,
-/// and column blocks follow each other. One wait. Peak extra memory: 4 bytes per entry, 4 per row and column block.
+/// and column blocks follow each other. One wait. Peak extra memory: 4 bytes per row and column block, 16 per row,
+/// and 4 per entry where numbers are rounded.
 /// @param updatable  keep what cells_update needs: 4 bytes per entry
 /// @param backend  whose memory pool to use, if it has one; null: Kokkos allocations
 template <class Csr, class Exec>
