@@ -42,6 +42,8 @@
                                          const PackedIndexFunctor<PackedPlainPattern<Compiled::Memory>>&);             \
   Extern template void cells_scatter(const Compiled::Exec&, const Experimental::PackedCells<Compiled::Memory>&,        \
                                      const Compiled::Values<Scalar>&);                                                 \
+  Extern template void cells_write(const Compiled::Exec&, const CellsPieces<PackedPlainPattern<Compiled::Memory>>&,    \
+                                   const Compiled::Values<Scalar>&);                                                   \
   Extern template void packed_classify(const Compiled::Exec&, const Compiled::Values<Scalar>&,                         \
                                        const Arena<Compiled::Memory>::View<PackedClassFound>&);                        \
   Extern template void dasp_fill_values(const Compiled::Exec&, const Experimental::Dasp<Compiled::Memory>&,            \

@@ -7,8 +7,9 @@
 
 #include "core/Tessera_Reply.hpp"
 #include "core/Tessera_TeamRadixSort.hpp"
+#include "formats/packed/Tessera_CellsSlots.hpp"
 #include "formats/packed/Tessera_PackedCells.hpp"
-#include "formats/packed/Tessera_PackedRenumber.hpp"
+#include "formats/packed/Tessera_PackedHubs.hpp"
 
 /// \file
 /// First part of the conversion to cells: which rows a row block has, where pieces begin, and in which order they are.
@@ -32,22 +33,100 @@ struct CellsWeightFunctor : PackedTypesOf<Csr> {
   }
 };
 
-/// Deals the groups, the heaviest first, to the row blocks, forth and back.
+/// Stable counting sort of a team's places by a key: each wave has consecutive places, and a counter per key.
+template <class Member>
+struct CellsWaves {
+  static constexpr int unrolled = 4;
+  const Member& team;
+  int lanes, waves, wave, lane;
+
+  KOKKOS_INLINE_FUNCTION CellsWaves(const Member& t, int lanes_of_wave)
+      : team(t),
+        lanes(lanes_of_wave),
+        waves(t.team_size() / lanes_of_wave),
+        wave(t.team_rank() / lanes_of_wave),
+        lane(t.team_rank() % lanes_of_wave) {}
+
+  /// Calls f(v, key(v), whether there is such a place) for each place, and for as many more as make whole waves, whose
+  /// lanes enter it together. @param last  key of those: the last, so that they are behind all places
+  template <class Key, class F>
+  KOKKOS_INLINE_FUNCTION void each(int count, int last, const Key& key, const F& f) const {
+    const int share = (count + waves * lanes - 1) / (waves * lanes) * lanes;
+    const int end = (wave + 1) * share < count ? (wave + 1) * share : count;
+    for (int v = wave * share + lane; v - lane < end; v += unrolled * lanes) {
+      int here[unrolled];
+      TESSERA_UNROLL
+      for (int u = 0; u < unrolled; ++u) {
+        const int at = v + u * lanes;
+        here[u] = at < end ? key(at) : last;
+      }
+      TESSERA_UNROLL
+      for (int u = 0; u < unrolled; ++u) {
+        if (v - lane + u * lanes < end) f(v + u * lanes, here[u], v + u * lanes < end);
+      }
+    }
+  }
+  /// Takes a number from *counter, in the order of the lanes that have the same key.
+  KOKKOS_INLINE_FUNCTION static std::uint32_t rank(std::uint32_t* counter, int key) {
+#if defined(__CUDA_ARCH__)
+    const unsigned same = __match_any_sync(~0u, key), before = same & ((1u << (threadIdx.y & 31)) - 1);
+    const std::uint32_t base = *counter;
+    __syncwarp();
+    if (before == 0) *counter = base + static_cast<std::uint32_t>(__popc(same));
+    __syncwarp();
+    return base + static_cast<std::uint32_t>(__popc(before));
+#else
+    (void)key;
+    return Kokkos::atomic_fetch_add(counter, 1u);
+#endif
+  }
+  /// Exclusive prefix sums of n words, and behind them the sum.
+  KOKKOS_INLINE_FUNCTION void add_up(std::uint32_t* words, int n) const {
+    const int threads = team.team_size(), share = (n + threads - 1) / threads, from = share * team.team_rank();
+    const int to = from + share < n ? from + share : n;
+    std::int64_t sum = 0;
+    for (int i = from; i < to; ++i) sum += words[i];
+    std::int64_t before = team.team_scan(sum);
+    for (int i = from; i < to; ++i) {
+      const std::uint32_t here = words[i];
+      words[i] = static_cast<std::uint32_t>(before);
+      before += here;
+    }
+    if (team.team_rank() + 1 == threads) words[n] = static_cast<std::uint32_t>(before);
+  }
+};
+
+/// Deals the groups, the heaviest first, to the row blocks, forth and back. One team of Kokkos.
 template <class Csr>
 struct CellsDealFunctor : PackedTypesOf<Csr> {
+  using member = typename PackedTypesOf<Csr>::member;
   template <class T>
   using View = typename PackedTypesOf<Csr>::template View<T>;
-  View<std::uint32_t> weights, place, row_groups;
-  View<ColumnUse> found;
+  using Scratch = typename PackedTypesOf<Csr>::template Scratch<std::uint32_t>;
+  View<std::uint32_t> weights, row_groups;
   CellsShape shape;
+  int lanes;
 
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t g) const {
-    std::uint32_t at = place(g);
-    for (int i = 0; i < ColumnUse::of(weights(g)); ++i) at += found(0).columns[i];
+  static int words(int threads, int lanes) { return ColumnUse::classes * (threads / lanes) + 1; }
+
+  KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
+    const CellsWaves<member> waves(team, lanes);
+    const int classes = ColumnUse::classes, all = classes * waves.waves, groups = static_cast<int>(weights.extent(0));
+    Scratch counters(team.team_scratch(0), static_cast<std::size_t>(all + 1));
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, all), [&](const int i) { counters(i) = 0; });
+    team.team_barrier();
+    const auto key = [&](int g) { return ColumnUse::of(weights(g)); };
+    const auto counter = [&](int kind) { return &counters(kind * waves.waves + waves.wave); };
+    waves.each(groups, classes - 1, key, [&](int, int kind, bool) { waves.rank(counter(kind), kind); });
+    team.team_barrier();
+    waves.add_up(&counters(0), all);
+    team.team_barrier();
     const auto blocks = static_cast<std::uint32_t>(shape.row_blocks);
-    const std::uint32_t round = at / blocks, turn = at % blocks;
-    const std::uint32_t block = round % 2 == 0 ? turn : blocks - 1 - turn;
-    row_groups(block * static_cast<std::uint32_t>(shape.groups) + round) = static_cast<std::uint32_t>(g);
+    waves.each(groups, classes - 1, key, [&](int g, int kind, bool there) {
+      const std::uint32_t at = waves.rank(counter(kind), kind), round = at / blocks, turn = at % blocks;
+      const std::uint32_t block = round % 2 == 0 ? turn : blocks - 1 - turn;
+      if (there) row_groups(block * static_cast<std::uint32_t>(shape.groups) + round) = static_cast<std::uint32_t>(g);
+    });
   }
 };
 
@@ -65,27 +144,44 @@ struct CellsRows : PackedTypesOf<Csr> {
   View<std::uint32_t> cut_of;      // [row block][cut]: place, and which part << 16
   View<std::uint32_t> cut_places;  // [row block]: how many
 
-  /// Entries that place v of a row block has in a column block.
-  KOKKOS_INLINE_FUNCTION int length(int row_block, int block, int v) const {
-    int before = 0, at = v;
-    if (v >= shape.row_places()) {
-      const std::uint32_t cut = cut_of(std::int64_t{row_block} * shape.cuts + v - shape.row_places());
-      at = static_cast<int>(cut & 0xffffu);
-      before = static_cast<int>(cut >> 16) * shape.max_steps;
+  /// The pieces of a cell.
+  struct Cell {
+    const std::uint16_t* lengths;  // of rows
+    const std::uint32_t* cuts;
+    int rows, max_steps;
+    /// Entries of place v.
+    KOKKOS_INLINE_FUNCTION int length(int v) const {
+      int before = 0;
+      if (v >= rows) {
+        const std::uint32_t cut = cuts[v - rows];
+        v = static_cast<int>(cut & 0xffffu);
+        before = static_cast<int>(cut >> 16) * max_steps;
+      }
+      const int left = static_cast<int>(lengths[v]) - before;
+      return left < 0 ? 0 : left < max_steps ? left : max_steps;
     }
-    const int all = lengths(block * shape.all_places() + std::int64_t{row_block} * shape.row_places() + at);
-    const int left = all > before ? all - before : 0;
-    return left < shape.max_steps ? left : shape.max_steps;
+  };
+  KOKKOS_INLINE_FUNCTION Cell cell(std::int64_t row_block, std::int64_t block) const {
+    return {lengths.data() + block * shape.all_places() + row_block * shape.row_places(),
+            cut_of.data() + row_block * shape.cuts, shape.row_places(), shape.max_steps};
   }
 };
 
-/// 32 rows, for which a team of Kokkos is: their entries follow each other, so that its threads share them evenly.
+/// How many entries 32 rows have in each column block. Their entries follow each other, so that the threads of a team
+/// of Kokkos share them evenly.
 template <class Csr>
-struct CellsGroup : CellsRows<Csr> {
+struct CellsCountFunctor : CellsRows<Csr> {
   using member = typename PackedTypesOf<Csr>::member;
   template <class T>
+  using View = typename PackedTypesOf<Csr>::template View<T>;
+  template <class T>
   using Scratch = typename PackedTypesOf<Csr>::template Scratch<T>;
-  static constexpr int rows = CellsLayout::row_group, threads = 256, unrolled = 4;
+  static constexpr int rows = CellsLayout::row_group, unrolled = 4;
+  View<std::uint16_t> parts;  // [place of all]: further parts of the longest piece
+  View<std::int64_t> firsts;
+  View<std::uint32_t> offsets;  // see CellsPieces
+  View<CellsTotals> totals;
+  CellsDivider block_of;
   int level;  // of the scratch
 
   /// In scratch: where rows begin, and where column blocks begin in each row.
@@ -102,93 +198,77 @@ struct CellsGroup : CellsRows<Csr> {
       }
       return low;
     }
+    KOKKOS_INLINE_FUNCTION std::uint32_t length(int r, int b) const {
+      const std::uint32_t from = block(r, b), to = block(r, b + 1);
+      return to > from ? (to - from < 0xffffu ? to - from : 0xffffu) : 0u;
+    }
   };
-  int words() const { return rows + 1 + rows * (this->shape.column_blocks + 2); }
+  /// Of a row's words; odd, so that rows lie in different banks.
+  KOKKOS_INLINE_FUNCTION int width() const { return (this->shape.column_blocks + 1) | 1; }
   int scratch_bytes() const {
-    return static_cast<int>(Scratch<std::uint32_t>::shmem_size(static_cast<std::size_t>(words())));
-  }
-  KOKKOS_INLINE_FUNCTION int block_of(std::uint32_t column) const {
-    return static_cast<int>(column / static_cast<std::uint32_t>(this->shape.block_columns));
+    return static_cast<int>(Scratch<std::uint32_t>::shmem_size(static_cast<std::size_t>(rows + 1 + rows * width())));
   }
 
-  /// The table of the team's rows. @param first  entry of theirs; @param count  how many. @return whether columns
-  /// ascend
-  KOKKOS_INLINE_FUNCTION Table make_table(const member& team, std::int64_t& first, std::int64_t& count,
-                                          bool& ascend) const {
-    const int width = this->shape.column_blocks + 2, blocks = this->shape.column_blocks;
-    const Table table{Scratch<std::uint32_t>(team.team_scratch(level), rows + 1 + rows * width), width};
+  KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
+    const int blocks = this->shape.column_blocks;
+    const Table table{Scratch<std::uint32_t>(team.team_scratch(level), rows + 1 + rows * width()), width()};
     const std::uint32_t group = this->row_groups(team.league_rank());
-    const std::int64_t row = std::int64_t{group} * rows, all = this->shape.rows;
     const bool any = group != CellsLayout::none;
-    first = any ? static_cast<std::int64_t>(this->row_map(row)) : 0;
+    const std::int64_t row = std::int64_t{group} * rows, all = this->shape.rows;
+    const std::int64_t first = any ? static_cast<std::int64_t>(this->row_map(row)) : 0;
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, rows + 1), [&](const int r) {
-      const std::int64_t at = row + r < all ? row + r : all;
-      table.row(r) = any ? static_cast<std::uint32_t>(static_cast<std::int64_t>(this->row_map(at)) - first) : 0;
-    });
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, rows * width),
-                         [&](const int i) { table.words(rows + 1 + i) = 0; });
-    team.team_barrier();
-    count = table.row(rows);
-    each_entry(team, first, count, [&](std::uint32_t i, std::uint32_t column, std::uint32_t previous) {
-      const int r = table.row_of(i);
-      const std::uint32_t in_row = i - table.row(r), end = table.row(r + 1) - table.row(r);
-      const int here = block_of(column), before = in_row > 0 ? block_of(previous) : -1;
-      for (int b = before + 1; b <= here; ++b) table.block(r, b) = in_row;
-      for (int b = here + 1; in_row + 1 == end && b <= blocks; ++b) table.block(r, b) = end;
-      if (in_row > 0 && previous > column) ascend = false;
+      const std::int64_t at = row + r < all ? row + r : all, next = at < all ? at + 1 : all;
+      const std::int64_t begin = any ? static_cast<std::int64_t>(this->row_map(at)) - first : 0;
+      const std::int64_t end = any ? static_cast<std::int64_t>(this->row_map(next)) - first : 0;
+      table.row(r) = static_cast<std::uint32_t>(begin);
+      offsets(std::int64_t{team.league_rank()} * (rows + 1) + r) = static_cast<std::uint32_t>(begin);
+      for (int b = 0; r < rows && begin == end && b <= blocks; ++b) table.block(r, b) = 0;
     });
     team.team_barrier();
-    return table;
+    if (team.team_rank() == 0) firsts(team.league_rank()) = first;
+    find_blocks(team, table, first, table.row(rows));
+    team.team_barrier();
+    const std::int64_t place = std::int64_t{team.league_rank()} * rows, places = this->shape.all_places();
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, rows), [&](const int r) {
+      std::uint32_t most = 1;
+      for (int b = 0; b < blocks; ++b) most = table.length(r, b) > most ? table.length(r, b) : most;
+      if (most == 0xffffu) totals(0).too_many_cuts = 1;
+      parts(place + r) = static_cast<std::uint16_t>((most - 1) / static_cast<std::uint32_t>(this->shape.max_steps));
+    });
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, rows * blocks), [&](const int i) {
+      this->lengths(i / rows * places + place + i % rows) =
+          static_cast<std::uint16_t>(table.length(i % rows, i / rows));
+    });
   }
-  /// Calls f(i, column, column of the entry before) for all entries; a few loads are under way at once.
-  template <class F>
-  KOKKOS_INLINE_FUNCTION void each_entry(const member& team, std::int64_t first, std::int64_t count, const F& f) const {
+
+  /// Fills in the table where rows have entries; a few loads are under way at once.
+  KOKKOS_INLINE_FUNCTION void find_blocks(const member& team, const Table& table, std::int64_t first,
+                                          std::int64_t count) const {
     const std::int64_t stride = team.team_size();
+    bool ascend = true;
     for (std::int64_t i = team.team_rank(); i < count; i += unrolled * stride) {
       std::uint32_t column[unrolled], previous[unrolled];
+      TESSERA_UNROLL
       for (int u = 0; u < unrolled; ++u) {
         const std::int64_t at = i + u * stride < count ? i + u * stride : i;
         column[u] = static_cast<std::uint32_t>(this->columns(first + at));
         previous[u] = at > 0 ? static_cast<std::uint32_t>(this->columns(first + at - 1)) : 0;
       }
+      TESSERA_UNROLL
       for (int u = 0; u < unrolled; ++u) {
-        if (i + u * stride < count) f(static_cast<std::uint32_t>(i + u * stride), column[u], previous[u]);
+        if (i + u * stride >= count) continue;
+        const auto at = static_cast<std::uint32_t>(i + u * stride);
+        const int r = table.row_of(at), here = block_of(column[u]);
+        const std::uint32_t in_row = at - table.row(r);
+        const int before = in_row > 0 ? block_of(previous[u]) : -1;
+        for (int b = before + 1; b <= here; ++b) table.block(r, b) = in_row;
+        if (at + 1 == table.row(r + 1)) {
+          for (int b = here + 1; b <= this->shape.column_blocks; ++b) table.block(r, b) = in_row + 1;
+        }
+        if (in_row > 0 && previous[u] > column[u]) ascend = false;
       }
     }
-  }
-};
-
-/// How many entries 32 rows have in each column block.
-template <class Csr>
-struct CellsCountFunctor : CellsGroup<Csr> {
-  using Base = CellsGroup<Csr>;
-  using member = typename Base::member;
-  template <class T>
-  using View = typename PackedTypesOf<Csr>::template View<T>;
-  View<std::uint16_t> parts;  // [place of all]: further parts of the longest piece
-  View<CellsTotals> totals;
-
-  KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
-    constexpr int rows = Base::rows;
-    const int blocks = this->shape.column_blocks;
-    std::int64_t first = 0, count = 0;
-    bool ascend = true;
-    const auto table = this->make_table(team, first, count, ascend);
     if (!ascend) totals(0).descends = 1;
-    const std::int64_t place = std::int64_t{team.league_rank()} * rows, all = this->shape.all_places();
-    const auto length = [&](int r, int b) {
-      const std::uint32_t from = table.block(r, b), to = table.block(r, b + 1);
-      return to > from ? (to - from < 0xffffu ? to - from : 0xffffu) : 0u;
-    };
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, rows), [&](const int r) {
-      std::uint32_t most = 1;
-      for (int b = 0; b < blocks; ++b) most = length(r, b) > most ? length(r, b) : most;
-      if (most == 0xffffu) totals(0).too_many_cuts = 1;
-      parts(place + r) = static_cast<std::uint16_t>((most - 1) / static_cast<std::uint32_t>(this->shape.max_steps));
-    });
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, rows * blocks), [&](const int i) {
-      this->lengths(i / rows * all + place + i % rows) = static_cast<std::uint16_t>(length(i % rows, i / rows));
-    });
   }
 };
 
@@ -205,13 +285,17 @@ struct CellsCutFunctor : CellsRows<Csr> {
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
     const int places = this->shape.row_places(), room = this->shape.cuts, threads = team.team_size();
-    const int each = (places + threads - 1) / threads, from = each * team.team_rank();
+    constexpr int word = 4;  // places of a word; groups of rows are words
+    const int each = (places / word + threads - 1) / threads * word, from = each * team.team_rank();
     const int to = from + each < places ? from + each : places;
     const std::int64_t block = team.league_rank(), first = block * places;
+    const auto* const words = reinterpret_cast<const std::uint64_t*>(parts.data() + first);
     std::int64_t found = 0;  // further places, and rows that have some << 32
-    for (int i = from; i < to; ++i) {
-      const std::int64_t more = parts(first + i);
-      found += more + (more > 0 ? std::int64_t{1} << 32 : 0);
+    for (int i = from; i < to; i += word) {
+      for (std::uint64_t four = words[i / word]; four != 0; four >>= 16) {
+        const auto more = static_cast<std::int64_t>(four & 0xffffu);
+        found += more + (more > 0 ? std::int64_t{1} << 32 : 0);
+      }
     }
     const std::int64_t before = team.team_scan(found);
     const auto sum = static_cast<std::int64_t>((before + found) & 0xffffffff);
@@ -222,17 +306,19 @@ struct CellsCutFunctor : CellsRows<Csr> {
       if (sum > room) cut_counts(block) = 0;
     }
     auto at = static_cast<std::int64_t>(before & 0xffffffff), row = before >> 32;
+    if (found == 0) return;
     for (int i = from; i < to; ++i) {
       const std::uint32_t more = parts(first + i);
+      if (more == 0) continue;
       this->cut_first(first + i) = static_cast<std::uint16_t>(places + at < 0xffff ? places + at : 0xffff);
       for (std::uint32_t part = 1; part <= more && at + part <= room; ++part) {
         this->cut_of(block * room + at + part - 1) = static_cast<std::uint32_t>(i) | part << 16;
       }
-      if (more > 0 && row < room) {
+      if (row < room) {
         cuts(block * room + row) = {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(places + at), more};
       }
       at += more;
-      row += more > 0;
+      ++row;
     }
   }
 };
@@ -246,7 +332,7 @@ struct CellsSortFunctor : CellsRows<Csr> {
   using View = typename PackedTypesOf<Csr>::template View<T>;
   template <class T>
   using Scratch = typename PackedTypesOf<Csr>::template Scratch<T>;
-  static constexpr int longest = CellsLayout::max_steps, unrolled = 4;
+  static constexpr int longest = CellsLayout::max_steps;
   View<std::uint16_t> position;  // [cell][place of the row block]; 0xffff: no piece
   View<std::uint32_t> runs, units, sizes, slice_at, counts, share_first;
   View<CellsTotals> totals;
@@ -254,28 +340,12 @@ struct CellsSortFunctor : CellsRows<Csr> {
   ReplyPlace<CellsTotals> reply;
   int value_bytes, lanes;
 
-  static int words(int threads, int lanes) { return (longest + 1) * (threads / lanes) + 2 * (longest + 1); }
-  static int scratch_bytes(int threads, int lanes) {
-    return static_cast<int>(Scratch<std::uint32_t>::shmem_size(static_cast<std::size_t>(words(threads, lanes))));
+  KOKKOS_INLINE_FUNCTION int words(int waves) const {
+    const int all = (longest + 1) * waves + 2 * (longest + 1);
+    return all > this->shape.column_blocks ? all : this->shape.column_blocks;
   }
-
-  /// Calls f(v, length, whether there is such a place) for each place, and for as many more as make whole waves, whose
-  /// lanes enter it together.
-  template <class F>
-  KOKKOS_INLINE_FUNCTION void each_piece(const member& team, int block, int column_block, int count, const F& f) const {
-    const int waves = team.team_size() / lanes, wave = team.team_rank() / lanes, lane = team.team_rank() % lanes;
-    const int each = (count + waves * lanes - 1) / (waves * lanes) * lanes;
-    const int end = (wave + 1) * each < count ? (wave + 1) * each : count;
-    for (int v = wave * each + lane; v - lane < end; v += unrolled * lanes) {
-      int length[unrolled];
-      for (int u = 0; u < unrolled; ++u) {
-        const int at = v + u * lanes;
-        length[u] = at < end ? this->length(block, column_block, at) : 0;
-      }
-      for (int u = 0; u < unrolled; ++u) {
-        if (v - lane + u * lanes < end) f(v + u * lanes, length[u], v + u * lanes < end);
-      }
-    }
+  int scratch_bytes(int threads) const {
+    return static_cast<int>(Scratch<std::uint32_t>::shmem_size(static_cast<std::size_t>(words(threads / lanes))));
   }
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
@@ -283,95 +353,83 @@ struct CellsSortFunctor : CellsRows<Csr> {
     const int block = static_cast<int>(cell / this->shape.column_blocks);
     const int column_block = static_cast<int>(cell % this->shape.column_blocks);
     const int count = this->shape.row_places() + static_cast<int>(this->cut_places(block));
-    const int waves = team.team_size() / lanes, wave = team.team_rank() / lanes;
-    Scratch<std::uint32_t> scratch(team.team_scratch(0), (longest + 1) * waves + 2 * (longest + 1));
-    std::uint32_t* const places = &scratch(0);  // [longest - length][wave]
-    std::uint32_t* const first = places + (longest + 1) * waves;
-    std::uint32_t* const unit = first + longest + 1;
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, (longest + 1) * waves), [&](const int i) { places[i] = 0; });
+    const CellsWaves<member> waves(team, lanes);
+    Scratch<std::uint32_t> scratch(team.team_scratch(0), static_cast<std::size_t>(words(waves.waves)));
+    Ranks ranks;
+    ranks.waves = waves.waves;
+    ranks.places = &scratch(0);
+    ranks.first = ranks.places + (longest + 1) * ranks.waves;
+    ranks.unit = ranks.first + longest + 1;
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, (longest + 1) * ranks.waves),
+                         [&](const int i) { ranks.places[i] = 0; });
     team.team_barrier();
-    each_piece(team, block, column_block, count,
-               [&](int, int length, bool) { rank(places + (longest - length) * waves + wave, length); });
+    const typename CellsRows<Csr>::Cell rows = CellsRows<Csr>::cell(block, column_block);
+    const auto key = [&](int v) { return rows.length(v); };
+    const auto counter = [&](int length) { return ranks.places + (longest - length) * ranks.waves + waves.wave; };
+    waves.each(count, 0, key, [&](int, int length, bool) { waves.rank(counter(length), length); });
     team.team_barrier();
-    add_up(team, places, longest * waves);
+    waves.add_up(ranks.places, longest * ranks.waves);
     team.team_barrier();
-    Kokkos::single(Kokkos::PerTeam(team), [&]() { describe(cell, places, waves, first, unit); });
+    describe(team, cell, ranks);
     team.team_barrier();
-    const int slices = static_cast<int>((counts(cell) + CellsLayout::pieces - 1) / CellsLayout::pieces);
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, slices), [&](const int s) {
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, static_cast<int>(ranks.end(longest - 1))), [&](const int s) {
       int length = longest;
-      while (first[longest - length + 1] <= static_cast<std::uint32_t>(s)) --length;
-      const std::uint32_t at = unit[longest - length] + (static_cast<std::uint32_t>(s) - first[longest - length]) *
-                                                            CellsLayout::slice_units(length, value_bytes);
+      while (ranks.end(longest - length) <= static_cast<std::uint32_t>(s)) --length;
+      const std::uint32_t at =
+          ranks.unit[longest - length] + (static_cast<std::uint32_t>(s) - ranks.first[longest - length]) *
+                                             CellsLayout::slice_units(length, value_bytes);
       slice_at(cell * this->shape.slices() + s) = at << 6 | static_cast<std::uint32_t>(length);
     });
-    each_piece(team, block, column_block, count, [&](int v, int length, bool there) {
-      const std::uint32_t at = rank(places + (longest - length) * waves + wave, length);
-      if (there) {
-        position(cell * this->shape.places() + v) = static_cast<std::uint16_t>(length > 0 ? at : 0xffffu);
-      }
+    team.team_barrier();
+    const std::int64_t places = cell * this->shape.places();
+    waves.each(count, 0, key, [&](int v, int length, bool there) {
+      const std::uint32_t at = waves.rank(counter(length), length);
+      if (there) position(places + v) = static_cast<std::uint16_t>(length > 0 ? at : 0xffffu);
     });
     if (!last_team(team, arrived, static_cast<std::uint32_t>(this->shape.cells()))) return;
-    place_cells(team);
+    place_cells(team, ranks.places);
   }
 
  private:
-  /// Takes a number from *counter, in the order of the lanes.
-  KOKKOS_INLINE_FUNCTION static std::uint32_t rank(std::uint32_t* counter, int length) {
-#if defined(__CUDA_ARCH__)
-    const unsigned same = __match_any_sync(~0u, length), before = same & ((1u << (threadIdx.y & 31)) - 1);
-    const std::uint32_t base = *counter;
-    __syncwarp();
-    if (before == 0) *counter = base + static_cast<std::uint32_t>(__popc(same));
-    __syncwarp();
-    return base + static_cast<std::uint32_t>(__popc(before));
-#else
-    (void)length;
-    return Kokkos::atomic_fetch_add(counter, 1u);
-#endif
-  }
-  /// Exclusive prefix sums of n words, and behind them the sum.
-  template <class Word>
-  KOKKOS_INLINE_FUNCTION static void add_up(const member& team, Word* words, int n) {
-    const int threads = team.team_size(), each = (n + threads - 1) / threads, from = each * team.team_rank();
-    const int to = from + each < n ? from + each : n;
+  /// In scratch, by longest - length.
+  struct Ranks {
+    std::uint32_t* places;        // [wave]: how many are before
+    std::uint32_t *first, *unit;  // of slices
+    int waves;
+    /// Where slices of that length end; those of the next begin there.
+    KOKKOS_INLINE_FUNCTION std::uint32_t end(int i) const {
+      return (places[(i + 1) * waves] + CellsLayout::pieces - 1) / CellsLayout::pieces;
+    }
+  };
+  /// Runs of the cell, and where slices of each length begin.
+  KOKKOS_INLINE_FUNCTION void describe(const member& team, std::int64_t cell, const Ranks& ranks) const {
+    const int threads = team.team_size(), each = (longest + threads - 1) / threads, from = each * team.team_rank();
+    const int to = from + each < longest ? from + each : longest;
+    const auto slices = [&](int i) { return ranks.end(i) - (i > 0 ? ranks.end(i - 1) : 0u); };
+    // Units, steps << 32 and runs << 56: a cell has fewer than 2^26 units, and fewer steps.
+    const auto sizes_of = [&](int i) {
+      const std::int64_t here = slices(i), units_here = CellsLayout::slice_units(longest - i, value_bytes);
+      return here * units_here + (here * (longest - i) << 32) + (std::int64_t{here > 0} << 56);
+    };
     std::int64_t sum = 0;
-    for (int i = from; i < to; ++i) sum += words[i];
+    for (int i = from; i < to; ++i) sum += sizes_of(i);
     std::int64_t before = team.team_scan(sum);
-    for (int i = from; i < to; ++i) {
-      const Word here = words[i];
-      words[i] = static_cast<Word>(before);
-      before += here;
-    }
-    if (team.team_rank() + 1 == threads) words[n] = static_cast<Word>(before);
-  }
-  /// Runs of the cell; first[longest - l], unit[longest - l]: of those of length l.
-  KOKKOS_INLINE_FUNCTION void describe(std::int64_t cell, const std::uint32_t* places, int waves, std::uint32_t* first,
-                                       std::uint32_t* unit) const {
-    constexpr std::uint32_t pieces = CellsLayout::pieces;
     std::uint32_t* const run = &runs(cell * CellsLayout::runs);
-    std::uint32_t at = 0, slice = 0;
-    std::int64_t steps = 0;
-    int n = 0;
-    for (int i = 0; i < longest; ++i) {
-      first[i] = slice;
-      unit[i] = at;
-      const std::uint32_t end = (places[(i + 1) * waves] + pieces - 1) / pieces;
-      if (end <= slice) continue;
-      run[n++] = CellsLayout::run(end, longest - i);
-      at += (end - slice) * CellsLayout::slice_units(longest - i, value_bytes);
-      steps += std::int64_t{end - slice} * (longest - i);
-      slice = end;
+    for (int i = from; i < to; ++i) {
+      ranks.first[i] = i > 0 ? ranks.end(i - 1) : 0u;
+      ranks.unit[i] = static_cast<std::uint32_t>(before);
+      if (slices(i) > 0) run[before >> 56] = CellsLayout::run(ranks.end(i), longest - i);
+      before += sizes_of(i);
     }
-    first[longest] = slice;
-    run[n] = 0;
-    sizes(cell) = at;
-    counts(cell) = places[longest * waves];
-    Kokkos::atomic_add(&totals(0).slices, std::int64_t{slice});
-    Kokkos::atomic_add(&totals(0).steps, steps);
+    if (team.team_rank() + 1 != threads) return;
+    run[before >> 56] = 0;
+    sizes(cell) = static_cast<std::uint32_t>(before);
+    counts(cell) = ranks.places[longest * ranks.waves];
+    Kokkos::atomic_add(&totals(0).slices, static_cast<std::int64_t>(ranks.end(longest - 1)));
+    Kokkos::atomic_add(&totals(0).steps, before >> 32 & 0xffffff);
     Kokkos::atomic_add(&totals(0).pieces, static_cast<std::int64_t>(counts(cell)));
   }
-  KOKKOS_INLINE_FUNCTION void place_cells(const member& team) const {
+  KOKKOS_INLINE_FUNCTION void place_cells(const member& team, std::uint32_t* weights) const {
     const int threads = team.team_size();
     const std::int64_t cells = this->shape.cells(), each = (cells + threads - 1) / threads;
     const std::int64_t from = each * team.team_rank(), to = from + each < cells ? from + each : cells;
@@ -384,29 +442,28 @@ struct CellsSortFunctor : CellsRows<Csr> {
       units(i) = static_cast<std::uint32_t>(before);
       before += sizes(i);
     }
-    const View<std::uint32_t>& weights = counts;  // of column blocks, behind those of cells
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, this->shape.column_blocks), [&](const int b) {
-      std::uint32_t weight = 0;
-      for (int r = 0; r < this->shape.row_blocks; ++r) {
-        weight += sizes(std::int64_t{r} * this->shape.column_blocks + b) / 16 + 64;
-      }
-      weights(cells + b) = weight;
-    });
+    // Of column blocks.
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, this->shape.column_blocks),
+                         [&](const int b) { weights[b] = 0; });
+    team.team_barrier();
+    for (std::int64_t i = from; i < to; ++i) {
+      Kokkos::atomic_add(&weights[i % this->shape.column_blocks], sizes(i) / 16 + 64);
+    }
     team.team_barrier();
     if (team.team_rank() + 1 != threads) return;
-    share_out(cells);
+    share_out(weights);
     CellsTotals all = totals(0);
     all.units = end;
     reply.send(all);
   }
   /// Consecutive column blocks of about the same weight, none without one, none with more than most_cells.
-  KOKKOS_INLINE_FUNCTION void share_out(std::int64_t cells) const {
+  KOKKOS_INLINE_FUNCTION void share_out(const std::uint32_t* weights) const {
     const int blocks = this->shape.column_blocks, shares = this->shape.shares, most = this->shape.most_cells;
     double left = 0, share = 0;
-    for (int b = 0; b < blocks; ++b) left += counts(cells + b);
+    for (int b = 0; b < blocks; ++b) left += weights[b];
     share_first(0) = 0;
     for (int b = 0, s = 0, first = 0; b < blocks; ++b) {
-      const double weight = counts(cells + b);
+      const double weight = weights[b];
       const int later = shares - s - 1;
       const bool enough = share + weight / 2 > left / (later + 1) || b - first >= most;
       const bool must = blocks - b <= later, fits = blocks - b <= later * most;

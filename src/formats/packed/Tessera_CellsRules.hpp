@@ -73,7 +73,7 @@ struct CellsCost {
   static constexpr double stream = 4.5e6, launch = 5, second_launch = 3.5;  ///< bytes
   static constexpr double cell = 1.2, table = 1.5e-5;  ///< of a thread block's cell, and per byte of its table
   static constexpr double pieces = 7.5e5;
-  static constexpr double gain = 0.8;  ///< cells must be predicted to take less: set-up takes five times as long
+  static constexpr double gain = 0.8;  ///< cells must be predicted to take less: set-up takes two to four times as long
 
   static double of(const CellsShape& s, const SpmvFeatures& f, const DeviceFacts& device, int value_bytes) {
     const double nnz = static_cast<double>(f.nnz), blocks = s.column_blocks;

@@ -38,6 +38,15 @@ struct HubCountFunctor : PackedTypesOf<Csr> {
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const { Kokkos::atomic_add(&uses(entries(i)), 1u); }
 };
 
+/// How often each column is used. @param uses  zero
+template <class Pattern, class Exec, class Uses>
+void count_column_uses(const Exec& space, const Pattern& A, const Uses& uses) {
+  HubCountFunctor<Pattern> count;
+  count.entries = A.entries();
+  count.uses = uses;
+  Kokkos::parallel_for("Tessera::convert[packed] column uses", Kokkos::RangePolicy<Exec>(space, 0, A.nnz()), count);
+}
+
 /// Columns per bin, of those used more often than `least`: all others are too many for atomics on few addresses.
 template <class Csr>
 struct HubBinFunctor : PackedTypesOf<Csr> {

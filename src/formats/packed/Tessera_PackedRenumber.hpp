@@ -101,10 +101,7 @@ struct PackedColumnOrder {
           place = arena.template take<std::uint32_t>(cols);
         });
     Kokkos::deep_copy(space, uses, 0u);
-    HubCountFunctor<Pattern> count;
-    count.entries = A.entries();
-    count.uses = uses;
-    Kokkos::parallel_for("Tessera::convert[packed] column uses", Kokkos::RangePolicy<Exec>(space, 0, p.nnz), count);
+    count_column_uses(space, A, uses);
     ColumnRankFunctor<Pattern> rank;
     rank.uses = uses;
     rank.place = place;

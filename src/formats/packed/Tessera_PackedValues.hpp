@@ -9,6 +9,7 @@
 
 #include "core/Tessera_Arena.hpp"
 #include "core/Tessera_Pattern.hpp"
+#include "formats/packed/Tessera_CellsSlots.hpp"
 #include "formats/packed/Tessera_PackedCells.hpp"
 #include "formats/packed/Tessera_PackedFill.hpp"
 #include "formats/packed/Tessera_PackedSlots.hpp"
@@ -237,6 +238,8 @@ class PackedNumbers {
   /// Indices too, of numbers in full and of the precision that is stored.
   virtual void fill_slots(const Experimental::PackedSlices<Memory>& p,
                           const PackedIndexFunctor<PackedPlainPattern<Memory>>& index) const = 0;
+  /// Pieces of cells too, of numbers of the precision that is stored.
+  virtual void fill_cells(const CellsPieces<PackedPlainPattern<Memory>>& pieces) const = 0;
   virtual void scatter(const Experimental::PackedCells<Memory>& p) const = 0;
 };
 
@@ -259,6 +262,9 @@ class PackedNumbersOf final : public PackedNumbers<typename Values::memory_space
   void fill_slots(const Experimental::PackedSlices<Memory>& p,
                   const PackedIndexFunctor<PackedPlainPattern<Memory>>& index) const override {
     packed_fill_slots(space_, p, values_, index);
+  }
+  void fill_cells(const CellsPieces<PackedPlainPattern<Memory>>& pieces) const override {
+    cells_write(space_, pieces, values_);
   }
   void scatter(const Experimental::PackedCells<Memory>& p) const override { cells_scatter(space_, p, values_); }
 

@@ -401,10 +401,7 @@ class PackedConversion {
     Kokkos::deep_copy(space_, p_.hub_columns, 0u);
     const auto least =
         static_cast<std::uint32_t>(std::min<std::int64_t>(p_.nnz / std::max<std::int64_t>(p_.cols, 1), 1 << 30));
-    HubCountFunctor<Pattern> count;
-    count.entries = A_.entries();
-    count.uses = uses;
-    Kokkos::parallel_for("Tessera::convert[packed] column uses", Kokkos::RangePolicy<Exec>(space_, 0, p_.nnz), count);
+    count_column_uses(space_, A_, uses);
     HubBinFunctor<Pattern> bin;
     bin.uses = uses;
     bin.bins = bins;
