@@ -203,10 +203,12 @@ KOKKOS_INLINE_FUNCTION void packed_even(PackedShape& s, const PackedOptions& o, 
 }
 
 /// Whether to look for a list of diagonals that all rows take their columns from. Rows are padded to the longest; the
-/// rest of the matrix waits for the answer, so that a matrix that looks like it must be large.
+/// rest of the matrix waits for the answer, so that a matrix that looks like it must be large. The longest rows have
+/// all diagonals, so that they have the same ones.
 KOKKOS_INLINE_FUNCTION bool packed_may_be_diagonals(const PackedShape& s, const PackedOptions& o,
                                                     const SpmvFeatures& f) {
   const bool open = o.max_steps == 0 && o.split_steps == 0 && o.window == 0 && o.index_free && o.narrow_indices;
+  if (f.askew && f.longest == f.usual()) return false;
   return o.diagonals && open && f.nnz >= (o.least_diagonals > 1 ? o.least_diagonals : 1) && f.shift >= 0.5 &&
          s.lanes <= packed_most_diagonals && s.blocks == 1 && s.group == 1 && f.longest <= packed_most_diagonals &&
          f.cols < (std::int64_t{1} << 31) &&
