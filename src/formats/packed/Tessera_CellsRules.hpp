@@ -73,7 +73,8 @@ struct CellsCost {
   static constexpr double stream = 4.5e6, launch = 5, second_launch = 3.5;  ///< bytes
   static constexpr double cell = 1.2, table = 1.5e-5;  ///< of a thread block's cell, and per byte of its table
   static constexpr double pieces = 7.5e5;
-  static constexpr double gain = 0.8;  ///< cells must be predicted to take less: set-up takes five times as long
+  static constexpr double gain =
+      0.85;  ///< cells must be predicted to take less: set-up takes two to five times as long
 
   static double of(const CellsShape& s, const SpmvFeatures& f, const DeviceFacts& device, int value_bytes) {
     const double nnz = static_cast<double>(f.nnz), blocks = s.column_blocks;
@@ -107,13 +108,13 @@ inline CellsShape cells_shape(const PackedOptions& o, const SpmvFeatures& f, con
   if (o.cells == 0 || f.nnz == 0 || f.rows == 0 || f.cols == 0) return {};
   if (o.cells > 0) return cells_shape_of(f, device, value_bytes, o.cells, std::max(o.column_blocks, 1));
   if (!packed_may_be_cells(o, f, device, value_bytes)) return {};
-  // A piece is a wave's alone, and the others wait for it.
-  if (f.longest > f.nnz / (2 * std::max(device.compute_units, 1))) return {};
+  // A row is one thread block's per share, and the others wait for it.
+  if (f.longest > f.nnz / std::max(device.compute_units, 1)) return {};
   const CellsShape s = cells_best_shape(f, device, value_bytes);
   // Set-up has four bytes per row and column block.
   if (s.row_blocks == 0 || s.column_blocks > 4 * f.mean) return {};
-  // Of skewed columns the first level, or a table, has the most used ones.
-  const double others = PackedCost::plain(f, value_bytes) * (f.cv >= 1 ? 0.65 : 1);
+  // Of very skewed columns the first level, or a table, has the most used ones.
+  const double others = PackedCost::plain(f, value_bytes) * (f.cv >= 4 ? 0.65 : 1);
   return CellsCost::of(s, f, device, value_bytes) < CellsCost::gain * others ? s : CellsShape{};
 }
 

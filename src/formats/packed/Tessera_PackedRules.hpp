@@ -155,8 +155,8 @@ KOKKOS_INLINE_FUNCTION bool packed_may_be_cells(const PackedOptions& o, const Sp
                                                 const DeviceFacts& device, int value_bytes) {
   if (o.cells >= 0) return o.cells > 0;
   const bool open = o.hubs < 0 && o.column_blocks < 0 && o.renumber < 0;
-  return open && value_bytes <= 4 && device.shared_bytes >= 131072 && f.nnz >= 12000000 && f.mean >= 8 && f.mean < 64 &&
-         f.sectors >= (value_bytes == 2 ? 0.4 : 0.7);
+  return open && value_bytes <= 4 && device.shared_bytes >= 131072 && f.nnz >= 5000000 && f.mean >= 8 && f.mean < 64 &&
+         f.sectors >= (value_bytes == 2 ? 0.4 : 0.5);
 }
 
 /// Steps of a slice: enough work for a wave to cover its start, few enough for the device to have waves to choose from.
