@@ -40,7 +40,8 @@ inline CellsShape cells_shape_of(const SpmvFeatures& f, const DeviceFacts& devic
   s.rows = f.rows;
   s.cols = f.cols;
   s.shares = shares;
-  s.max_steps = f.cv >= 1 ? 32 : CellsLayout::max_steps;  // long pieces of skewed rows would keep their wave
+  // Long pieces keep their wave; but where many rows are longer there is no room for the sums of their parts.
+  s.max_steps = f.cv >= 1 || f.mean < 24 ? 32 : f.mean < 50 ? 48 : CellsLayout::max_steps;
   const std::int64_t widest = std::min(shared / value_bytes / 64 * 64, cells_most_columns);
   const std::int64_t fewest = std::max<std::int64_t>({blocks, shares, (f.cols + widest - 1) / widest});
   if (fewest > cells_most_blocks) return s;

@@ -169,7 +169,7 @@ KOKKOS_INLINE_FUNCTION void packed_steps(PackedShape& s, const SpmvFeatures& f, 
   } else if (stencil) {
     s.max_steps = s.split_steps = 32;  // one lane per row, whatever its length
   } else if (hubs) {
-    s.max_steps = s.split_steps = f.nnz < 16000000 ? 16 : value_bytes == 2 ? 48 : 24;
+    s.max_steps = s.split_steps = f.nnz < 16000000 ? (f.mean < 20 ? 16 : 24) : value_bytes == 2 ? 48 : 24;
   } else if (f.mean >= 300) {
     // Parts of rows: short ones, where there are few, as all of them end with three waits for each other.
     const bool huge = value_bytes == 8 && f.nnz >= 500000 && f.mean >= 4096;  // many parts that wait for each other
@@ -239,6 +239,8 @@ KOKKOS_INLINE_FUNCTION PackedShape packed_shape(const PackedOptions& o, const Sp
     s.sort_window = f.mean < 2 ? 4092 : f.mean < 4 ? 1020 : 252;
   } else if (packed_is_scattered(f)) {
     s.sort_window = 516;
+  } else if (f.nnz >= 4000000 && f.mean >= 8 && f.sectors >= 0.25 && s.group == 1 && !renumbered) {
+    s.sort_window = f.nnz >= 10000000 && f.mean >= 16 ? 516 : 252;  // what a scattered one of its size has
   }
   if (o.window > 0) s.sort_window = o.window / 12 * 12;
   if (!hubs && !renumbered && blocks == 1 && s.group == 1) packed_even(s, o, f);
