@@ -30,6 +30,10 @@ struct SpmvFeatures {
   double shift = 0;    ///< in rows whose columns are those of the row before plus one (sampled, probed)
   double narrow = 0;   ///< sampled windows of 32 rows whose columns span less than 2^16
   double sectors = 0;  ///< different 32-byte sectors of an x of doubles per entry inside sampled windows of 32 rows
+  bool askew = false;  ///< some rows of `usual()` entries have other diagonals than others (sampled, probed)
+
+  /// What a row has where all have about the same.
+  KOKKOS_INLINE_FUNCTION std::int64_t usual() const { return rows > 0 ? (nnz + rows - 1) / rows : 0; }
 };
 
 namespace Impl {
@@ -40,7 +44,11 @@ struct FeatureFound {
   std::uint64_t squares;
   std::uint64_t windows, narrow, entries, sectors;
   std::uint64_t probed, same2, same3, shift;  // entries, too
+  std::uint64_t right, left;                  // sums of diagonals: greatest, and least from above; 0: none
   std::int32_t decided[4];                    // what the device decided by the rest
+
+  /// What sums of diagonals begin with, so that they are positive.
+  static constexpr std::int64_t middle = std::int64_t{1} << 40;
 };
 
 /// Nothing is decided on the device.
@@ -65,6 +73,7 @@ KOKKOS_INLINE_FUNCTION void take_features(SpmvFeatures& f, const FeatureFound& s
   }
   if (seen.windows > 0) f.narrow = static_cast<double>(seen.narrow) / static_cast<double>(seen.windows);
   if (seen.entries > 0) f.sectors = static_cast<double>(seen.sectors) / static_cast<double>(seen.entries);
+  f.askew = seen.right > 0 && seen.right + seen.left != 2 * static_cast<std::uint64_t>(FeatureFound::middle);
 }
 
 /// What one thread sees, and then its Kokkos team.
@@ -72,6 +81,7 @@ struct FeatureSeen {
   std::int64_t longest, empty;
   double squares;
   std::uint64_t probed, same2, same3, shift;
+  std::uint64_t right, left;
   std::uint32_t sectors, lowest, highest;
 };
 
@@ -96,6 +106,8 @@ class FeatureReducer {
     a.shift = a.shift + b.shift, a.sectors = a.sectors + b.sectors;
     a.lowest = a.lowest < b.lowest ? a.lowest : b.lowest;
     a.highest = a.highest < b.highest ? b.highest : a.highest;
+    a.right = a.right < b.right ? b.right : a.right;
+    a.left = a.left < b.left ? b.left : a.left;
   }
   KOKKOS_INLINE_FUNCTION void join(value_type& a, const value_type& b) const { add(a, b); }
   KOKKOS_INLINE_FUNCTION void join(volatile value_type& a, const volatile value_type& b) const { add(a, b); }
@@ -119,7 +131,7 @@ struct FeatureFunctor {
   static constexpr std::int64_t other = -1;
   static constexpr std::uint32_t per_sector = 4, free = ~0u;
   Csr A;
-  std::int64_t windows, sampled;
+  std::int64_t windows, sampled, usual;
   FeatureFound* found;     // zero
   std::uint32_t* arrived;  // zero
   ReplyPlace<FeatureFound> reply;
@@ -149,6 +161,18 @@ struct FeatureFunctor {
     if (by == 0 && row % 2 == 1) s.same2 += 2 * entries;
     if (by == 0 && row % 3 == 2 && shift(row - 1, n) == 0) s.same3 += 3 * entries;
     if (by == 1) s.shift += entries;
+    if (n == usual && n > 0) probe_diagonals(s, row, n);
+  }
+  /// Rows whose sums differ have different diagonals. Weights: those at both sides of the main one would cancel out.
+  KOKKOS_INLINE_FUNCTION void probe_diagonals(FeatureSeen& s, std::int64_t row, std::int64_t n) const {
+    std::int64_t sum = FeatureFound::middle;
+    for (int probe = 0; probe < 4; ++probe) {
+      const auto column = static_cast<std::int64_t>(A.entries()(A.row_map()(row) + probe * (n - 1) / 3));
+      sum += (probe + 1) * (column - row);
+    }
+    const auto right = static_cast<std::uint64_t>(sum), left = 2 * FeatureFound::middle - right;
+    s.right = s.right < right ? right : s.right;
+    s.left = s.left < left ? left : s.left;
   }
   KOKKOS_INLINE_FUNCTION static void measure(FeatureSeen& s, std::int64_t n) {
     if (n > s.longest) s.longest = n;
@@ -213,6 +237,8 @@ struct FeatureFunctor {
     Kokkos::atomic_add(&found->same2, s.same2);
     Kokkos::atomic_add(&found->same3, s.same3);
     Kokkos::atomic_add(&found->shift, s.shift);
+    Kokkos::atomic_fetch_max(&found->right, s.right);
+    Kokkos::atomic_fetch_max(&found->left, s.left);
   }
 };
 
@@ -261,12 +287,12 @@ SpmvFeatures spmv_features_and(const Exec& space, const Pattern& A, const Kernel
   Reply<FeatureFound> reply(backend);
   const std::int64_t windows = (f.rows + Functor::window_rows - 1) / Functor::window_rows;
   const std::int64_t sampled = windows < Functor::most_windows ? windows : Functor::most_windows;
-  Kokkos::parallel_for(
-      "Tessera::features",
-      Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<256, 4>>(space, static_cast<int>(sampled),
-                                                                                  Compat::team_size<Exec>(256))
-          .set_scratch_size(0, Kokkos::PerTeam(Functor::scratch_bytes())),
-      Functor{A, windows, sampled, found.data(), arrived.data(), reply.ask(answer), behind.decide(told.data())});
+  Kokkos::parallel_for("Tessera::features",
+                       Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<256, 4>>(
+                           space, static_cast<int>(sampled), Compat::team_size<Exec>(256))
+                           .set_scratch_size(0, Kokkos::PerTeam(Functor::scratch_bytes())),
+                       Functor{A, windows, sampled, f.usual(), found.data(), arrived.data(), reply.ask(answer),
+                               behind.decide(told.data())});
   behind.enqueue(space, A, backend, borrowed, told.data());
   const FeatureFound seen = reply.receive(space, "Tessera::features", answer);
   behind.decided(seen);

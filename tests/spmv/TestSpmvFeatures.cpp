@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "features/Tessera_SpmvFeatures.hpp"
@@ -59,6 +60,27 @@ TEST(SpmvFeatures, Diagonal) {
   EXPECT_EQ(f.longest, 1);
   EXPECT_EQ(f.narrow, 1);
   EXPECT_DOUBLE_EQ(f.sectors, 0.25);  // windows of 32 rows use 8 sectors of four doubles
+}
+
+// Lines of a grid, each shorter than the one before by one point: neighbours along the line are shifted, and those in
+// the lines before and behind lie at other distances in every line.
+TEST(SpmvFeatures, Askew) {
+  constexpr int lines = 60;
+  std::vector<std::vector<int>> rows;
+  for (int line = 0, at = 0; line < lines; ++line) {
+    const int points = 2 * lines - line;
+    for (int k = 0; k < points; ++k, ++at) {
+      rows.push_back({at > points ? at - points - 1 : 2 * lines * lines, at + 1, at + 2, at + points});
+      std::sort(rows.back().begin(), rows.back().end());
+    }
+  }
+  const SpmvFeatures f = features_of(rows_of(2 * lines * lines + 1, rows));
+  EXPECT_TRUE(f.askew);
+  EXPECT_GT(f.shift, 0.9);
+  EXPECT_EQ(f.usual(), f.longest);
+  EXPECT_FALSE(features_of(generate("stencil2d:nx=100:ny=100")).askew);
+  EXPECT_FALSE(features_of(generate("markov2d:nx=90:ny=80")).askew);
+  EXPECT_FALSE(features_of(generate("empty")).askew);
 }
 
 TEST(SpmvFeatures, ThreeUnknownsAPoint) {

@@ -282,6 +282,26 @@ TEST(PackedRules, CellsWherePredicted) {
   EXPECT_FALSE(taken(2, [](SpmvFeatures&, PackedOptions&, DeviceFacts& d) { d.shared_bytes = 65536; }));
 }
 
+// Where rows of the longest length have different diagonals, nobody looks for a list of all.
+TEST(PackedRules, Diagonals) {
+  SpmvFeatures f;
+  f.rows = f.cols = 500000;
+  f.nnz = 4 * f.rows - 1000;
+  f.mean = static_cast<double>(f.nnz) / static_cast<double>(f.rows);
+  f.longest = 4;
+  f.shift = 0.9;
+  const auto looks = [&] {
+    const PackedOptions o;
+    return Impl::packed_may_be_diagonals(Impl::packed_shape(o, f, 32, 8, 1, false), o, f);
+  };
+  EXPECT_TRUE(looks());
+  f.askew = true;
+  EXPECT_FALSE(looks());
+  f.nnz = 12 * f.rows - 1000, f.mean = 12;
+  f.longest = 13;  // and rows of 12 entries have what they have of 13 diagonals
+  EXPECT_TRUE(looks());
+}
+
 // Even slices: rows fit, padding is bounded, and who asks for a shape gets it.
 TEST(PackedRules, EvenSlices) {
   int even = 0;

@@ -40,7 +40,8 @@ inline CellsShape cells_shape_of(const SpmvFeatures& f, const DeviceFacts& devic
   s.rows = f.rows;
   s.cols = f.cols;
   s.shares = shares;
-  s.max_steps = f.cv >= 1 ? 32 : CellsLayout::max_steps;  // long pieces of skewed rows would keep their wave
+  // Long pieces keep their wave; but where many rows are longer there is no room for the sums of their parts.
+  s.max_steps = f.cv >= 1 || f.mean < 24 ? 32 : f.mean < 50 ? 48 : CellsLayout::max_steps;
   const std::int64_t widest = std::min(shared / value_bytes / 64 * 64, cells_most_columns);
   const std::int64_t fewest = std::max<std::int64_t>({blocks, shares, (f.cols + widest - 1) / widest});
   if (fewest > cells_most_blocks) return s;
@@ -73,7 +74,8 @@ struct CellsCost {
   static constexpr double stream = 4.5e6, launch = 5, second_launch = 3.5;  ///< bytes
   static constexpr double cell = 1.2, table = 1.5e-5;  ///< of a thread block's cell, and per byte of its table
   static constexpr double pieces = 7.5e5;
-  static constexpr double gain = 0.8;  ///< cells must be predicted to take less: set-up takes two to four times as long
+  /// Cells must be predicted to take less than this of the time of others: set-up takes one to four times as long.
+  static constexpr double gain = 0.85;
 
   static double of(const CellsShape& s, const SpmvFeatures& f, const DeviceFacts& device, int value_bytes) {
     const double nnz = static_cast<double>(f.nnz), blocks = s.column_blocks;
@@ -107,13 +109,13 @@ inline CellsShape cells_shape(const PackedOptions& o, const SpmvFeatures& f, con
   if (o.cells == 0 || f.nnz == 0 || f.rows == 0 || f.cols == 0) return {};
   if (o.cells > 0) return cells_shape_of(f, device, value_bytes, o.cells, std::max(o.column_blocks, 1));
   if (!packed_may_be_cells(o, f, device, value_bytes)) return {};
-  // A piece is a wave's alone, and the others wait for it.
-  if (f.longest > f.nnz / (2 * std::max(device.compute_units, 1))) return {};
+  // A row is one thread block's per share, and the others wait for it.
+  if (f.longest > f.nnz / std::max(device.compute_units, 1)) return {};
   const CellsShape s = cells_best_shape(f, device, value_bytes);
   // Set-up has four bytes per row and column block.
   if (s.row_blocks == 0 || s.column_blocks > 4 * f.mean) return {};
-  // Of skewed columns the first level, or a table, has the most used ones.
-  const double others = PackedCost::plain(f, value_bytes) * (f.cv >= 1 ? 0.65 : 1);
+  // Of very skewed columns the first level, or a table, has the most used ones.
+  const double others = PackedCost::plain(f, value_bytes) * (f.cv >= 4 ? 0.65 : 1);
   return CellsCost::of(s, f, device, value_bytes) < CellsCost::gain * others ? s : CellsShape{};
 }
 

@@ -42,7 +42,7 @@ struct PackedKnown {
   bool worthwhile() const {
     const bool open = options.column_blocks <= 1 && options.hubs <= 0 && options.renumber <= 0;
     if (!open || rows == 0 || nnz == 0 || (options.even_slices && nnz <= options.most_even)) return false;
-    const std::int64_t longest = (nnz + rows - 1) / rows;
+    const std::int64_t longest = sizes().usual();
     const double slots = static_cast<double>(rows) * static_cast<double>(longest);
     if (options.diagonals && longest <= packed_most_diagonals && slots <= 1.01 * static_cast<double>(nnz)) return false;
     SpmvFeatures skewed = sizes();

@@ -149,14 +149,14 @@ KOKKOS_INLINE_FUNCTION bool packed_may_renumber(const PackedOptions& o, const Sp
          static_cast<double>(f.cols) * value_bytes >= 2 * packed_near_bytes;
 }
 
-/// Whether cells are considered: large matrices of short and middle rows, x without locality. Their set-up takes five
-/// times as long, and with doubles too little of x fits into shared memory.
+/// Whether cells are considered: large matrices of short and middle rows, x without locality. With doubles too little of
+/// x fits into shared memory.
 KOKKOS_INLINE_FUNCTION bool packed_may_be_cells(const PackedOptions& o, const SpmvFeatures& f,
                                                 const DeviceFacts& device, int value_bytes) {
   if (o.cells >= 0) return o.cells > 0;
   const bool open = o.hubs < 0 && o.column_blocks < 0 && o.renumber < 0;
-  return open && value_bytes <= 4 && device.shared_bytes >= 131072 && f.nnz >= 12000000 && f.mean >= 8 && f.mean < 64 &&
-         f.sectors >= (value_bytes == 2 ? 0.4 : 0.7);
+  return open && value_bytes <= 4 && device.shared_bytes >= 131072 && f.nnz >= 5000000 && f.mean >= 8 && f.mean < 64 &&
+         f.sectors >= (value_bytes == 2 ? 0.4 : 0.5);
 }
 
 /// Steps of a slice: enough work for a wave to cover its start, few enough for the device to have waves to choose from.
@@ -169,7 +169,7 @@ KOKKOS_INLINE_FUNCTION void packed_steps(PackedShape& s, const SpmvFeatures& f, 
   } else if (stencil) {
     s.max_steps = s.split_steps = 32;  // one lane per row, whatever its length
   } else if (hubs) {
-    s.max_steps = s.split_steps = f.nnz < 16000000 ? 16 : value_bytes == 2 ? 48 : 24;
+    s.max_steps = s.split_steps = f.nnz < 16000000 ? (f.mean < 20 ? 16 : 24) : value_bytes == 2 ? 48 : 24;
   } else if (f.mean >= 300) {
     // Parts of rows: short ones, where there are few, as all of them end with three waits for each other.
     const bool huge = value_bytes == 8 && f.nnz >= 500000 && f.mean >= 4096;  // many parts that wait for each other
@@ -203,10 +203,12 @@ KOKKOS_INLINE_FUNCTION void packed_even(PackedShape& s, const PackedOptions& o, 
 }
 
 /// Whether to look for a list of diagonals that all rows take their columns from. Rows are padded to the longest; the
-/// rest of the matrix waits for the answer, so that a matrix that looks like it must be large.
+/// rest of the matrix waits for the answer, so that a matrix that looks like it must be large. The longest rows have
+/// all diagonals, so that they have the same ones.
 KOKKOS_INLINE_FUNCTION bool packed_may_be_diagonals(const PackedShape& s, const PackedOptions& o,
                                                     const SpmvFeatures& f) {
   const bool open = o.max_steps == 0 && o.split_steps == 0 && o.window == 0 && o.index_free && o.narrow_indices;
+  if (f.askew && f.longest == f.usual()) return false;
   return o.diagonals && open && f.nnz >= (o.least_diagonals > 1 ? o.least_diagonals : 1) && f.shift >= 0.5 &&
          s.lanes <= packed_most_diagonals && s.blocks == 1 && s.group == 1 && f.longest <= packed_most_diagonals &&
          f.cols < (std::int64_t{1} << 31) &&
@@ -237,6 +239,8 @@ KOKKOS_INLINE_FUNCTION PackedShape packed_shape(const PackedOptions& o, const Sp
     s.sort_window = f.mean < 2 ? 4092 : f.mean < 4 ? 1020 : 252;
   } else if (packed_is_scattered(f)) {
     s.sort_window = 516;
+  } else if (f.nnz >= 4000000 && f.mean >= 8 && f.sectors >= 0.25 && s.group == 1 && !renumbered) {
+    s.sort_window = f.nnz >= 10000000 && f.mean >= 16 ? 516 : 252;  // what a scattered one of its size has
   }
   if (o.window > 0) s.sort_window = o.window / 12 * 12;
   if (!hubs && !renumbered && blocks == 1 && s.group == 1) packed_even(s, o, f);
