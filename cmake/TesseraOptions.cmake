@@ -106,7 +106,7 @@ set(Tessera_PERF_TEST_FLAGS ""
 set(Tessera_EXAMPLE_FLAGS "" CACHE STRING "Last flags of the examples in release builds (development)")
 set(Tessera_PYTHON_FLAGS "" CACHE STRING "Last flags of the Python package's own plans in release builds (development)")
 set(Tessera_UNOPTIMIZED ""
-    CACHE STRING "Regular expression: files of the library, as spmv_float_int (a compiled plan) or HostBsr, that release builds compile at -O1 (development)")
+    CACHE STRING "Regular expression: files of the library, as spmv_float_int (a compiled plan) or HostBsr, that release builds compile at -Og (development)")
 set(Tessera_PLANS_TOGETHER 0
     CACHE STRING "So many compiled plans are one translation unit, but those with flags of their own (development)")
 set(Tessera_TEST_SHARDS 0 CACHE STRING "Per test program so many ctest entries; 0: one per test (development)")
@@ -197,7 +197,7 @@ function(tessera_unoptimized)
   if(Tessera_UNOPTIMIZED)
     list(FILTER ARGN INCLUDE REGEX "/(Tessera_)?(${Tessera_UNOPTIMIZED})[.]cpp$")
     foreach(file IN LISTS ARGN)
-      set_source_files_properties("${file}" PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O1>")
+      set_source_files_properties("${file}" PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Og>")
     endforeach()
   endif()
 endfunction()
