@@ -114,7 +114,7 @@ set(Tessera_TEST_TOGETHER 0
     CACHE STRING "So many files of a test program are one translation unit; 0: each by itself (development)")
 option(Tessera_TEST_FEWER_TYPES "Tests leave out types that differ from others in arithmetic or offsets only, and some widths (development)" OFF)
 option(Tessera_TEST_BESIDE_SANITIZED
-       "Tests of emulated units leave out what a sanitized build with Tessera_TEST_FEWER_TYPES runs (development)" OFF)
+       "Tests of emulated units leave out what a sanitized build with Tessera_TEST_FEWER_TYPES runs; shorter lists of cases (development)" OFF)
 
 # Those of a Kokkos with a device, which runs on no other; matrix units of CUDA begin with 80. Beside a Kokkos without a
 # device 80 also as PTX, which later devices compile at load time.
