@@ -106,7 +106,7 @@ set(Tessera_PERF_TEST_FLAGS ""
 set(Tessera_EXAMPLE_FLAGS "" CACHE STRING "Last flags of the examples in release builds (development)")
 set(Tessera_PYTHON_FLAGS "" CACHE STRING "Last flags of the Python package's own plans in release builds (development)")
 set(Tessera_UNOPTIMIZED ""
-    CACHE STRING "Regular expression: files of the library, as spmv_float_int (a compiled plan) or HostBsr, that release builds compile at -O1 (development)")
+    CACHE STRING "Regular expression: files of the library, as spmv_float_int (a compiled plan) or HostBsr, that release builds compile at -Og (development)")
 set(Tessera_PLANS_TOGETHER 0
     CACHE STRING "So many compiled plans are one translation unit, but those with flags of their own (development)")
 set(Tessera_TEST_SHARDS 0 CACHE STRING "Per test program so many ctest entries; 0: one per test (development)")
@@ -114,7 +114,7 @@ set(Tessera_TEST_TOGETHER 0
     CACHE STRING "So many files of a test program are one translation unit; 0: each by itself (development)")
 option(Tessera_TEST_FEWER_TYPES "Tests leave out types that differ from others in arithmetic or offsets only, and some widths (development)" OFF)
 option(Tessera_TEST_BESIDE_SANITIZED
-       "Tests of emulated units leave out what a sanitized build with Tessera_TEST_FEWER_TYPES runs (development)" OFF)
+       "Tests of emulated units leave out what a sanitized build with Tessera_TEST_FEWER_TYPES runs; shorter lists of cases (development)" OFF)
 
 # Those of a Kokkos with a device, which runs on no other; matrix units of CUDA begin with 80. Beside a Kokkos without a
 # device 80 also as PTX, which later devices compile at load time.
@@ -133,7 +133,7 @@ set(Tessera_CUDA_ARCHITECTURES "${tessera_default_CUDA_ARCHITECTURES}"
 set(Tessera_HIP_ARCHITECTURES "${tessera_default_HIP_ARCHITECTURES}"
     CACHE STRING "AMD GPU architectures, as in hipcc --offload-arch")
 option(Tessera_DEVICE_FEWER_WIDTHS
-       "Of attention and SDDMM on devices only FP16 has a kernel for every width (development, where nothing runs them)" OFF)
+       "Of attention, SDDMM and packed slices on devices only FP16 has every kernel (development, where nothing runs them)" OFF)
 set(Tessera_HIP_UNOPTIMIZED "" CACHE STRING "Regular expression: files that hipcc compiles at -O0 (development)")
 
 if(Tessera_ENABLE_SANITIZERS)
@@ -197,7 +197,7 @@ function(tessera_unoptimized)
   if(Tessera_UNOPTIMIZED)
     list(FILTER ARGN INCLUDE REGEX "/(Tessera_)?(${Tessera_UNOPTIMIZED})[.]cpp$")
     foreach(file IN LISTS ARGN)
-      set_source_files_properties("${file}" PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O1>")
+      set_source_files_properties("${file}" PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Og>")
     endforeach()
   endif()
 endfunction()

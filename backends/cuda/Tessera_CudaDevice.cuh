@@ -118,6 +118,8 @@ struct CudaDevice {
   static constexpr bool every_width = !compile_less || std::is_same_v<typename Atom::Operand, half_t>;
   template <class Value>
   static constexpr bool every_length = !compile_less || std::is_same_v<Value, half_t>;
+  template <class Value>
+  static constexpr bool every_variant = !compile_less || std::is_same_v<Value, half_t>;
   static constexpr Error success = cudaSuccess, too_large = cudaErrorInvalidConfiguration;
 
   static constexpr std::int64_t most_thread_blocks(int) { return (std::int64_t{1} << 31) - 1; }

@@ -104,6 +104,8 @@ struct EmulatedDevice {
   /// With sanitizers one type has every length.
   template <class Value>
   static constexpr bool every_length = std::is_same_v<Value, half_t> || !emulate_less;
+  template <class>
+  static constexpr bool every_variant = true;  ///< of those that emulation has
   static constexpr Error success = nullptr, too_large = "emulation: the grid has too many thread blocks";
 
   static constexpr std::int64_t most_thread_blocks(int) { return (std::int64_t{1} << 31) - 1; }

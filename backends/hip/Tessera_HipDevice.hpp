@@ -91,6 +91,8 @@ struct HipDevice {
   static constexpr bool every_width = !compile_less || std::is_same_v<typename Atom::Operand, half_t>;
   template <class Value>
   static constexpr bool every_length = !compile_less || std::is_same_v<Value, half_t>;
+  template <class Value>
+  static constexpr bool every_variant = !compile_less || std::is_same_v<Value, half_t>;
   static constexpr bool tables = false;  ///< 64 kB of shared memory hold too little of x
   static constexpr Error success = hipSuccess, too_large = hipErrorInvalidConfiguration;
 

@@ -23,6 +23,7 @@
 ///   every_width<Atom>           whether all kernels exist that differ in their columns alone, or, of an instruction
 ///                               whose like has them, the narrowest and the widest
 ///   every_length<Value>         whether SDDMM has all kernels that differ in the length of rows of X and Y alone
+///   every_variant<Value>        whether packed slices have all kernels that differ in caching, waves or strides alone
 ///   Wave, Unit<Atom>            who executes a kernel, and the matrix unit
 ///   tables                      whether x may be kept in tables in shared memory
 ///   Error, success, too_large   the runtime's errors, and the one for a grid that it cannot launch
@@ -55,7 +56,8 @@ namespace Tessera {
 /// Whose instructions, fragments and waves.
 enum class Family { Nvidia, Amd };
 
-/// Where code of devices is only compiled (Tessera_DEVICE_FEWER_WIDTHS) FP16 alone has every width and length.
+/// Where code of devices is only compiled (Tessera_DEVICE_FEWER_WIDTHS) FP16 alone has every width, length
+/// and variant.
 #ifdef TESSERA_DEVICE_FEWER_WIDTHS
 constexpr bool compile_less = true;
 #else

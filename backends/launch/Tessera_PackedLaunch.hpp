@@ -191,6 +191,11 @@ using PlainOf = GatherPlain<typename Types::Value, typename Device::Wave, false>
 template <class Device, class Types>
 using StridedOf = GatherPlain<typename Types::Value, typename Device::Wave, true>;
 
+/// Whether kernels exist that differ in caching or waves alone.
+template <class Device, class Types>
+constexpr bool every_variant =
+    PackedTunings<Device, Types>::variants&& Device::template every_variant<typename Types::Value>;
+
 inline bool packed_is_plain(const SpmvPackedArgs& args) { return args.columns == 1 && args.x_stride == 1; }
 
 /// Column blocks; x from memory where a block of it does not fit into shared memory, or has a stride.
@@ -229,7 +234,7 @@ Status launch_renumbered(const SpmvPackedArgs& args, Stream stream) {
   copied.x = args.hub_copy;
   copied.hubs = 0;
   copied.hub_copy = nullptr;
-  if constexpr (PackedTunings<Device, Types>::variants) {
+  if constexpr (every_variant<Device, Types>) {
     if (!args.streaming) return launch_variant<Device, Types, false>(copied, stream);
   }
   return launch_variant<Device, Types, true>(copied, stream);
@@ -262,7 +267,7 @@ Status launch_hubs(const SpmvPackedArgs& args, Stream stream) {
 /// In thread blocks of four waves, or of eight (SpmvPackedArgs::eight_waves).
 template <class Device, class Types, class Gather, class Tuning>
 Status launch_by_waves(const SpmvPackedArgs& args, Stream stream) {
-  if constexpr (PackedTunings<Device, Types>::variants) {
+  if constexpr (every_variant<Device, Types>) {
     if (args.eight_waves) return launch_slices<Device, Types, Gather, PackedEightWaves<Tuning>>(args, stream);
   }
   return launch_slices<Device, Types, Gather, Tuning>(args, stream);
@@ -314,7 +319,7 @@ Status packed_full(const SpmvPackedArgs& args, Stream stream) noexcept {
   if (!packed_is_plain(args)) {
     return launch_slices<Device, Types, StridedOf<Device, Types>, typename Tunings::Strided>(args, stream);
   }
-  if constexpr (Tunings::variants) {
+  if constexpr (every_variant<Device, Types>) {
     if (!args.streaming) return launch_variant<Device, Types, false>(args, stream);
   }
   return launch_variant<Device, Types, true>(args, stream);
@@ -330,13 +335,17 @@ Status packed_vectors(const SpmvPackedArgs& args, Stream stream) noexcept {
              : launch_slices<Device, Types, Gather, typename Tunings::FewVectors>(args, stream);
 }
 
-/// One vector per launch.
+/// One vector per launch. Where less is compiled what takes strides takes one as well, but where doubles are stored as
+/// floats, which FP16 has no text of.
 template <class Device, class Types>
 Status launch_stored(const SpmvPackedArgs& args, Stream stream) {
   using Tunings = PackedTunings<Device, Types>;
-  return packed_is_plain(args)
-             ? launch_slices<Device, Types, PlainOf<Device, Types>, typename Tunings::General>(args, stream)
-             : launch_slices<Device, Types, StridedOf<Device, Types>, typename Tunings::StoredStrided>(args, stream);
+  if constexpr (Device::template every_variant<typename Types::Value> || Types::storage == PackedStorage::Float) {
+    if (packed_is_plain(args)) {
+      return launch_slices<Device, Types, PlainOf<Device, Types>, typename Tunings::General>(args, stream);
+    }
+  }
+  return launch_slices<Device, Types, StridedOf<Device, Types>, typename Tunings::StoredStrided>(args, stream);
 }
 
 template <class Device, class Value>

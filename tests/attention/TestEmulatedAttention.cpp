@@ -73,9 +73,14 @@ TYPED_TEST(EmulatedAttention, EveryWidth) {
 TYPED_TEST(EmulatedAttention, HeadsInEveryLayout) {
   for (int way = -1; way < 5; ++way) {
     SCOPED_TRACE(way);
-    this->each([&](const auto& suite) {
+    const auto check = [&](const auto& suite) {
       suite.expect_right(suite.problem(TestFixture::mixed(), 3, suite.inner(16), 8), way);
-    });
+    };
+    if (shorter_lists) {
+      this->each(TestFixture::all_values[(way + 1) % 3], check);
+    } else {
+      this->each(check);
+    }
   }
 }
 TYPED_TEST(EmulatedAttention, ColumnsThatDescendAndRepeat) {

@@ -172,7 +172,7 @@ class UnitAttentionTest : public ::testing::Test {
     for (const char what : {'q', 'k', 'v', 'a'}) {
       for (const double number : {nan, inf, -inf, 3.4e38}) {
         if (number == 3.4e38 && (sizeof(T) == 2 || what == 'a')) continue;
-        if (fewer_cases && number == inf) continue;
+        if (shorter_lists && number == inf) continue;
         SCOPED_TRACE(std::string(1, what) + " " + std::to_string(number));
         auto bad = p;
         if (what == 'q') bad.q[static_cast<std::size_t>(pattern.rows - 1) * d + 3] = as<T>(number);

@@ -164,7 +164,7 @@ TYPED_TEST(DaspRoundTrip, EveryOption) {
 
 TYPED_TEST(DaspRoundTrip, EveryMaxMediumLength) {
   const Pattern p = generate("every_length:longest=300:cols=301");
-  for (int longest = 4; longest <= 255; longest += fewer_cases && longest < 250 ? 5 : 1) {
+  for (int longest = 4; longest <= 255; longest += shorter_lists && longest < 250 ? 5 : 1) {
     Named<DaspOptions> o{"max_medium_length " + std::to_string(longest), {}};
     o.options.max_medium_length = longest;
     this->round_trip(p, o, "every_length");

@@ -77,10 +77,7 @@ class EmulatedSpmm : public ::testing::Test {
 };
 #ifdef TESSERA_TEST_FEWER_TYPES
 using Suites = ::testing::Types<SpmmSuite<Exec, double>, SpmmSuite<Exec, float>, SpmmSuite<Exec, half_t>>;
-constexpr bool fewer = true;
-#else
-constexpr bool fewer = false;
-#ifdef TESSERA_TEST_BESIDE_SANITIZED
+#elif defined(TESSERA_TEST_BESIDE_SANITIZED)
 // All units of FP64 and FP16 are there.
 using Suites =
     ::testing::Types<SpmmSuite<Exec, float>, SpmmSuite<Exec, half_t, half_t, float>, SpmmSuite<Exec, bhalf_t>>;
@@ -88,10 +85,11 @@ using Suites =
 using Suites = ::testing::Types<SpmmSuite<Exec, double>, SpmmSuite<Exec, float>, SpmmSuite<Exec, half_t>,
                                 SpmmSuite<Exec, half_t, half_t, float>, SpmmSuite<Exec, bhalf_t>>;
 #endif
-#endif
 TYPED_TEST_SUITE(EmulatedSpmm, Suites);
 
-std::vector<int> widths(const std::vector<int>& all, const std::vector<int>& some) { return fewer ? some : all; }
+std::vector<int> widths(const std::vector<int>& all, const std::vector<int>& some) {
+  return shorter_lists ? some : all;
+}
 
 TYPED_TEST(EmulatedSpmm, EveryShape) {
   this->each([](auto& suite) {

@@ -127,7 +127,7 @@ class HostSuite : public SpmvSuite<Exec, Scalar, OffsetOf<Scalar>, HostSlices<Sc
   void several_vectors() override {
     const typename Base::Options all = bad_ways();
     typename Base::Options some;
-    for (std::size_t i = 0; i < all.size(); i += fewer_cases ? 4 : 1) some.push_back(all[i]);
+    for (std::size_t i = 0; i < all.size(); i += shorter_lists ? 4 : 1) some.push_back(all[i]);
     this->each(some, [&] {
       for (const Pattern& p : {all_classes(200, 40), grouped_rows(2), generate(stencil)}) {
         Base::several_vectors(Base::matrix(p, Data::Real, 5), {0, 1, 2, 3, 8});

@@ -47,12 +47,16 @@ constexpr bool beside_sanitized = true;
 #else
 constexpr bool beside_sanitized = false;
 #endif
+/// In both of these, which run one after the other: lists of widths, lengths and options that take long are the shorter
+/// ones.
+constexpr bool shorter_lists = fewer_cases || beside_sanitized;
 /// The most entries of a row in long lists of cases.
-constexpr int longest_case = fewer_cases ? 300 : 600;
+constexpr int longest_case = shorter_lists ? 300 : 600;
 
 /// Every generator at least once, small enough for an emulated matrix unit; some in two sizes, the large ones more than
 /// half of all entries.
-inline const std::vector<std::string>& shapes() {
+template <bool Shorter = fewer_cases>
+const std::vector<std::string>& shapes() {
   static const std::vector<std::string> all = words(std::string(R"(
       empty empty:rows=0:cols=5 empty:rows=5:cols=0 empty:rows=0:cols=0 empty:rows=3000:cols=1 diagonal
       diagonal:rows=100:cols=37 diagonal:rows=37:cols=100 dense dense:rows=1:cols=1 dense:rows=1:cols=3001
@@ -62,11 +66,11 @@ inline const std::vector<std::string>& shapes() {
       rmat:scale=9:degree=8 batch:graphs=61 stencil2d:nx=37:ny=29 stencil2d:nx=23:ny=31:points=9
       stencil3d:nx=9:ny=11:nz=7 aggregation:nx=11:ny=7:nz=8 markov2d:nx=31:ny=37:gap=100
       fem:elements=hex:nx=4:ny=3:nz=3:dof=1:cavities=0)") +
-                                                    (fewer_cases ? R"(
+                                                    (Shorter ? R"(
       circuit:n=1003:long_every=300:long_min=300:long_max=700 chem:n=101:longest=100 community:n=499:edges=2001
       lp:rows=21:cols=901:slack=1 fem:nx=4:ny=3:nz=2:cavities=1 web:n=701:longest=400 block_grid:nx=3:ny=2:nodes=41
       diagonals:n=301:count=7:reach=90:missing=0.3:stray=0.02)"
-                                                                 : R"(
+                                                             : R"(
       every_length:longest=600:cols=701 ramp:n=301 lp:rows=101:cols=5003 uniform:rows=1999:cols=1501:per_row=16
       duplicates:rows=151:longest=400 dense_row:rows=3:cols=20011 diagonal:rows=5000:cols=5000 dense:rows=3:cols=4001
       duplicates:rows=3000:longest=5:cols=11 circuit:n=5003:long_every=1000:long_min=800:long_max=2500
@@ -78,7 +82,8 @@ inline const std::vector<std::string>& shapes() {
   return all;
 }
 
-/// All row lengths from 0 to `longest`, the short ones often: `short_rows` rows of each of 0..4.
+/// All row lengths from 0 to `longest` (of those above 64 each third in shorter lists), the short ones often:
+/// `short_rows` rows of each of 0..4.
 inline Pattern all_classes(int longest, int short_rows, int cols = 701) {
   const Pattern every = generate("every_length:longest=" + std::to_string(longest) + ":cols=" + std::to_string(cols));
   Pattern p;
@@ -91,7 +96,10 @@ inline Pattern all_classes(int longest, int short_rows, int cols = 701) {
   };
   int taken = 0;
   for (std::int64_t i = 0; i < every.rows; ++i) {
-    add(static_cast<int>(every.row_map[i + 1] - every.row_map[i]), 0, every.entries.data() + every.row_map[i]);
+    const auto length = static_cast<int>(every.row_map[i + 1] - every.row_map[i]);
+    if (!shorter_lists || length <= 64 || (longest - length) % 3 == 0) {
+      add(length, 0, every.entries.data() + every.row_map[i]);
+    }
     for (; taken < 5 * short_rows * (i + 1) / every.rows; ++taken) add(taken * 7 % 5, taken, nullptr);
   }
   return p;

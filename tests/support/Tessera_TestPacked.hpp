@@ -114,8 +114,8 @@ class PackedSuite : public SpmvSuite<Exec, Scalar> {
       const Device device(A);
       this->each({with(o)}, [&] {
         ASSERT_TRUE(stored(this->plan(device), storage));
-        Base::several_vectors(A, fewer_cases ? std::vector<int>{0, 1, 2, 4, 5, 9}
-                                             : std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+        Base::several_vectors(A, shorter_lists ? std::vector<int>{0, 1, 2, 4, 5, 9}
+                                               : std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
       });
     };
     check(rows, short_parts());

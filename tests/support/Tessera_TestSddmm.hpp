@@ -140,7 +140,7 @@ class SddmmSuite {
   }
 
   void every_shape(const std::vector<int>& inner) const {
-    for (const std::string& spec : shapes()) {
+    for (const std::string& spec : shapes<shorter_lists>()) {
       SCOPED_TRACE(spec);
       const Matrix A = matrix(generate(spec), Data::Integers);
       const Device device(A);
@@ -156,10 +156,11 @@ class SddmmSuite {
       const Matrix A = matrix(p, data);
       const Device device(A);
       const Plan plan(Exec(), device.view(), options);
+      const bool real = data == Data::Real;  // of shorter lists both meet one layout of three
       for (const int k : inner) {
-        expect(plan, A, k, data);
+        if (!shorter_lists || real) expect(plan, A, k, data);
         expect<AcrossRows>(plan, A, k, data, {-0.5, 1});
-        expect<Unaligned>(plan, A, k, data, {2.5, -1});
+        if (!shorter_lists || !real) expect<Unaligned>(plan, A, k, data, {2.5, -1});
       }
     }
   }

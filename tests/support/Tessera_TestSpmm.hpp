@@ -137,7 +137,7 @@ class SpmmSuite {
   }
 
   void every_shape(const std::vector<int>& widths) const {
-    for (const std::string& spec : shapes()) expect_pattern(generate(spec), spec, widths);
+    for (const std::string& spec : shapes<shorter_lists>()) expect_pattern(generate(spec), spec, widths);
   }
   void every_width(const Pattern& p, const std::vector<int>& widths) const {
     const Matrix A = matrix(p, Data::Integers, 11), R = matrix(p, Data::Real, 12);

@@ -134,11 +134,11 @@ class SpmvSuite {
   /// Rows of one length in numbers around those of a wave, a tile and a part.
   void awkward_sizes() {
     const std::vector<int> lengths =
-        fewer_cases ? std::vector<int>{1, 4, 5, 31, 64, 65, 129, 257, 1025}
-                    : std::vector<int>{1, 2, 3, 4, 5, 7, 8, 9, 30, 31, 33, 63, 64, 65, 127, 129, 255, 257, 513, 1025};
+        shorter_lists ? std::vector<int>{1, 4, 5, 31, 64, 65, 129, 257, 1025}
+                      : std::vector<int>{1, 2, 3, 4, 5, 7, 8, 9, 30, 31, 33, 63, 64, 65, 127, 129, 255, 257, 513, 1025};
     const std::vector<int> numbers_of_rows =
-        fewer_cases ? std::vector<int>{1, 3, 8, 17, 33, 65}
-                    : std::vector<int>{1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 129, 257};
+        shorter_lists ? std::vector<int>{1, 3, 8, 17, 33, 65}
+                      : std::vector<int>{1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 129, 257};
     for (const int length : lengths) {
       for (const int n : numbers_of_rows) {
         expect_pattern(pattern_of_lengths(std::vector<int>(static_cast<std::size_t>(n), length), 1031),
@@ -222,7 +222,7 @@ class SpmvSuite {
   /// slice or a group with them, or one of DASP's tile rows (pairs of 1 & 3, pairs of 2), must not notice.
   void bad_neighbours() {
     for (const Pattern& p : patterns(300, 100)) {
-      for (int shift = 0; shift < 7; shift += fewer_cases ? 3 : 1) {
+      for (int shift = 0; shift < 7; shift += shorter_lists ? 3 : 1) {
         Matrix A = matrix(on_odd_columns(p), Data::Integers, 5);
         add_bad_rows(A, shift);
         const Device device(A);
