@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 
 #include "formats/packed/Tessera_CellsRules.hpp"
@@ -276,10 +277,45 @@ TEST(PackedRules, CellsWherePredicted) {
   EXPECT_FALSE(taken(2, [](SpmvFeatures& f, PackedOptions&, DeviceFacts&) { f.sectors = 0.2; })) << "x is local";
   EXPECT_FALSE(taken(2, [](SpmvFeatures& f, PackedOptions&, DeviceFacts&) { f.nnz = 1000000; })) << "x is near";
   EXPECT_FALSE(taken(2, [](SpmvFeatures& f, PackedOptions&, DeviceFacts&) { f.longest = 1000000; })) << "one long row";
+  EXPECT_TRUE(taken(4, [](SpmvFeatures& f, PackedOptions&, DeviceFacts&) { f.cv = 3; }));
+  EXPECT_FALSE(taken(4, [](SpmvFeatures& f, PackedOptions&, DeviceFacts&) { f.cv = 8; })) << "some columns are near";
   EXPECT_FALSE(taken(2, [](SpmvFeatures& f, PackedOptions&, DeviceFacts&) { f.cols = 50000000; })) << "many blocks";
   EXPECT_FALSE(taken(2, [](SpmvFeatures&, PackedOptions& o, DeviceFacts&) { o.cells = 0; }));
   EXPECT_FALSE(taken(2, [](SpmvFeatures&, PackedOptions& o, DeviceFacts&) { o.hubs = 100; }));
   EXPECT_FALSE(taken(2, [](SpmvFeatures&, PackedOptions&, DeviceFacts& d) { d.shared_bytes = 65536; }));
+}
+
+// Of one size of matrix there are at most two sizes of sort windows, those of the sectors that PackedAhead looks at: it
+// enqueues an order for each before anybody knows the sectors.
+TEST(PackedRules, SortWindows) {
+  const auto window = [](double mean, std::int64_t rows, double sectors, double same = 0, bool renumbered = false) {
+    SpmvFeatures f = rows_of(mean, rows);
+    f.sectors = sectors, f.same2 = same, f.longest = 100;
+    return Impl::packed_shape({}, f, 32, 8, 1, false, renumbered).sort_window;
+  };
+  const int usual = window(12, 400000, 0);
+  EXPECT_LT(window(12, 400000, 0.6), usual) << "rows that share x stay together";
+  EXPECT_EQ(window(12, 400000, 0.6, 0.9), usual) << "equal rows";
+  EXPECT_EQ(window(12, 400000, 0.6, 0, true), usual) << "x in the order of its use";
+  EXPECT_EQ(window(5, 900000, 0.6), usual) << "short rows";
+  for (const double mean : {1.0, 3.0, 6.0, 12.0, 20.0, 60.0}) {
+    for (const std::int64_t rows : {40000, 300000, 1000000, 3000000}) {
+      const std::set<int> looked_at{window(mean, rows, 0), window(mean, rows, 0.2), window(mean, rows, 0.45)};
+      EXPECT_LE(looked_at.size(), 2u);
+      for (int sectors = 0; sectors <= 100; sectors += 5) {
+        EXPECT_EQ(looked_at.count(window(mean, rows, 0.01 * sectors)), 1u) << mean << " " << rows << " " << sectors;
+      }
+    }
+  }
+}
+
+// Beside hub columns longer rows have longer slices.
+TEST(PackedRules, StepsBesideHubs) {
+  const auto steps = [](double mean, std::int64_t rows, int bytes) {
+    return Impl::packed_shape({}, rows_of(mean, rows), 32, bytes, 1, true).max_steps;
+  };
+  EXPECT_LT(steps(15, 500000, 8), steps(25, 500000, 8));
+  EXPECT_EQ(steps(25, 500000, 4), steps(25, 1000000, 4));
 }
 
 // Where rows of the longest length have different diagonals, nobody looks for a list of all.

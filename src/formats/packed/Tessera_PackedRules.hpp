@@ -149,8 +149,8 @@ KOKKOS_INLINE_FUNCTION bool packed_may_renumber(const PackedOptions& o, const Sp
          static_cast<double>(f.cols) * value_bytes >= 2 * packed_near_bytes;
 }
 
-/// Whether cells are considered: large matrices of short and middle rows, x without locality. With doubles too little of
-/// x fits into shared memory.
+/// Whether cells are considered: large matrices of short and middle rows, x without locality. With doubles too little
+/// of x fits into shared memory.
 KOKKOS_INLINE_FUNCTION bool packed_may_be_cells(const PackedOptions& o, const SpmvFeatures& f,
                                                 const DeviceFacts& device, int value_bytes) {
   if (o.cells >= 0) return o.cells > 0;
