@@ -36,7 +36,7 @@ namespace Impl {
 
 /// In a loop over the entries of a row: they are taken one by one. Compilers otherwise make the products of several
 /// entries at once and add them in their order, one by one, which costs more than it saves, and most in short rows.
-#if defined(__GNUC__)
+#if defined(__GNUC__) && !defined(__CUDACC__) && !defined(__HIPCC__)
 #define TESSERA_HOST_ONE_BY_ONE(i) asm("" : "+r"(i))
 #else
 #define TESSERA_HOST_ONE_BY_ONE(i) static_cast<void>(i)
