@@ -159,6 +159,13 @@ struct HostVector {
   TESSERA_HOST_INLINE void store(Narrow* p) const {
     HostNumbers<Narrow>::store(p, *this);
   }
+  /// Rounded together, then number n to *to(n).
+  template <class Narrow, class F>
+  TESSERA_HOST_INLINE void scatter(F&& to) const {
+    static_assert(sizeof(Narrow) == 2 && width == 4, "four numbers of 16 bits");
+    std::uint64_t bits = HostNumbers<Narrow>::word(*this);
+    for (int n = 0; n < width; ++n, bits >>= 16) to(n)->bits = static_cast<std::uint16_t>(bits);
+  }
 };
 
 /// Numbers as a kernel adds them. Half without branches: those would be mispredicted, and vectorised by nobody.
@@ -215,13 +222,27 @@ struct HostNumbers {
     if constexpr (is_half) {
       F16c<4>::narrow(p, from.v);
     } else {
+      _mm_storel_epi64(reinterpret_cast<__m128i*>(p), rounded(from));
+    }
+  }
+  /// The four numbers of 16 bits, the first one lowest.
+  TESSERA_HOST_INLINE static std::uint64_t word(const Vector& from) {
+    return static_cast<std::uint64_t>(_mm_cvtsi128_si64(rounded(from)));
+  }
+  TESSERA_HOST_INLINE static __m128i rounded(const Vector& from) {
+    if constexpr (is_half) {
+      F16cWords words;
+      f16c_narrow_low(words, from.v);
+      return reinterpret_cast<__m128i>(words);
+    } else {
       typedef std::uint32_t Bits __attribute__((vector_size(16)));
-      const Bits bits = reinterpret_cast<Bits>(from.v), nan = bits | 0x400000u;
-      const Bits number = bits + 0x7fffu + (bits >> 16 & 1u);
-      const Bits none = reinterpret_cast<Bits>((bits & 0x7fffffffu) > 0x7f800000u);
+      typedef std::int32_t Ints __attribute__((vector_size(16)));
+      const Bits bits = reinterpret_cast<Bits>(from.v);
+      const Bits none = reinterpret_cast<Bits>(reinterpret_cast<Ints>(bits & 0x7fffffffu) > 0x7f800000);
+      const Bits number = bits + ((0x7fffu + (bits >> 16 & 1u)) & ~none);  // NaNs as they are, but quiet
       // High halves as signed numbers, which are packed as they are.
-      const __m128i high = _mm_srai_epi32(reinterpret_cast<__m128i>((nan & none) | (number & ~none)), 16);
-      _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packs_epi32(high, high));
+      const __m128i high = _mm_srai_epi32(reinterpret_cast<__m128i>(number | (none & 0x400000u)), 16);
+      return _mm_packs_epi32(high, high);
     }
   }
 #else
@@ -234,6 +255,11 @@ struct HostNumbers {
   }
   TESSERA_HOST_INLINE static void store(Narrow* p, const Vector& from) {
     for (int i = 0; i < 4; ++i) p[i] = Narrow(from.v[i]);
+  }
+  TESSERA_HOST_INLINE static std::uint64_t word(const Vector& from) {
+    std::uint64_t bits = 0;
+    for (int i = 0; i < 4; ++i) bits |= std::uint64_t{Narrow(from.v[i]).bits} << (16 * i);
+    return bits;
   }
 #endif
 };

@@ -375,11 +375,21 @@ class PackedHostKernel {
                                   Vector (&lanes)[Group][lane_vectors]) const {
     const int log = s.log_lanes(), rows = s.rows();
     const auto* const ids = reinterpret_cast<const std::uint16_t*>(base + PackedPacket(Lanes, value_bytes).row_ids(s));
-    if constexpr (sizeof(Value) == 2 && Group == 1) {
-      if (narrow_ && log == 0 && rows == Lanes && beta_ == Sum(0) && s.contiguous() && p_.y_stride == 1) {
-        Value* const y = static_cast<Value*>(p_.y) + s.row;
-        unrolled<lane_vectors>([&](auto i) TESSERA_HOST_LAMBDA {
-          lanes[0][decltype(i)::value].times(alpha_).store(y + decltype(i)::value * width);
+    if constexpr (sizeof(Value) == 2) {
+      if (narrow_ && log == 0 && rows == Lanes && beta_ == Sum(0)) {
+        unrolled<Group * lane_vectors>([&](auto i) TESSERA_HOST_LAMBDA {
+          constexpr int at = decltype(i)::value / lane_vectors, j = decltype(i)::value % lane_vectors;
+          const Vector scaled = lanes[at][j].times(alpha_);
+          Value* const y = static_cast<Value*>(p_.y) + (s.row + at) * p_.y_stride;
+          if (!s.contiguous()) {
+            const std::uint16_t* const id = ids + j * width;
+            scaled.template scatter<Value>([&](int n) TESSERA_HOST_LAMBDA { return y + id[n] * p_.y_stride; });
+          } else if (Group == 1 && p_.y_stride == 1) {
+            scaled.store(y + j * width);
+          } else {
+            scaled.template scatter<Value>(
+                [&](int n) TESSERA_HOST_LAMBDA { return y + (j * width + n) * Group * p_.y_stride; });
+          }
         });
         return;
       }

@@ -71,6 +71,9 @@ typedef long long F16cWords __attribute__((vector_size(16)));
 TESSERA_F16C_INLINE void f16c_widen_low(F16c<4>::Floats& to, const F16cWords& from) {
   asm("vcvtph2ps %1, %0" : "=v"(to) : "v"(from));
 }
+TESSERA_F16C_INLINE void f16c_narrow_low(F16cWords& to, const F16c<4>::Floats& from) {
+  asm("vcvtps2ph $0, %1, %0" : "=v"(to) : "v"(from));
+}
 TESSERA_F16C_INLINE float f16c_widen(half_t from) {
   float to;
   asm("vmovd %1, %0\n\tvcvtph2ps %0, %0" : "=x"(to) : "r"(static_cast<std::uint32_t>(from.bits)));

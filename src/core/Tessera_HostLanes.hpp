@@ -34,6 +34,14 @@ namespace Impl {
 #define TESSERA_HOST_NOINLINE
 #endif
 
+/// In a loop over the entries of a row: they are taken one by one. Compilers otherwise make the products of several
+/// entries at once and add them in their order, one by one, which costs more than it saves, and most in short rows.
+#if defined(__GNUC__) && !defined(__CUDACC__) && !defined(__HIPCC__)
+#define TESSERA_HOST_ONE_BY_ONE(i) asm("" : "+r"(i))
+#else
+#define TESSERA_HOST_ONE_BY_ONE(i) static_cast<void>(i)
+#endif
+
 /// Widest vectors, in bytes, that the CPU has registers for. Beyond 16 it also widens half_t by an instruction.
 inline int host_vector_bytes() {
 #ifdef TESSERA_HOST_HAS_TARGETS
@@ -52,36 +60,37 @@ inline int host_vector_bytes() {
 /// no vectors whose size depends on a template's argument.)
 ///
 /// The exponents of half_t and float differ by 112 in their bias, which a multiplication corrects, of subnormal numbers
-/// too; infinite and undefined numbers keep their mantissa.
+/// too; infinite and undefined numbers keep their mantissa. NaNs are not rounded to bhalf_t, but made quiet.
 template <int Bytes>
 struct HostBits;
-#define TESSERA_HOST_BITS(Bytes)                                                                      \
-  template <>                                                                                         \
-  struct HostBits<Bytes> {                                                                            \
-    typedef std::uint16_t Narrow __attribute__((vector_size(Bytes / 2)));                             \
-    typedef std::uint32_t Wide __attribute__((vector_size(Bytes)));                                   \
-    typedef float Floats __attribute__((vector_size(Bytes)));                                         \
-    static KOKKOS_FORCEINLINE_FUNCTION void load(Wide& bits, const void* x) {                         \
-      Narrow narrow;                                                                                  \
-      std::memcpy(&narrow, x, sizeof(narrow));                                                        \
-      bits = __builtin_convertvector(narrow, Wide);                                                   \
-    }                                                                                                 \
-    static KOKKOS_FORCEINLINE_FUNCTION void load_bhalf(Wide& bits, const void* x) {                   \
-      load(bits, x);                                                                                  \
-      bits <<= 16;                                                                                    \
-    }                                                                                                 \
-    static KOKKOS_FORCEINLINE_FUNCTION void load_half(Wide& bits, const void* x) {                    \
-      load(bits, x);                                                                                  \
-      const Wide sign = (bits & 0x8000u) << 16, magnitude = (bits & 0x7fffu) << 13;                   \
-      const Wide special = reinterpret_cast<Wide>(magnitude >= 0x0f800000u) & 0x7f800000u;            \
-      bits = reinterpret_cast<Wide>(reinterpret_cast<Floats>(magnitude) * 0x1p112f) | special | sign; \
-    }                                                                                                 \
-    static KOKKOS_FORCEINLINE_FUNCTION void store_bhalf(void* to, const Wide& bits) {                 \
-      const Wide number = (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16, nan = bits >> 16 | 0x40u;       \
-      const Wide none = reinterpret_cast<Wide>((bits & 0x7fffffffu) > 0x7f800000u);                   \
-      const Narrow narrow = __builtin_convertvector((nan & none) | (number & ~none), Narrow);         \
-      std::memcpy(to, &narrow, sizeof(narrow));                                                       \
-    }                                                                                                 \
+#define TESSERA_HOST_BITS(Bytes)                                                                         \
+  template <>                                                                                            \
+  struct HostBits<Bytes> {                                                                               \
+    typedef std::uint16_t Narrow __attribute__((vector_size(Bytes / 2)));                                \
+    typedef std::uint32_t Wide __attribute__((vector_size(Bytes)));                                      \
+    typedef std::int32_t Ints __attribute__((vector_size(Bytes)));                                       \
+    typedef float Floats __attribute__((vector_size(Bytes)));                                            \
+    static KOKKOS_FORCEINLINE_FUNCTION void load(Wide& bits, const void* x) {                            \
+      Narrow narrow;                                                                                     \
+      std::memcpy(&narrow, x, sizeof(narrow));                                                           \
+      bits = __builtin_convertvector(narrow, Wide);                                                      \
+    }                                                                                                    \
+    static KOKKOS_FORCEINLINE_FUNCTION void load_bhalf(Wide& bits, const void* x) {                      \
+      load(bits, x);                                                                                     \
+      bits <<= 16;                                                                                       \
+    }                                                                                                    \
+    static KOKKOS_FORCEINLINE_FUNCTION void load_half(Wide& bits, const void* x) {                       \
+      load(bits, x);                                                                                     \
+      const Wide sign = (bits & 0x8000u) << 16, magnitude = (bits & 0x7fffu) << 13;                      \
+      const Wide special = reinterpret_cast<Wide>(magnitude >= 0x0f800000u) & 0x7f800000u;               \
+      bits = reinterpret_cast<Wide>(reinterpret_cast<Floats>(magnitude) * 0x1p112f) | special | sign;    \
+    }                                                                                                    \
+    static KOKKOS_FORCEINLINE_FUNCTION void store_bhalf(void* to, const Wide& bits) {                    \
+      const Wide none = reinterpret_cast<Wide>(reinterpret_cast<Ints>(bits & 0x7fffffffu) > 0x7f800000); \
+      const Wide number = bits + ((0x7fffu + (bits >> 16 & 1u)) & ~none);                                \
+      const Narrow narrow = __builtin_convertvector((number | (none & 0x400000u)) >> 16, Narrow);        \
+      std::memcpy(to, &narrow, sizeof(narrow));                                                          \
+    }                                                                                                    \
   };
 TESSERA_HOST_BITS(16)
 TESSERA_HOST_BITS(32)

@@ -41,6 +41,7 @@ struct GeSpmmHostFunctor {
   int vector_bytes;  ///< 16, 32 or 64
   bool avx2;         ///< whether the CPU has vectors of more than 16 bytes
   bool whole;        ///< whether rows of B are contiguous and fill a vector
+  bool long_rows;    ///< sums of their own pay: one sum waits four cycles for each addition, but short rows overlap
 
   /// Work: the entries, and one more per row. Pieces are as many for each share.
   std::int64_t begin_of(std::int64_t share) const {
@@ -100,7 +101,7 @@ struct GeSpmmHostFunctor {
       Vector s0{}, s1{}, s2{}, s3{}, s4{}, s5{}, s6{}, s7{};
       offset i = r.first;
       if constexpr (Count == 1) {
-        // One sum would wait four cycles for each addition: two take turns.
+        // One sum would wait four cycles for each addition: two take turns. (Two sums: as fast or slower.)
         Vector other{};
         for (; i < r.last; ++i) {
           Lanes::add(other, host_widen<Sum, Isa>(values[i]), from + static_cast<std::int64_t>(entries[i]) * stride);
@@ -169,11 +170,27 @@ struct GeSpmmHostFunctor {
       const auto* const values = f.A.values().data();
       const auto* const entries = f.A.entries().data();
       const std::int64_t stride = f.b.column_stride, row_stride = f.b.row_stride;
+      const auto last = static_cast<std::int64_t>(r.last);
+      auto i = static_cast<std::int64_t>(r.first);
+      const auto entry = [&](Sum(&sums)[Count], std::int64_t at) {
+        add(sums, host_widen<Sum, Isa>(values[at]), from + static_cast<std::int64_t>(entries[at]) * row_stride, stride,
+            std::make_integer_sequence<int, Count>());
+      };
       Sum all[Count] = {};
-      for (offset i = r.first; i < r.last; ++i) {
-        const Sum a = host_widen<Sum, Isa>(values[i]);
-        const BT* const x = from + static_cast<std::int64_t>(entries[i]) * row_stride;
-        add(all, a, x, stride, std::make_integer_sequence<int, Count>());
+      if constexpr (Count <= 3) {
+        if (f.long_rows) {
+          Sum other[Count] = {};
+          for (; i + 2 <= last; i += 2) {
+            entry(all, i);
+            entry(other, i + 1);
+            TESSERA_HOST_ONE_BY_ONE(i);
+          }
+          for (int k = 0; k < Count; ++k) all[k] += other[k];
+        }
+      }
+      for (; i < last; ++i) {
+        entry(all, i);
+        TESSERA_HOST_ONE_BY_ONE(i);
       }
       for (int k = 0; k < Count; ++k) out[k] = all[k];
     }
@@ -254,33 +271,49 @@ struct GeSpmmHostFunctor {
     }
   }
   /// Entry i times the one column of B.
-  template <int Isa>
-  KOKKOS_FORCEINLINE_FUNCTION Sum product(offset i) const {
+  template <int Isa, class Index>
+  KOKKOS_FORCEINLINE_FUNCTION Sum product(Index i) const {
     return host_widen<Sum, Isa>(A.values().data()[i]) *
            host_widen<Sum, Isa>(b.data[static_cast<std::int64_t>(A.entries().data()[i]) * b.row_stride]);
   }
-  /// One column, rows in one piece: four sums where rows are long, as one would wait four cycles for each addition.
-  template <int Isa>
-  KOKKOS_FORCEINLINE_FUNCTION void column(std::int64_t begin, std::int64_t end) const {
+  /// One column, rows in one piece: four sums from `Long` entries on, as one would wait four cycles for each addition.
+  /// In sums of float entries are taken one by one, and where C is overwritten there is no branch on beta: few branches
+  /// per row are what short rows want. (In FP64 both depend on where the code lies: perf_test/notes/hosts.md.)
+  template <int Isa, int Long, bool Overwrites>
+  KOKKOS_FORCEINLINE_FUNCTION void column_of(std::int64_t begin, std::int64_t end) const {
+    using Index = std::conditional_t<sizeof(Sum) == 4, std::int64_t, offset>;
     const GeSpmmHostFunctor f = *this;  // a copy, which stays in registers
     const auto* const map = f.A.row_map().data();
     for (std::int64_t row = begin; row < end; ++row) {
-      offset i = map[row];
-      const offset last = map[row + 1];
+      auto i = static_cast<Index>(map[row]);
+      const auto last = static_cast<Index>(map[row + 1]);
       Sum s0(0);
-      if (last - i >= 8) {
+      if (last - i >= Long) {
         Sum s1(0), s2(0), s3(0);
         for (; i + 4 <= last; i += 4) {
           s0 += f.template product<Isa>(i);
           s1 += f.template product<Isa>(i + 1);
           s2 += f.template product<Isa>(i + 2);
           s3 += f.template product<Isa>(i + 3);
+          if constexpr (sizeof(Sum) == 4) TESSERA_HOST_ONE_BY_ONE(i);
         }
         s0 = (s0 + s1) + (s2 + s3);
       }
-      for (; i < last; ++i) s0 += f.template product<Isa>(i);
-      host_store_scaled<Isa>(f.c.at(row, 0), f.alpha, s0, f.beta);
+      for (; i < last; ++i) {
+        s0 += f.template product<Isa>(i);
+        if constexpr (sizeof(Sum) == 4) TESSERA_HOST_ONE_BY_ONE(i);
+      }
+      host_store_scaled<Isa>(f.c.at(row, 0), f.alpha, s0, Overwrites ? Sum(0) : f.beta);
     }
+  }
+  template <int Isa>
+  KOKKOS_FORCEINLINE_FUNCTION void column(std::int64_t begin, std::int64_t end) const {
+    if constexpr (sizeof(Sum) == 4) {
+      if (beta == Sum(0)) {
+        return long_rows ? column_of<Isa, 8, true>(begin, end) : column_of<Isa, 64, true>(begin, end);
+      }
+    }
+    column_of<Isa, 8, false>(begin, end);
   }
   template <int Bytes, int Isa = Bytes>
   KOKKOS_FORCEINLINE_FUNCTION void run(std::int64_t begin, std::int64_t end) const {
@@ -313,7 +346,6 @@ struct GeSpmmHostFunctor {
   /// Columns of B that lie apart, or fewer than a vector holds.
   template <int Isa>
   KOKKOS_FORCEINLINE_FUNCTION void singles(std::int64_t begin, std::int64_t end) const {
-    if (b.columns == 1 && pieces.table == nullptr) return column<Isa>(begin, end);
     const int rows = c.column_stride == 1 && b.columns > 8 * few_columns ? 1 : most_rows;
     for (std::int64_t p = begin; p < end; p += rows) {
       const int count = static_cast<int>(std::min<std::int64_t>(rows, end - p));
@@ -339,13 +371,19 @@ struct GeSpmmHostFunctor {
   TESSERA_HOST_TARGET("avx2,fma") void singles32(std::int64_t begin, std::int64_t end) const {
     singles<32>(begin, end);
   }
+  TESSERA_HOST_TARGET("avx2,fma") void column32(std::int64_t begin, std::int64_t end) const { column<32>(begin, end); }
 #endif
+  // Functions of their own, with registers of their own.
+  TESSERA_HOST_NOINLINE void singles_plain(std::int64_t begin, std::int64_t end) const { singles<16>(begin, end); }
+  TESSERA_HOST_NOINLINE void column_plain(std::int64_t begin, std::int64_t end) const { column<16>(begin, end); }
   /// Pieces [begin, end).
   void multiply(std::int64_t begin, std::int64_t end) const {
+    const bool one = b.columns == 1 && pieces.table == nullptr;
 #ifdef TESSERA_HOST_HAS_TARGETS
-    if (!whole && avx2) return singles32(begin, end);
+    if (!whole && avx2) return one ? column32(begin, end) : singles32(begin, end);
 #endif
-    if (!whole) return singles<16>(begin, end);
+    if (one) return column_plain(begin, end);
+    if (!whole) return singles_plain(begin, end);
 #ifdef TESSERA_HOST_HAS_TARGETS
     if (vector_bytes == 64) return run64(begin, end);
     if (vector_bytes == 32) return run32(begin, end);
@@ -367,7 +405,17 @@ GeSpmmHostFunctor<Csr, BT, CT> ge_spmm_host_functor(double alpha, const Csr& A, 
   int bytes = widest;
   while (bytes > 16 && b.columns * static_cast<std::int64_t>(sizeof(Sum)) < bytes) bytes /= 2;
   const bool whole = b.column_stride == 1 && b.columns * static_cast<std::int64_t>(sizeof(Sum)) >= bytes;
-  return {A, b, c, static_cast<Sum>(alpha), static_cast<Sum>(beta), pieces, shares, bytes, widest > 16, whole};
+  return {A,
+          b,
+          c,
+          static_cast<Sum>(alpha),
+          static_cast<Sum>(beta),
+          pieces,
+          shares,
+          bytes,
+          widest > 16,
+          whole,
+          static_cast<std::int64_t>(A.nnz()) >= 16 * static_cast<std::int64_t>(A.rows())};
 }
 
 template <class Exec>

@@ -66,6 +66,7 @@ struct CsrHostFunctor {
   Shares shares;
   bool long_rows;   ///< sums of their own pay: one sum waits four cycles for each addition, but short rows overlap
   bool short_ones;  ///< rows have one entry or little more in the mean
+  bool overwrites;  ///< most rows are empty or have one entry, and beta is zero: branches are what takes time
   bool f16c = host_has_f16c();
 
   std::int64_t begin_of(std::int64_t share) const {
@@ -82,7 +83,8 @@ struct CsrHostFunctor {
   template <int Bytes>
   void run(std::int64_t begin, std::int64_t end) const {
     if (short_ones && end - begin >= short_most) return short_rows<Bytes>(begin, end);
-    return long_rows ? rows<true, Bytes>(begin, end) : rows<false, Bytes>(begin, end);
+    if (long_rows) return rows<true, Bytes, false>(begin, end);
+    return overwrites ? rows<false, Bytes, true>(begin, end) : rows<false, Bytes, false>(begin, end);
   }
 
   /// What a thread reads, copied, so that it stays in registers: what is written to y might otherwise be any of the
@@ -131,9 +133,11 @@ struct CsrHostFunctor {
     }
     void store(std::int64_t row, Sum sum) const { host_store_scaled<Bytes>(&y(row), alpha, sum, beta); }
   };
-  template <bool Long, int Bytes>
+  /// Overwrites: beta is zero.
+  template <bool Long, int Bytes, bool Overwrites>
   void rows(std::int64_t begin, std::int64_t end) const {
-    const Local<Bytes> l(f);
+    Local<Bytes> l(f);
+    if constexpr (Overwrites) l.beta = Sum(0);
     for (std::int64_t row = begin; row < end; ++row) {
       const offset first = l.map[row], last = l.map[row + 1];
       Sum sum(0);
@@ -155,7 +159,7 @@ struct CsrHostFunctor {
       if (from[count] - from[0] == static_cast<offset>(count) && all_have_one(from, count)) {
         for (int k = 0; k < count; ++k) l.store(row + k, l.entry(static_cast<std::ptrdiff_t>(from[0]) + k));
       } else {
-        rows<false, Bytes>(row, row + count);
+        rows<false, Bytes, false>(row, row + count);
       }
     }
   }
@@ -183,7 +187,8 @@ void csr_spmv(const Exec& space, double alpha, const Csr& matrix, const X& x, do
     const Shares shares = Shares::of(space, rows, nnz + rows, 256, 100000, 16, csr_spmv_alone);
     static const std::string label("Tessera::spmv[csr]");
     for_each_share(label, space, shares,
-                   CsrHostFunctor<CsrArrays<Csr>, X, Y>{f, shares, nnz >= 20 * rows, nnz >= rows && nnz < 2 * rows});
+                   CsrHostFunctor<CsrArrays<Csr>, X, Y>{f, shares, nnz >= 20 * rows, nnz >= rows && nnz < 2 * rows,
+                                                        nnz < rows && f.beta == Sum(0)});
   } else {
     // As many lanes per row as the mean row has entries, a power of two; 256 threads per team.
     const std::int64_t mean = static_cast<std::int64_t>(A.nnz()) / rows;

@@ -42,6 +42,8 @@ TYPED_TEST_SUITE(GeSpmm, GeSpmmSuites);
 
 TYPED_TEST(GeSpmm, EveryShape) { TESSERA_EACH(every_shape({5, 33})); }
 TYPED_TEST(GeSpmm, EveryWidth) { TESSERA_EACH(every_width(all_classes(150, 20), all_widths())); }
+// Few columns, where most rows are short: in all_classes most are long.
+TYPED_TEST(GeSpmm, FewColumnsOfShortRows) { TESSERA_EACH(every_width(all_classes(100, 100), {1, 2, 3})); }
 TYPED_TEST(GeSpmm, EveryScaling) { TESSERA_EACH(every_scaling(all_classes(150, 20), 19)); }
 TYPED_TEST(GeSpmm, UndefinedOperands) {
   this->each([](auto& suite) {
