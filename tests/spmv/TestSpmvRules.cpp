@@ -260,6 +260,34 @@ TEST(PackedRules, CellsFit) {
   EXPECT_GT(several, 50);
 }
 
+// A piece has the fewest slots with which no slice is too long, and its key tells how many, and its steps. Keys ascend
+// as slots, then lengths descend.
+TEST(PackedRules, CellsKeys) {
+  int before = -1;
+  for (int length = CellsLayout::longest; length > 0; --length) {
+    const int log = CellsLayout::log_slots(length), steps = CellsLayout::steps_of(length, log);
+    const int key = CellsLayout::key_of(length);
+    EXPECT_LE(steps, CellsLayout::max_steps) << length;
+    EXPECT_GE(steps << log, length);
+    EXPECT_LT((steps - 1) << log, length);
+    EXPECT_LT(log, CellsLayout::widths);
+    if (log > 0) {
+      EXPECT_GT(CellsLayout::steps_of(length, log - 1), CellsLayout::max_steps) << length;
+    }
+    EXPECT_EQ(CellsLayout::log_of_key(key), log) << length;
+    EXPECT_EQ(CellsLayout::steps_of_key(key), steps) << length;
+    EXPECT_GE(key, before) << length;
+    EXPECT_GE(key, CellsLayout::first_key(log));
+    before = key;
+    const std::uint32_t run = CellsLayout::run(65535, log, steps);
+    EXPECT_EQ(CellsLayout::end_of(run), 65535u);
+    EXPECT_EQ(CellsLayout::log_of(run), log);
+    EXPECT_EQ(CellsLayout::steps_of(run), steps);
+  }
+  EXPECT_EQ(before, CellsLayout::keys - 1);
+  EXPECT_EQ(CellsLayout::key_of(0), CellsLayout::keys);
+}
+
 // Auto takes them where gathers from far limit, and numbers are so short that much of x fits.
 TEST(PackedRules, CellsWherePredicted) {
   const auto taken = [](int bytes, const auto& change) {

@@ -148,22 +148,22 @@ struct CellsRows : PackedTypesOf<Csr> {
   struct Cell {
     const std::uint16_t* lengths;  // of rows
     const std::uint32_t* cuts;
-    int rows, max_steps;
+    int rows;
     /// Entries of place v.
     KOKKOS_INLINE_FUNCTION int length(int v) const {
       int before = 0;
       if (v >= rows) {
         const std::uint32_t cut = cuts[v - rows];
         v = static_cast<int>(cut & 0xffffu);
-        before = static_cast<int>(cut >> 16) * max_steps;
+        before = static_cast<int>(cut >> 16) * CellsLayout::longest;
       }
       const int left = static_cast<int>(lengths[v]) - before;
-      return left < 0 ? 0 : left < max_steps ? left : max_steps;
+      return left < 0 ? 0 : left < CellsLayout::longest ? left : CellsLayout::longest;
     }
   };
   KOKKOS_INLINE_FUNCTION Cell cell(std::int64_t row_block, std::int64_t block) const {
     return {lengths.data() + block * shape.all_places() + row_block * shape.row_places(),
-            cut_of.data() + row_block * shape.cuts, shape.row_places(), shape.max_steps};
+            cut_of.data() + row_block * shape.cuts, shape.row_places()};
   }
 };
 
@@ -232,8 +232,8 @@ struct CellsCountFunctor : CellsRows<Csr> {
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, rows), [&](const int r) {
       std::uint32_t most = 1;
       for (int b = 0; b < blocks; ++b) most = table.length(r, b) > most ? table.length(r, b) : most;
-      if (most == 0xffffu) totals(0).too_many_cuts = 1;
-      parts(place + r) = static_cast<std::uint16_t>((most - 1) / static_cast<std::uint32_t>(this->shape.max_steps));
+      if (most == 0xffffu) totals(0).no_room = 1;
+      parts(place + r) = static_cast<std::uint16_t>((most - 1) / std::uint32_t{CellsLayout::longest});
     });
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, rows * blocks), [&](const int i) {
       this->lengths(i / rows * places + place + i % rows) =
@@ -272,7 +272,7 @@ struct CellsCountFunctor : CellsRows<Csr> {
   }
 };
 
-/// Further places for rows with pieces above max_steps; a team of Kokkos per row block.
+/// Further places for rows with pieces above the longest; a team of Kokkos per row block.
 template <class Csr>
 struct CellsCutFunctor : CellsRows<Csr> {
   using member = typename PackedTypesOf<Csr>::member;
@@ -299,7 +299,7 @@ struct CellsCutFunctor : CellsRows<Csr> {
     }
     const std::int64_t before = team.team_scan(found);
     const auto sum = static_cast<std::int64_t>((before + found) & 0xffffffff);
-    if (sum > room) totals(0).too_many_cuts = 1;
+    if (sum > room) totals(0).no_room = 1;
     if (team.team_rank() + 1 == threads) {
       this->cut_places(block) = static_cast<std::uint32_t>(sum < room ? sum : room);
       cut_counts(block) = static_cast<std::uint32_t>((before + found) >> 32);
@@ -323,8 +323,8 @@ struct CellsCutFunctor : CellsRows<Csr> {
   }
 };
 
-/// Sorts the pieces of a cell by length, the longest first, stable: a team of Kokkos counts them by length and by wave,
-/// of which each has consecutive places. The last team says where cells lie, and shares them out.
+/// Sorts the pieces of a cell by slots and length, stable: a team of Kokkos counts them by key and by wave, of which
+/// each has consecutive places. The last team says where cells lie, and shares them out.
 template <class Csr>
 struct CellsSortFunctor : CellsRows<Csr> {
   using member = typename PackedTypesOf<Csr>::member;
@@ -332,16 +332,18 @@ struct CellsSortFunctor : CellsRows<Csr> {
   using View = typename PackedTypesOf<Csr>::template View<T>;
   template <class T>
   using Scratch = typename PackedTypesOf<Csr>::template Scratch<T>;
-  static constexpr int longest = CellsLayout::max_steps;
-  View<std::uint16_t> position;  // [cell][place of the row block]; 0xffff: no piece
-  View<std::uint32_t> runs, units, sizes, slice_at, counts, share_first;
+  static constexpr int keys = CellsLayout::keys, widths = CellsLayout::widths;
+  View<std::uint16_t> position;  // [cell][place of the row block]: among pieces of as many slots; 0xffff: no piece
+  View<std::uint32_t> runs, units, sizes, share_first;
+  View<std::uint32_t> first_slice, counts;  // [cell][log2 of slots]: place in slice_at, and how many pieces
+  View<std::uint32_t> slice_at;             // units from the cell's first << 5, and steps
   View<CellsTotals> totals;
-  std::uint32_t* arrived;  // zero
+  std::uint32_t* arrived;  // zero, as is the next: places taken of slice_at
   ReplyPlace<CellsTotals> reply;
   int value_bytes, lanes;
 
   KOKKOS_INLINE_FUNCTION int words(int waves) const {
-    const int all = (longest + 1) * waves + 2 * (longest + 1);
+    const int all = (keys + 1) * waves + 2 * keys + 2 * widths + 1;
     return all > this->shape.column_blocks ? all : this->shape.column_blocks;
   }
   int scratch_bytes(int threads) const {
@@ -355,61 +357,81 @@ struct CellsSortFunctor : CellsRows<Csr> {
     const int count = this->shape.row_places() + static_cast<int>(this->cut_places(block));
     const CellsWaves<member> waves(team, lanes);
     Scratch<std::uint32_t> scratch(team.team_scratch(0), static_cast<std::size_t>(words(waves.waves)));
-    Ranks ranks;
-    ranks.waves = waves.waves;
-    ranks.places = &scratch(0);
-    ranks.first = ranks.places + (longest + 1) * ranks.waves;
-    ranks.unit = ranks.first + longest + 1;
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, (longest + 1) * ranks.waves),
+    const Ranks ranks(&scratch(0), waves.waves);
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, (keys + 1) * waves.waves),
                          [&](const int i) { ranks.places[i] = 0; });
     team.team_barrier();
     const typename CellsRows<Csr>::Cell rows = CellsRows<Csr>::cell(block, column_block);
-    const auto key = [&](int v) { return rows.length(v); };
-    const auto counter = [&](int length) { return ranks.places + (longest - length) * ranks.waves + waves.wave; };
-    waves.each(count, 0, key, [&](int, int length, bool) { waves.rank(counter(length), length); });
+    const auto key = [&](int v) { return CellsLayout::key_of(rows.length(v)); };
+    const auto counter = [&](int k) { return ranks.places + k * ranks.waves + waves.wave; };
+    waves.each(count, keys, key, [&](int, int k, bool) { waves.rank(counter(k), k); });
     team.team_barrier();
-    waves.add_up(ranks.places, longest * ranks.waves);
+    waves.add_up(ranks.places, keys * ranks.waves);
+    team.team_barrier();
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, widths), [&](const int log) {
+      std::uint32_t slices = 0;
+      for (int l = widths - 1; l > log; --l) slices += ranks.slices(ranks.pieces(l), l);
+      ranks.base[log] = slices;
+      ranks.start[log] = ranks.before(CellsLayout::first_key(log));
+      counts(cell * widths + log) = ranks.pieces(log);
+    });
     team.team_barrier();
     describe(team, cell, ranks);
     team.team_barrier();
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, static_cast<int>(ranks.end(longest - 1))), [&](const int s) {
-      int length = longest;
-      while (ranks.end(longest - length) <= static_cast<std::uint32_t>(s)) --length;
-      const std::uint32_t at =
-          ranks.unit[longest - length] + (static_cast<std::uint32_t>(s) - ranks.first[longest - length]) *
-                                             CellsLayout::slice_units(length, value_bytes);
-      slice_at(cell * this->shape.slices() + s) = at << 6 | static_cast<std::uint32_t>(length);
-    });
+    name_slices(team, cell, ranks);
     team.team_barrier();
     const std::int64_t places = cell * this->shape.places();
-    waves.each(count, 0, key, [&](int v, int length, bool there) {
-      const std::uint32_t at = waves.rank(counter(length), length);
-      if (there) position(places + v) = static_cast<std::uint16_t>(length > 0 ? at : 0xffffu);
+    waves.each(count, keys, key, [&](int v, int k, bool there) {
+      const std::uint32_t at = waves.rank(counter(k), k);
+      if (!there) return;
+      const std::uint32_t in_width = k < keys ? at - ranks.start[CellsLayout::log_of_key(k)] : 0xffffu;
+      position(places + v) = static_cast<std::uint16_t>(in_width);
     });
     if (!last_team(team, arrived, static_cast<std::uint32_t>(this->shape.cells()))) return;
     place_cells(team, ranks.places);
   }
 
  private:
-  /// In scratch, by longest - length.
+  /// In scratch.
   struct Ranks {
-    std::uint32_t* places;        // [wave]: how many are before
-    std::uint32_t *first, *unit;  // of slices
+    std::uint32_t* places;        // [key][wave]: how many pieces are before
+    std::uint32_t *first, *unit;  // [key]: of slices
+    std::uint32_t *base, *start;  // [log2 of slots]: slices and pieces before those of as many slots
+    std::uint32_t* room;          // where the cell's slices are named
     int waves;
-    /// Where slices of that length end; those of the next begin there.
-    KOKKOS_INLINE_FUNCTION std::uint32_t end(int i) const {
-      return (places[(i + 1) * waves] + CellsLayout::pieces - 1) / CellsLayout::pieces;
+
+    KOKKOS_INLINE_FUNCTION Ranks(std::uint32_t* words, int waves_of_team)
+        : places(words),
+          first(words + (keys + 1) * waves_of_team),
+          unit(first + keys),
+          base(unit + keys),
+          start(base + widths),
+          room(start + widths),
+          waves(waves_of_team) {}
+    KOKKOS_INLINE_FUNCTION std::uint32_t before(int key) const { return places[key * waves]; }
+    KOKKOS_INLINE_FUNCTION std::uint32_t pieces(int log) const {
+      return before(log > 0 ? CellsLayout::first_key(log - 1) : keys) - before(CellsLayout::first_key(log));
+    }
+    KOKKOS_INLINE_FUNCTION static std::uint32_t slices(std::uint32_t pieces, int log) {
+      const auto of_slice = std::uint32_t{CellsLayout::slots} >> log;
+      return (pieces + of_slice - 1) / of_slice;
+    }
+    /// Where slices of that key end; those of the next begin there.
+    KOKKOS_INLINE_FUNCTION std::uint32_t end(int key) const {
+      const int log = CellsLayout::log_of_key(key);
+      return base[log] + slices(before(key + 1) - start[log], log);
     }
   };
-  /// Runs of the cell, and where slices of each length begin.
+  /// Runs of the cell, and where slices of each key begin.
   KOKKOS_INLINE_FUNCTION void describe(const member& team, std::int64_t cell, const Ranks& ranks) const {
-    const int threads = team.team_size(), each = (longest + threads - 1) / threads, from = each * team.team_rank();
-    const int to = from + each < longest ? from + each : longest;
+    const int threads = team.team_size(), each = (keys + threads - 1) / threads, from = each * team.team_rank();
+    const int to = from + each < keys ? from + each : keys;
     const auto slices = [&](int i) { return ranks.end(i) - (i > 0 ? ranks.end(i - 1) : 0u); };
     // Units, steps << 32 and runs << 56: a cell has fewer than 2^26 units, and fewer steps.
     const auto sizes_of = [&](int i) {
-      const std::int64_t here = slices(i), units_here = CellsLayout::slice_units(longest - i, value_bytes);
-      return here * units_here + (here * (longest - i) << 32) + (std::int64_t{here > 0} << 56);
+      const int steps = CellsLayout::steps_of_key(i);
+      const std::int64_t here = slices(i), units_here = CellsLayout::slice_units(steps, value_bytes);
+      return here * units_here + (here * steps << 32) + (std::int64_t{here > 0} << 56);
     };
     std::int64_t sum = 0;
     for (int i = from; i < to; ++i) sum += sizes_of(i);
@@ -418,16 +440,46 @@ struct CellsSortFunctor : CellsRows<Csr> {
     for (int i = from; i < to; ++i) {
       ranks.first[i] = i > 0 ? ranks.end(i - 1) : 0u;
       ranks.unit[i] = static_cast<std::uint32_t>(before);
-      if (slices(i) > 0) run[before >> 56] = CellsLayout::run(ranks.end(i), longest - i);
+      if (slices(i) > 0) {
+        run[before >> 56] =
+            CellsLayout::run(ranks.end(i), CellsLayout::log_of_key(i), CellsLayout::steps_of_key(i));
+      }
       before += sizes_of(i);
     }
     if (team.team_rank() + 1 != threads) return;
     run[before >> 56] = 0;
     sizes(cell) = static_cast<std::uint32_t>(before);
-    counts(cell) = ranks.places[longest * ranks.waves];
-    Kokkos::atomic_add(&totals(0).slices, static_cast<std::int64_t>(ranks.end(longest - 1)));
+    const std::uint32_t all = ranks.end(keys - 1);
+    *ranks.room = Kokkos::atomic_fetch_add(arrived + 1, all);
+    Kokkos::atomic_add(&totals(0).slices, static_cast<std::int64_t>(all));
     Kokkos::atomic_add(&totals(0).steps, before >> 32 & 0xffffff);
-    Kokkos::atomic_add(&totals(0).pieces, static_cast<std::int64_t>(counts(cell)));
+    Kokkos::atomic_add(&totals(0).pieces, static_cast<std::int64_t>(ranks.before(keys)));
+  }
+  /// Where each slice of the cell lies.
+  KOKKOS_INLINE_FUNCTION void name_slices(const member& team, std::int64_t cell, const Ranks& ranks) const {
+    const std::uint32_t room = *ranks.room, all = ranks.end(keys - 1);
+    if (std::size_t{room} + all > slice_at.extent(0)) {  // never, by the bound
+      totals(0).no_room = 1;
+      return;
+    }
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, widths), [&](const int log) {
+      first_slice(cell * widths + log) = room + ranks.base[log];
+    });
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, static_cast<int>(all)), [&](const int s) {
+      int key = 0, high = keys - 1;  // the first whose slices end behind s
+      while (key < high) {
+        const int middle = (key + high) / 2;
+        if (ranks.end(middle) > static_cast<std::uint32_t>(s)) {
+          high = middle;
+        } else {
+          key = middle + 1;
+        }
+      }
+      const int steps = CellsLayout::steps_of_key(key);
+      const std::uint32_t before = static_cast<std::uint32_t>(s) - ranks.first[key];
+      const std::uint32_t at = ranks.unit[key] + before * CellsLayout::slice_units(steps, value_bytes);
+      slice_at(room + static_cast<std::uint32_t>(s)) = at << 5 | static_cast<std::uint32_t>(steps);
+    });
   }
   KOKKOS_INLINE_FUNCTION void place_cells(const member& team, std::uint32_t* weights) const {
     const int threads = team.team_size();

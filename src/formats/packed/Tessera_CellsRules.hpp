@@ -17,8 +17,14 @@ namespace Impl {
 
 /// Places of a row block are told apart by 16 bits, and so are the columns of a column block and the one behind them.
 constexpr std::int64_t cells_most_places = 65535, cells_most_columns = 65472;
-/// Set-up has a table of the column blocks of 32 rows in shared memory.
-constexpr int cells_most_blocks = 256;
+/// Set-up has a table of the column blocks of 32 rows in shared memory, of which Kokkos gives a team 48 kB.
+constexpr int cells_setup_bytes = 47000;
+constexpr std::int64_t cells_slot_bytes(std::int64_t column_blocks) {
+  return 4 * (CellsLayout::row_group * (column_blocks + 1) + 2 * column_blocks + 2) +
+         2 * CellsLayout::row_group * column_blocks;
+}
+constexpr int cells_most_blocks = 224;
+static_assert(cells_slot_bytes(cells_most_blocks) <= cells_setup_bytes, "a team of the set-up has no room");
 
 /// Where a device does not say: what all of capability 8.0 and above have.
 constexpr std::size_t cells_least_shared = 99 << 10;
@@ -40,8 +46,6 @@ inline CellsShape cells_shape_of(const SpmvFeatures& f, const DeviceFacts& devic
   s.rows = f.rows;
   s.cols = f.cols;
   s.shares = shares;
-  // Long pieces keep their wave; but where many rows are longer there is no room for the sums of their parts.
-  s.max_steps = f.cv >= 1 || f.mean < 24 ? 32 : f.mean < 50 ? 48 : CellsLayout::max_steps;
   const std::int64_t widest = std::min(shared / value_bytes / 64 * 64, cells_most_columns);
   const std::int64_t fewest = std::max<std::int64_t>({blocks, shares, (f.cols + widest - 1) / widest});
   if (fewest > cells_most_blocks) return s;
@@ -49,7 +53,7 @@ inline CellsShape cells_shape_of(const SpmvFeatures& f, const DeviceFacts& devic
   for (std::int64_t times = 1; times * each < 2 * groups + each; ++times) {
     const std::int64_t row_blocks = std::min(times * each, groups);
     s.groups = static_cast<int>(std::min<std::int64_t>((groups + row_blocks - 1) / row_blocks, 1 << 16));
-    s.cuts = static_cast<int>(std::min<std::int64_t>(f.nnz / (row_blocks * s.max_steps) * 4 + 64, 2048));
+    s.cuts = static_cast<int>(std::min<std::int64_t>(f.nnz / (row_blocks * CellsLayout::longest) * 4 + 64, 2048));
     const std::int64_t sums = std::int64_t{s.sums()} * sum_bytes;
     if (s.places() > cells_most_places || sums > shared * 3 / 5) continue;
     for (std::int64_t least = fewest;; ++least) {

@@ -37,36 +37,54 @@ template <class Memory>
 struct CellsPlaces {
   template <class T>
   using View = typename Experimental::PackedCells<Memory>::template View<T>;
+  static constexpr int widths = CellsLayout::widths;
   CellsShape shape;
-  View<std::uint16_t> position;  // [cell][place of the row block]; 0xffff: no piece
-  View<std::uint32_t> units, slice_at;
+  View<std::uint16_t> position;             // [cell][place]: among pieces of as many slots; 0xffff: no piece
+  View<std::uint32_t> units;                // [cell]
+  View<std::uint32_t> first_slice, counts;  // [cell][log2 of slots]: place in slice_at, and how many pieces
+  View<std::uint32_t> slice_at;             // units from the cell's first << 5, and steps
   unsigned char* packets;
   int value_bytes;
 
-  /// What slice s of a cell is: units from the cell's first, and steps.
-  KOKKOS_INLINE_FUNCTION std::uint32_t word(std::int64_t cell, int s) const {
-    return slice_at(cell * shape.slices() + s);
+  /// What the slice of a piece is. @param first  first_slice of the cell's pieces of as many slots
+  KOKKOS_INLINE_FUNCTION std::uint32_t word(std::uint32_t first, int log, int position) const {
+    return slice_at(first + (static_cast<std::uint32_t>(position) >> (6 - log)));
   }
 };
+static_assert(CellsLayout::slots == 1 << 6, "CellsPlaces::word and CellsPiece shift by 6");
 
 /// A piece of a slice.
 struct CellsPiece {
   std::size_t unit;
-  int steps, at;
+  int steps, at, log;  // at: its first slot
 
-  KOKKOS_INLINE_FUNCTION CellsPiece(std::uint32_t cell_unit, std::uint32_t word, int position)
-      : unit(std::size_t{cell_unit} + (word >> 6)),
-        steps(static_cast<int>(word & 63u)),
-        at(position % CellsLayout::pieces) {}
-  /// The name of its row; step s of its columns lies 1 + s times `pieces` behind.
+  KOKKOS_INLINE_FUNCTION CellsPiece(std::uint32_t cell_unit, std::uint32_t word, int position, int log_slots)
+      : unit(std::size_t{cell_unit} + (word >> 5)),
+        steps(static_cast<int>(word & 31u)),
+        at((position & ((CellsLayout::slots >> log_slots) - 1)) << log_slots),
+        log(log_slots) {}
+  /// The name of its row; step s of its columns lies 1 + s times `slots` behind.
   KOKKOS_INLINE_FUNCTION std::uint16_t* place(unsigned char* packets) const {
     return reinterpret_cast<std::uint16_t*>(packets + unit * CellsLayout::unit) + at;
   }
-  /// Its first number, in numbers; step s lies s times `pieces` behind.
+  /// Its first number, in numbers; step s lies s times `slots` behind.
   KOKKOS_INLINE_FUNCTION std::uint32_t slot(int value_bytes) const {
-    constexpr int row = CellsLayout::pieces * 2 / CellsLayout::unit;  // units of 64 columns
+    constexpr int row = CellsLayout::slots * 2 / CellsLayout::unit;  // units of 64 columns
     const auto before = static_cast<std::uint32_t>(unit) + static_cast<std::uint32_t>(row * (1 + steps));
     return before * static_cast<std::uint32_t>(CellsLayout::unit / value_bytes) + static_cast<std::uint32_t>(at);
+  }
+  /// Where entry k of the piece lies behind its first.
+  KOKKOS_INLINE_FUNCTION int behind(int k) const {
+    return (k >> log) * CellsLayout::slots + (k & ((1 << log) - 1));
+  }
+  /// No entries behind the piece's: @param from  how many it has
+  KOKKOS_INLINE_FUNCTION void pad(unsigned char* packets, int from, std::int64_t column, int value_bytes) const {
+    std::uint16_t* const columns = place(packets) + CellsLayout::slots;
+    const std::uint32_t first = slot(value_bytes);
+    for (int k = from; k < steps << log; ++k) {
+      columns[behind(k)] = static_cast<std::uint16_t>(column);
+      zero(packets, std::size_t{first} + static_cast<std::size_t>(behind(k)), value_bytes);
+    }
   }
   /// A number that is none.
   KOKKOS_INLINE_FUNCTION static void zero(unsigned char* packets, std::size_t slot, int value_bytes) {
@@ -79,27 +97,24 @@ struct CellsPiece {
   }
 };
 
-/// Pieces that are none: the last ones of each cell's last slice. One thread per cell and piece of a slice.
+/// Pieces that are none: behind the last ones of each number of slots. One thread per cell, number of slots, and slot.
 template <class Pattern>
 struct CellsTailFunctor {
-  template <class T>
-  using View = typename CellsPlaces<typename Pattern::memory_space>::template View<T>;
   CellsPlaces<typename Pattern::memory_space> to;
-  View<std::uint32_t> counts;
 
+  static std::int64_t threads(const CellsShape& shape) {
+    return shape.cells() * CellsLayout::widths * CellsLayout::slots;
+  }
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
-    constexpr int pieces = CellsLayout::pieces;
-    const std::int64_t cell = i / pieces;
-    const int found = static_cast<int>(counts(cell)), at = found + static_cast<int>(i % pieces);
-    if (at >= (found + pieces - 1) / pieces * pieces) return;
-    const CellsPiece piece(to.units(cell), to.word(cell, at / pieces), at);
-    std::uint16_t* const place = piece.place(to.packets);
-    const std::uint32_t slot = piece.slot(to.value_bytes);
-    *place = static_cast<std::uint16_t>(to.shape.places());
-    for (int step = 0; step < piece.steps; ++step) {
-      place[(1 + step) * pieces] = static_cast<std::uint16_t>(to.shape.block_columns);
-      CellsPiece::zero(to.packets, std::size_t{slot} + static_cast<std::size_t>(step * pieces), to.value_bytes);
+    const std::int64_t of_cell = i / CellsLayout::slots, cell = of_cell / CellsLayout::widths;
+    const int log = static_cast<int>(of_cell % CellsLayout::widths), of_slice = CellsLayout::slots >> log;
+    const int found = static_cast<int>(to.counts(of_cell)), at = found + static_cast<int>(i % CellsLayout::slots);
+    if (at >= (found + of_slice - 1) / of_slice * of_slice) return;
+    const CellsPiece piece(to.units(cell), to.word(to.first_slice(of_cell), log, at), at, log);
+    for (int slot = 0; slot < 1 << log; ++slot) {
+      piece.place(to.packets)[slot] = static_cast<std::uint16_t>(to.shape.places());
     }
+    piece.pad(to.packets, 0, to.shape.block_columns, to.value_bytes);
   }
 };
 
@@ -130,7 +145,7 @@ struct CellsSlotFunctor {
   using Number = typename Values::non_const_value_type;
   using Scratch = Kokkos::View<std::uint64_t*, typename Exec::scratch_memory_space, Kokkos::MemoryUnmanaged>;
   static constexpr bool numbers = !std::is_same_v<Values, CellsNoNumbers>;
-  static constexpr int rows = CellsLayout::row_group, pieces = CellsLayout::pieces, unrolled = 4;
+  static constexpr int rows = CellsLayout::row_group, widths = CellsLayout::widths, unrolled = 4;
   CellsPieces<Pattern> in;
   Values values;
   CellsDivider block_of;
@@ -142,7 +157,8 @@ struct CellsSlotFunctor {
     std::uint32_t* columns;  // theirs, and once written, their slots
     std::uint32_t* begins;   // [column block][row]: where pieces begin, and the row ends
     std::uint32_t* units;    // [column block]
-    std::uint32_t* cut;      // whether there are cut pieces
+    std::uint32_t* slices;   // [column block]: first_slice of pieces of one slot
+    std::uint32_t* wide;     // whether there are pieces of several slots
     std::uint16_t* position;
     bool held;
   };
@@ -153,7 +169,7 @@ struct CellsSlotFunctor {
   /// Words of eight bytes.
   KOKKOS_INLINE_FUNCTION int words() const {
     const int blocks = in.to.shape.column_blocks;
-    return (number_words() + in.room + rows * (blocks + 1) + blocks + 1 + rows * blocks / 2 + 1) / 2;
+    return (number_words() + in.room + rows * (blocks + 1) + 2 * blocks + 1 + rows * blocks / 2 + 1) / 2;
   }
   int scratch_bytes() const { return static_cast<int>(Scratch::shmem_size(static_cast<std::size_t>(words()))); }
   /// Of a team's rows.
@@ -178,21 +194,24 @@ struct CellsSlotFunctor {
     table.columns = reinterpret_cast<std::uint32_t*>(scratch.data()) + number_words();
     table.begins = table.columns + in.room;
     table.units = table.begins + rows * (shape.column_blocks + 1);
-    table.cut = table.units + shape.column_blocks;
-    table.position = reinterpret_cast<std::uint16_t*>(table.cut + 1);
+    table.slices = table.units + shape.column_blocks;
+    table.wide = table.slices + shape.column_blocks;
+    table.position = reinterpret_cast<std::uint16_t*>(table.wide + 1);
     table.held = of.count <= in.room;
     read(team, of, table);
     write(team, of, table);
     team.team_barrier();
-    if (*table.cut != 0) write_cut(team, of, table);
+    if (*table.wide != 0) write_wide(team, of, table);
     if (!table.held || in.slots.data() == nullptr) return;
-    if (*table.cut != 0) team.team_barrier();
+    if (*table.wide != 0) team.team_barrier();
     for (int i = team.team_rank(); i < of.count; i += team.team_size()) {
       in.slots(of.first + i) = table.columns[i];
     }
   }
 
  private:
+  /// Of a stored number.
+  KOKKOS_INLINE_FUNCTION int bytes() const { return numbers ? static_cast<int>(sizeof(Number)) : in.to.value_bytes; }
   KOKKOS_INLINE_FUNCTION void read(const member& team, const Rows& of, const Table& table) const {
     const CellsShape& shape = in.to.shape;
     const int stride = team.team_size(), rank = team.team_rank(), all = rows * shape.column_blocks;
@@ -211,9 +230,12 @@ struct CellsSlotFunctor {
         table.position[i + u * stride] = position[u];
       }
     }
-    for (int b = rank; b < shape.column_blocks; b += stride) table.units[b] = in.to.units(of.cell + b);
+    for (int b = rank; b < shape.column_blocks; b += stride) {
+      table.units[b] = in.to.units(of.cell + b);
+      table.slices[b] = in.to.first_slice((of.cell + b) * widths);
+    }
     for (int r = rank; r < rows; r += stride) table.begins[r] = in.offsets(of.group * (rows + 1) + r);
-    if (rank == 0) *table.cut = 0;
+    if (rank == 0) *table.wide = 0;
     for (int i = rank; table.held && i < of.count; i += unrolled * stride) {
       std::uint32_t column[unrolled];
       [[maybe_unused]] Number number[unrolled];
@@ -241,43 +263,43 @@ struct CellsSlotFunctor {
     team.team_barrier();
   }
 
-  KOKKOS_INLINE_FUNCTION std::uint32_t word(const Rows& of, const Table& table, int i) const {
-    const int position = table.position[i];
-    return position == 0xffff ? 0 : in.to.word(of.cell + i / rows, position / pieces);
+  KOKKOS_INLINE_FUNCTION static std::uint32_t length(const Table& table, int i) {
+    return table.begins[rows + i] - table.begins[i];
   }
-  /// What of pieces is not cut off.
+  /// Whether piece i has one slot.
+  KOKKOS_INLINE_FUNCTION static bool single(const Table& table, int i) {
+    return length(table, i) - 1 < std::uint32_t{CellsLayout::max_steps};
+  }
+  KOKKOS_INLINE_FUNCTION std::uint32_t word(const Table& table, int i) const {
+    return single(table, i) ? in.to.word(table.slices[i / rows], 0, table.position[i]) : 0;
+  }
+  /// Pieces of one slot.
   KOKKOS_INLINE_FUNCTION void write(const member& team, const Rows& of, const Table& table) const {
-    const CellsShape& shape = in.to.shape;
-    const int stride = team.team_size(), all = rows * shape.column_blocks;
+    const int stride = team.team_size(), all = rows * in.to.shape.column_blocks;
     int i = team.team_rank();
-    std::uint32_t here = i < all ? word(of, table, i) : 0;
+    std::uint32_t here = i < all ? word(table, i) : 0;
     for (; i < all; i += stride) {
-      const std::uint32_t next = i + stride < all ? word(of, table, i + stride) : 0;
-      const std::uint32_t begin = table.begins[i], length = table.begins[rows + i] - begin;
-      const int b = i / rows;
-      if (length > 0) {
-        const bool cut = static_cast<int>(length) > shape.max_steps;
-        if (cut) *table.cut = 1;
-        const CellsPiece piece(table.units[b], here, table.position[i]);
-        std::uint16_t* const place = piece.place(in.to.packets);
-        *place = static_cast<std::uint16_t>(of.own + i % rows);
-        steps(of, table, piece, place, begin, cut ? shape.max_steps : static_cast<int>(length),
+      const std::uint32_t next = i + stride < all ? word(table, i + stride) : 0;
+      if (single(table, i)) {
+        const int b = i / rows;
+        const CellsPiece piece(table.units[b], here, table.position[i], 0);
+        *piece.place(in.to.packets) = static_cast<std::uint16_t>(of.own + i % rows);
+        steps(of, table, piece, table.begins[i], static_cast<int>(length(table, i)),
               static_cast<std::uint32_t>(b) * block_of.width);
+      } else if (length(table, i) > 0) {
+        *table.wide = 1;
       }
       here = next;
     }
   }
-  /// Columns and numbers of a piece, and what pads it. @param first  entry; @param base  column of the column block
-  KOKKOS_INLINE_FUNCTION void steps(const Rows& of, const Table& table, const CellsPiece& piece, std::uint16_t* place,
-                                    std::uint32_t first, int length, std::uint32_t base) const {
-    std::uint32_t slot = piece.slot(numbers ? static_cast<int>(sizeof(Number)) : in.to.value_bytes);
-    for (int step = 0; step < piece.steps; ++step, slot += pieces) {
-      place += pieces;
-      if (step >= length) {
-        *place = static_cast<std::uint16_t>(block_of.width);
-        CellsPiece::zero(in.to.packets, slot, in.to.value_bytes);
-        continue;
-      }
+  /// Columns and numbers of a piece of one slot, and what pads it. @param first  entry; @param base  column of the
+  /// column block
+  KOKKOS_INLINE_FUNCTION void steps(const Rows& of, const Table& table, const CellsPiece& piece, std::uint32_t first,
+                                    int length, std::uint32_t base) const {
+    std::uint16_t* place = piece.place(in.to.packets);
+    std::uint32_t slot = piece.slot(bytes());
+    for (int step = 0; step < length; ++step, slot += CellsLayout::slots) {
+      place += CellsLayout::slots;
       const std::uint32_t i = first + static_cast<std::uint32_t>(step);
       const std::uint32_t column = table.held ? table.columns[i] : static_cast<std::uint32_t>(in.columns(of.first + i));
       *place = static_cast<std::uint16_t>(column - base);
@@ -286,6 +308,7 @@ struct CellsSlotFunctor {
       }
       keep(of, table, i, slot);
     }
+    piece.pad(in.to.packets, length, block_of.width, bytes());
   }
   KOKKOS_INLINE_FUNCTION void keep(const Rows& of, const Table& table, std::uint32_t i, std::uint32_t slot) const {
     if (in.slots.data() == nullptr) return;
@@ -296,50 +319,53 @@ struct CellsSlotFunctor {
     }
   }
 
-  /// What is cut off: of long rows all threads take entries, one by one.
-  KOKKOS_INLINE_FUNCTION void write_cut(const member& team, const Rows& of, const Table& table) const {
-    const int stride = team.team_size(), blocks = in.to.shape.column_blocks;
-    for (int r = 0; r < rows; ++r) {
-      if (in.parts(of.place(r)) == 0) continue;
-      const auto begin = static_cast<int>(table.begins[r]), end = static_cast<int>(table.begins[blocks * rows + r]);
-      for (int i = begin + team.team_rank(); i < end; i += unrolled * stride) {
-        std::uint32_t column[unrolled];  // from memory: some in scratch are slots now
-        TESSERA_UNROLL
-        for (int u = 0; u < unrolled; ++u) {
-          const int at = i + u * stride < end ? i + u * stride : i;
-          column[u] = static_cast<std::uint32_t>(in.columns(of.first + at));
-        }
-        TESSERA_UNROLL
-        for (int u = 0; u < unrolled; ++u) {
-          if (i + u * stride < end) entry(of, table, r, static_cast<std::uint32_t>(i + u * stride), column[u]);
-        }
+  /// Pieces of several slots: threads take entries of all rows, one by one.
+  KOKKOS_INLINE_FUNCTION void write_wide(const member& team, const Rows& of, const Table& table) const {
+    const int stride = team.team_size();
+    for (int i = team.team_rank(); i < of.count; i += unrolled * stride) {
+      std::uint32_t column[unrolled];  // from memory: some in scratch are slots now
+      TESSERA_UNROLL
+      for (int u = 0; u < unrolled; ++u) {
+        const int at = i + u * stride < of.count ? i + u * stride : i;
+        column[u] = static_cast<std::uint32_t>(in.columns(of.first + at));
+      }
+      TESSERA_UNROLL
+      for (int u = 0; u < unrolled; ++u) {
+        if (i + u * stride < of.count) entry(of, table, static_cast<std::uint32_t>(i + u * stride), column[u]);
       }
     }
   }
-  /// An entry of a further part of its piece.
-  KOKKOS_INLINE_FUNCTION void entry(const Rows& of, const Table& table, int r, std::uint32_t i,
-                                    std::uint32_t column) const {
+  /// The row that entry i is of.
+  KOKKOS_INLINE_FUNCTION static int row_of(const Table& table, std::uint32_t i) {
+    int low = 0;
+    for (int step = rows / 2; step > 0; step /= 2) {
+      if (table.begins[low + step] <= i) low += step;
+    }
+    return low;
+  }
+  /// An entry, if its piece has several slots. Pieces may be cut.
+  KOKKOS_INLINE_FUNCTION void entry(const Rows& of, const Table& table, std::uint32_t i, std::uint32_t column) const {
     const CellsShape& shape = in.to.shape;
-    const int b = block_of(column), most = shape.max_steps;
-    const std::uint32_t first = table.begins[b * rows + r];
-    const int in_piece = static_cast<int>(i - first), part = in_piece / most, step = in_piece % most;
-    if (part == 0) return;
-    const int v = in.cut_first(of.place(r)) + part - 1;
-    const int position = in.to.position((of.cell + b) * shape.places() + v);
-    const CellsPiece piece(table.units[b], in.to.word(of.cell + b, position / pieces), position);
+    const int b = block_of(column), r = row_of(table, i), piece_of = b * rows + r;
+    if (single(table, piece_of)) return;
+    const int in_piece = static_cast<int>(i - table.begins[piece_of]), part = in_piece / CellsLayout::longest;
+    const int k = in_piece % CellsLayout::longest;
+    const int left = static_cast<int>(length(table, piece_of)) - part * CellsLayout::longest;
+    const int entries = left < CellsLayout::longest ? left : CellsLayout::longest;
+    const int log = CellsLayout::log_slots(entries);
+    const int v = part == 0 ? of.own + r : in.cut_first(of.place(r)) + part - 1;
+    const std::int64_t cell = of.cell + b;
+    const int position = part == 0 ? table.position[piece_of] : in.to.position(cell * shape.places() + v);
+    const std::uint32_t first = in.to.first_slice(cell * widths + log);
+    const CellsPiece piece(table.units[b], in.to.word(first, log, position), position, log);
     std::uint16_t* const place = piece.place(in.to.packets);
-    const std::uint32_t slot = piece.slot(numbers ? static_cast<int>(sizeof(Number)) : in.to.value_bytes) +
-                               static_cast<std::uint32_t>(step * pieces);
-    place[(1 + step) * pieces] = static_cast<std::uint16_t>(column - static_cast<std::uint32_t>(b) * block_of.width);
+    const auto at = static_cast<std::uint32_t>(piece.behind(k));
+    const std::uint32_t slot = piece.slot(bytes()) + at;
+    place[CellsLayout::slots + at] = static_cast<std::uint16_t>(column - static_cast<std::uint32_t>(b) * block_of.width);
     if constexpr (numbers) reinterpret_cast<Number*>(in.to.packets)[slot] = values(of.first + i);
     keep(of, table, i, slot);
-    if (step > 0) return;
-    *place = static_cast<std::uint16_t>(v);
-    const int length = static_cast<int>(table.begins[(b + 1) * rows + r] - i);
-    for (int s = length; s < piece.steps; ++s) {
-      place[(1 + s) * pieces] = static_cast<std::uint16_t>(block_of.width);
-      CellsPiece::zero(in.to.packets, std::size_t{slot} + static_cast<std::size_t>(s * pieces), in.to.value_bytes);
-    }
+    if (k < 1 << log) place[k] = static_cast<std::uint16_t>(v);
+    if (k + 1 == entries) piece.pad(in.to.packets, entries, block_of.width, bytes());
   }
 };
 

@@ -20,9 +20,8 @@ struct CellsShape {
   std::int64_t rows = 0, cols = 0, block_columns = 0;
   int row_blocks = 0;  ///< 0: it does not fit into shared memory
   int column_blocks = 0, shares = 1, most_cells = 0;
-  int groups = 0;                          ///< of 32 rows, of a row block
-  int cuts = 0;                            ///< room for further places of cut rows, of a row block
-  int max_steps = CellsLayout::max_steps;  ///< of a slice
+  int groups = 0;  ///< of 32 rows, of a row block
+  int cuts = 0;    ///< room for further places of cut rows, of a row block
 
   KOKKOS_INLINE_FUNCTION int row_places() const { return groups * CellsLayout::row_group; }
   KOKKOS_INLINE_FUNCTION std::int64_t all_places() const { return std::int64_t{row_blocks} * row_places(); }
@@ -30,14 +29,17 @@ struct CellsShape {
   KOKKOS_INLINE_FUNCTION int places() const { return row_places() + cuts; }
   KOKKOS_INLINE_FUNCTION int sums() const { return (places() + 32) / 32 * 32; }
   KOKKOS_INLINE_FUNCTION std::int64_t cells() const { return std::int64_t{row_blocks} * column_blocks; }
-  /// Most slices of a cell.
-  KOKKOS_INLINE_FUNCTION int slices() const { return (places() + CellsLayout::pieces - 1) / CellsLayout::pieces; }
+  /// Most slices of all cells: a piece of several slots has more than half as many entries as these hold.
+  std::int64_t most_slices(std::int64_t nnz) const {
+    const std::int64_t of_single_slots = places() / CellsLayout::slots + CellsLayout::widths;
+    return cells() * of_single_slots + 2 * nnz / (CellsLayout::max_steps * CellsLayout::slots) + 1;
+  }
 };
 
 /// What the host must know of the conversion.
 struct CellsTotals {
   std::int64_t units = 0, slices = 0, pieces = 0, steps = 0;
-  std::int32_t descends = 0, too_many_cuts = 0;  ///< then there are no cells
+  std::int32_t descends = 0, no_room = 0;  ///< then there are no cells
 };
 
 }  // namespace Impl
@@ -61,7 +63,7 @@ struct PackedCells {
   View<CellsCut> cuts;
   View<std::uint32_t> slots;  ///< for update_values: where each number lies; empty if not updatable
 
-  std::int64_t stored() const { return totals.steps * CellsLayout::pieces; }
+  std::int64_t stored() const { return totals.steps * CellsLayout::slots; }
   std::size_t format_bytes() const {
     return 8 * packets.extent(0) + sizeof(CellsCut) * cuts.extent(0) +
            4 * (runs.extent(0) + units.extent(0) + row_groups.extent(0) + cut_counts.extent(0) + share_first.extent(0));

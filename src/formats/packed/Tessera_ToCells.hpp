@@ -42,7 +42,7 @@ class CellsConversion {
     const std::int64_t units = p_.totals.units;
     // Slots are numbers of values.
     const bool small = units * CellsLayout::unit / bytes_of(p_.precision) < (std::int64_t{1} << 32);
-    p_.made = p_.totals.descends == 0 && p_.totals.too_many_cuts == 0 && small;
+    p_.made = p_.totals.descends == 0 && p_.totals.no_room == 0 && small;
     if (!p_.made) return;
     fill(updatable);
   }
@@ -68,7 +68,7 @@ class CellsConversion {
     scratch_ = Arena<Memory>::make(
         space_, backend_, "Tessera::cells::scratch", Lifetime::Temporary, [&](Arena<Memory>& arena) {
           totals_ = arena.template take<CellsTotals>(1);
-          arrived_ = arena.template take<std::uint32_t>(1);
+          arrived_ = arena.template take<std::uint32_t>(2);
           zeroed = arena.bytes();
           answer_ = arena.template take<CellsTotals>(1);
           lengths_ = arena.template take<std::uint16_t>(columns * places);
@@ -78,8 +78,9 @@ class CellsConversion {
           cut_places_ = arena.template take<std::uint32_t>(blocks);
           position_ = arena.template take<std::uint16_t>(cells * static_cast<std::size_t>(s_.places()));
           sizes_ = arena.template take<std::uint32_t>(cells);
-          counts_ = arena.template take<std::uint32_t>(cells);
-          slice_at_ = arena.template take<std::uint32_t>(cells * static_cast<std::size_t>(s_.slices()));
+          counts_ = arena.template take<std::uint32_t>(cells * CellsLayout::widths);
+          first_slice_ = arena.template take<std::uint32_t>(cells * CellsLayout::widths);
+          slice_at_ = arena.template take<std::uint32_t>(static_cast<std::size_t>(s_.most_slices(p_.nnz)));
           weights_ = arena.template take<std::uint32_t>(row_groups());
           firsts_ = arena.template take<std::int64_t>(groups);
           offsets_ = arena.template take<std::uint32_t>(groups * (CellsLayout::row_group + 1));
@@ -161,6 +162,7 @@ class CellsConversion {
     f.units = p_.units;
     f.sizes = sizes_;
     f.slice_at = slice_at_;
+    f.first_slice = first_slice_;
     f.counts = counts_;
     f.share_first = p_.share_first;
     f.totals = totals_;
@@ -178,11 +180,12 @@ class CellsConversion {
   std::int64_t mean_of_group() const { return p_.nnz * CellsLayout::row_group / s_.rows; }
   /// Of a team that has 32 rows: few, so that many teams are under way.
   int threads_of_group() const { return mean_of_group() < 768 ? 64 : 128; }
-  /// Entries of 32 rows that a team holds: those of most.
+  /// Entries of 32 rows that a team holds: those of most, where they fit beside what it has of column blocks.
   int room() const {
     constexpr std::int64_t most = 3072;
     const std::int64_t mean = mean_of_group(), room = (mean + mean / 4 + 127) / 64 * 64;
-    return static_cast<int>(room <= most ? room : 0);
+    const std::int64_t left = cells_setup_bytes - cells_slot_bytes(s_.column_blocks);
+    return static_cast<int>(room <= most && room * (4 + bytes_of(p_.precision)) <= left ? room : 0);
   }
 
   void fill(bool updatable) {
@@ -200,9 +203,8 @@ class CellsConversion {
     }
     CellsTailFunctor<Pattern> tail;
     take_places(tail.to);
-    tail.counts = counts_;
     Kokkos::parallel_for("Tessera::convert[cells] tails",
-                         Kokkos::RangePolicy<Exec>(space_, 0, s_.cells() * CellsLayout::pieces), tail);
+                         Kokkos::RangePolicy<Exec>(space_, 0, CellsTailFunctor<Pattern>::threads(s_)), tail);
     if constexpr (std::is_same_v<typename Pattern::ordinal_type, int>) {
       CellsPieces<PackedPlainPattern<Memory>> pieces;
       take_pieces(pieces);
@@ -220,6 +222,8 @@ class CellsConversion {
     to.shape = s_;
     to.position = position_;
     to.units = p_.units;
+    to.first_slice = first_slice_;
+    to.counts = counts_;
     to.slice_at = slice_at_;
     to.packets = reinterpret_cast<unsigned char*>(p_.packets.data());
     to.value_bytes = bytes_of(p_.precision);
@@ -246,7 +250,7 @@ class CellsConversion {
   const CellsShape s_;
   std::shared_ptr<void> scratch_;
   View<CellsTotals> totals_, answer_;
-  View<std::uint32_t> arrived_, cut_of_, cut_places_, sizes_, counts_, slice_at_, weights_, offsets_;
+  View<std::uint32_t> arrived_, cut_of_, cut_places_, sizes_, counts_, first_slice_, slice_at_, weights_, offsets_;
   View<std::int64_t> firsts_;
   View<std::uint16_t> lengths_, parts_, cut_first_, position_;
 };
