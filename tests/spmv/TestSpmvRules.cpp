@@ -301,7 +301,21 @@ TEST(PackedRules, CellsWherePredicted) {
   const auto nothing = [](SpmvFeatures&, PackedOptions&, DeviceFacts&) {};
   EXPECT_TRUE(taken(2, nothing));
   EXPECT_TRUE(taken(4, nothing));
-  EXPECT_FALSE(taken(8, nothing));
+  EXPECT_FALSE(taken(8, nothing)) << "too little of x fits";
+  const auto lower = [](SpmvFeatures& f, PackedOptions&, DeviceFacts&) { f.cols = 250000; };
+  EXPECT_TRUE(taken(8, lower));
+  const auto small = [](SpmvFeatures& f, PackedOptions&, DeviceFacts&) {
+    f = rows_of(30, 100000);
+    f.cols = 100000, f.longest = 30, f.sectors = 1, f.narrow = 0, f.cv = 0;
+  };
+  EXPECT_TRUE(taken(2, small));
+  EXPECT_TRUE(taken(4, small));
+  // Several shares save nothing where all of x fits in few column blocks, and their sums cost.
+  SpmvFeatures f = rows_of(12, 1000000);
+  f.cols = 200000, f.cv = 0;
+  EXPECT_EQ(Impl::cells_best_shape(f, large_device(), 4).shares, 1);
+  f.cols = 3000000;
+  EXPECT_GT(Impl::cells_best_shape(f, large_device(), 4).shares, 1);
   EXPECT_FALSE(taken(2, [](SpmvFeatures& f, PackedOptions&, DeviceFacts&) { f.sectors = 0.2; })) << "x is local";
   EXPECT_FALSE(taken(2, [](SpmvFeatures& f, PackedOptions&, DeviceFacts&) { f.nnz = 1000000; })) << "x is near";
   EXPECT_FALSE(taken(2, [](SpmvFeatures& f, PackedOptions&, DeviceFacts&) { f.longest = 1000000; })) << "one long row";

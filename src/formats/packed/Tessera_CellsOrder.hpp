@@ -441,8 +441,7 @@ struct CellsSortFunctor : CellsRows<Csr> {
       ranks.first[i] = i > 0 ? ranks.end(i - 1) : 0u;
       ranks.unit[i] = static_cast<std::uint32_t>(before);
       if (slices(i) > 0) {
-        run[before >> 56] =
-            CellsLayout::run(ranks.end(i), CellsLayout::log_of_key(i), CellsLayout::steps_of_key(i));
+        run[before >> 56] = CellsLayout::run(ranks.end(i), CellsLayout::log_of_key(i), CellsLayout::steps_of_key(i));
       }
       before += sizes_of(i);
     }
@@ -462,9 +461,8 @@ struct CellsSortFunctor : CellsRows<Csr> {
       totals(0).no_room = 1;
       return;
     }
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, widths), [&](const int log) {
-      first_slice(cell * widths + log) = room + ranks.base[log];
-    });
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, widths),
+                         [&](const int log) { first_slice(cell * widths + log) = room + ranks.base[log]; });
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, static_cast<int>(all)), [&](const int s) {
       int key = 0, high = keys - 1;  // the first whose slices end behind s
       while (key < high) {

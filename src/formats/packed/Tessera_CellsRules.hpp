@@ -75,22 +75,29 @@ inline CellsShape cells_shape_of(const SpmvFeatures& f, const DeviceFacts& devic
 
 /// What an apply takes, in microseconds, on an H200 (notes).
 struct CellsCost {
-  static constexpr double stream = 4.5e6, launch = 5, second_launch = 3.5;  ///< bytes
-  static constexpr double cell = 1.2, table = 1.5e-5;  ///< of a thread block's cell, and per byte of its table
-  static constexpr double pieces = 7.5e5;
+  static constexpr double launches = 2.5;
+  static constexpr double stream = 4.0e6;  ///< bytes
+  static constexpr double sums = 1.5e6;    ///< bytes of the sums of several shares, written and read
+  /// A thread block's cell: x's latency and waves that wait for each other, longer where rows are uneven; and per byte
+  /// of x.
+  static constexpr double cell = 2, uneven = 1.1, table = 7.3e-6;
   /// Cells must be predicted to take less than this of the time of others: set-up takes one to four times as long.
-  static constexpr double gain = 0.85;
+  static constexpr double gain = 0.9;
 
   static double of(const CellsShape& s, const SpmvFeatures& f, const DeviceFacts& device, int value_bytes) {
-    const double nnz = static_cast<double>(f.nnz), blocks = s.column_blocks;
+    const double nnz = static_cast<double>(f.nnz), rows = static_cast<double>(f.rows), blocks = s.column_blocks;
     const double in_row = blocks * (1 - std::exp(f.mean * std::log1p(-1 / std::max(blocks, 1.001))));
-    const double pieces = static_cast<double>(f.rows) * std::min(in_row, f.mean);
-    const double bytes = nnz * (value_bytes + 2) * 1.03 + pieces * 2;
+    const double bytes = nnz * (value_bytes + 2) * 1.03 + rows * std::min(in_row, f.mean) * 2;
+    const double sum_bytes = s.shares > 1 ? 2 * s.shares * rows * (value_bytes == 8 ? 8 : 4) : 0;
     // Of a multiprocessor, one thread block after the other.
     const double turns = std::ceil(static_cast<double>(s.row_blocks) * s.shares / std::max(device.compute_units, 1));
     const double cells = turns * std::ceil(blocks / s.shares);
-    return launch + (s.shares > 1 ? second_launch : 0) + bytes / stream + pieces / CellsCost::pieces +
-           cells * (cell + table * static_cast<double>(s.block_columns) * value_bytes);
+    return launches + bytes / stream + sum_bytes / sums +
+           cells * (cell + uneven * std::min(f.cv, 1.0) + table * static_cast<double>(s.block_columns) * value_bytes);
+  }
+  /// Of what is not in cells. Of very skewed columns the first level, a table, or a copy of x has the most used ones.
+  static double others(const SpmvFeatures& f, int value_bytes) {
+    return PackedCost::plain(f, value_bytes) * (f.cv >= 4 && f.nnz >= 3000000 ? 0.7 : 1);
   }
 };
 
@@ -118,8 +125,7 @@ inline CellsShape cells_shape(const PackedOptions& o, const SpmvFeatures& f, con
   const CellsShape s = cells_best_shape(f, device, value_bytes);
   // Set-up has four bytes per row and column block.
   if (s.row_blocks == 0 || s.column_blocks > 4 * f.mean) return {};
-  // Of very skewed columns the first level, or a table, has the most used ones.
-  const double others = PackedCost::plain(f, value_bytes) * (f.cv >= 4 ? 0.65 : 1);
+  const double others = CellsCost::others(f, value_bytes);
   return CellsCost::of(s, f, device, value_bytes) < CellsCost::gain * others ? s : CellsShape{};
 }
 

@@ -74,9 +74,7 @@ struct CellsPiece {
     return before * static_cast<std::uint32_t>(CellsLayout::unit / value_bytes) + static_cast<std::uint32_t>(at);
   }
   /// Where entry k of the piece lies behind its first.
-  KOKKOS_INLINE_FUNCTION int behind(int k) const {
-    return (k >> log) * CellsLayout::slots + (k & ((1 << log) - 1));
-  }
+  KOKKOS_INLINE_FUNCTION int behind(int k) const { return (k >> log) * CellsLayout::slots + (k & ((1 << log) - 1)); }
   /// No entries behind the piece's: @param from  how many it has
   KOKKOS_INLINE_FUNCTION void pad(unsigned char* packets, int from, std::int64_t column, int value_bytes) const {
     std::uint16_t* const columns = place(packets) + CellsLayout::slots;
@@ -302,7 +300,7 @@ struct CellsSlotFunctor {
       place += CellsLayout::slots;
       const std::uint32_t i = first + static_cast<std::uint32_t>(step);
       const std::uint32_t column = table.held ? table.columns[i] : static_cast<std::uint32_t>(in.columns(of.first + i));
-      *place = static_cast<std::uint16_t>(column - base);
+      *place = static_cast<std::uint16_t>(CellsLayout::at(column - base, bytes()));
       if constexpr (numbers) {
         reinterpret_cast<Number*>(in.to.packets)[slot] = table.held ? table.numbers[i] : values(of.first + i);
       }
@@ -361,7 +359,8 @@ struct CellsSlotFunctor {
     std::uint16_t* const place = piece.place(in.to.packets);
     const auto at = static_cast<std::uint32_t>(piece.behind(k));
     const std::uint32_t slot = piece.slot(bytes()) + at;
-    place[CellsLayout::slots + at] = static_cast<std::uint16_t>(column - static_cast<std::uint32_t>(b) * block_of.width);
+    const std::uint32_t in_block = column - static_cast<std::uint32_t>(b) * block_of.width;
+    place[CellsLayout::slots + at] = static_cast<std::uint16_t>(CellsLayout::at(in_block, bytes()));
     if constexpr (numbers) reinterpret_cast<Number*>(in.to.packets)[slot] = values(of.first + i);
     keep(of, table, i, slot);
     if (k < 1 << log) place[k] = static_cast<std::uint16_t>(v);

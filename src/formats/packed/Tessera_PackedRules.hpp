@@ -149,14 +149,17 @@ KOKKOS_INLINE_FUNCTION bool packed_may_renumber(const PackedOptions& o, const Sp
          static_cast<double>(f.cols) * value_bytes >= 2 * packed_near_bytes;
 }
 
-/// Whether cells are considered: large matrices of short and middle rows, x without locality. With doubles too little
-/// of x fits into shared memory.
+/// Whether cells are considered: short and middle rows, x without locality. With doubles too little of an x above a few
+/// MB fits into shared memory.
 KOKKOS_INLINE_FUNCTION bool packed_may_be_cells(const PackedOptions& o, const SpmvFeatures& f,
                                                 const DeviceFacts& device, int value_bytes) {
   if (o.cells >= 0) return o.cells > 0;
   const bool open = o.hubs < 0 && o.column_blocks < 0 && o.renumber < 0;
-  return open && value_bytes <= 4 && device.shared_bytes >= 131072 && f.nnz >= 5000000 && f.mean >= 8 && f.mean < 64 &&
-         f.sectors >= (value_bytes == 2 ? 0.4 : 0.5);
+  return open && device.shared_bytes >= 131072 && f.nnz >= 2000000 && f.mean >= 6 && f.mean < 80 &&
+         f.sectors >= (value_bytes == 2   ? 0.4
+                       : value_bytes == 4 ? 0.45
+                                          : 0.5) &&
+         (value_bytes <= 4 || f.cols <= 450000);
 }
 
 /// Steps of a slice: enough work for a wave to cover its start, few enough for the device to have waves to choose from.
