@@ -33,14 +33,14 @@ namespace Tessera {
 /// the portable kernel, and backward, are FP32 then as well. Windows of 16 rows (NVIDIA) take up to 64 columns of 32
 /// bits.
 ///
-/// Rows (float and double; whole words of sixteen bytes per row of Q and V, up to 512 columns, of double 256; all else
-/// goes to the portable kernel, in any call) multiplies and adds in the operands' type, TF32 in FP32. A row of K and
-/// one of V are fetched per entry, a team of 4 to 32 lanes takes pieces of rows with about as many entries as others
-/// do; rows of more than twice as many as a piece are cut, into pieces whose sums a second launch adds in a fixed
-/// order. Set-up: O(rows) work, one wait, two where rows are cut; 4 bytes per share of 16 to 128 entries, and where
-/// rows are cut 16 per piece. Scratch: d + 4 numbers per piece of a cut row and head. backward of float and double goes
-/// by rows whatever algorithm goes forward, where the backend has such kernels and they take the columns; so it is of
-/// TF32, in FP32.
+/// Rows (float and double, matrices with columns of 32 bits; whole words of sixteen bytes per row of Q and V, up to 512
+/// columns, of double 256; all else goes to the portable kernel, in any call) multiplies and adds in the operands'
+/// type, TF32 in FP32. A row of K and one of V are fetched per entry, a team of 4 to 32 lanes takes pieces of rows with
+/// about as many entries as others do; rows of more than twice as many as a piece are cut, into pieces whose sums a
+/// second launch adds in a fixed order. Set-up: O(rows) work, one wait, two where rows are cut; 4 bytes per share of 16
+/// to 128 entries, and where rows are cut 16 per piece. Scratch: d + 4 numbers per piece of a cut row and head.
+/// backward of float and double goes by rows whatever algorithm goes forward, where the backend has such kernels and
+/// they take the columns; so it is of TF32, in FP32.
 ///
 /// On units a row of K and of V is fetched once per column vector of a window of 8 or 16 rows, which has 8 or 12 bytes
 /// of the pattern (blocks rounded up); scratch is O(rows of split windows) forward and backward. Windows are made on

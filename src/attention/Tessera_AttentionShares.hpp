@@ -53,6 +53,10 @@ struct ShareBegins {
   }
 };
 
+/// Whether kernels by rows can read the columns of a matrix.
+template <class Csr>
+inline constexpr bool attention_rows_read = sizeof(typename Csr::ordinal_type) == sizeof(std::int32_t);
+
 /// Bytes: 4 per share, and where rows are cut 16 per piece and 12 per row that is.
 template <class Memory>
 struct AttentionShares {

@@ -16,6 +16,7 @@ namespace Impl {
 /// The backend whose gradients by rows a plan of a type takes, asked for or the device's own; null: none.
 template <class Csr>
 const KernelTable* attention_rows_backend(Backend option) {
+  if (!attention_rows_read<Csr>) return nullptr;
   const BackendSelection<typename Csr::execution_space> place(option);
   if (place.forced() == Backend::Kokkos || place.forced() == Backend::Reference) return nullptr;
   if ((place.host() && !place.emulated()) || !place.why_not().empty()) return nullptr;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "attention/Tessera_AttentionOptions.hpp"
+#include "attention/Tessera_AttentionShares.hpp"
 #include "core/Tessera_Selection.hpp"
 
 namespace Tessera {
@@ -60,7 +61,8 @@ class AttentionSelection {
       }
       require<NotSupported>(options_.fallback, [&] {
         return std::string("attention: Rows has no kernel for ") + to_string(choice_.precision) +
-               " here, only backends of devices have one, for fp32 and fp64 (fallback = false)";
+               " and these columns here, only backends of devices have one, for fp32 and fp64 and columns of 32 bits "
+               "(fallback = false)";
       });
       choice_.fallback = true;
       asked_ = AttentionAlgorithm::Fused;
@@ -120,7 +122,7 @@ class AttentionSelection {
   /// The same of a kernel by rows; hinted: for the columns that are expected as well.
   bool own_rows(bool hinted) const {
     const AttentionKernels* const kernels = own_kernels();
-    if (kernels == nullptr || kernels->rows_forward == nullptr) return false;
+    if (!attention_rows_read<Csr> || kernels == nullptr || kernels->rows_forward == nullptr) return false;
     const AttentionRowsLimits limits = kernels->rows_limits(choice_.precision);
     const int d = options_.dimension_hint;
     if (limits.columns == 0) return false;

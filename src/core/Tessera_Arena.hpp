@@ -93,6 +93,7 @@ class Arena {
   }
   template <class T>
   View<T> take(std::size_t n) {
+    static_assert(alignof(T) <= 64, "Views of Kokkos begin at multiples of 64 bytes on hosts");
     const std::size_t at = bytes_;
     bytes_ += (n * sizeof(T) + 255) / 256 * 256;
     return base_ == nullptr ? View<T>() : View<T>(reinterpret_cast<T*>(base_ + at), n);

@@ -36,14 +36,14 @@ struct Invert {
     }
   }
 };
-template <class Inverse>
+/// Numbers that stand nowhere in p: the inverse has "none" there, which may be a place where integers are short.
+template <class Permutation, class Inverse>
 struct Holes {
+  Permutation p;
   Inverse inverse;
-  std::int64_t n;
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i, std::int64_t& bad) const {
-    // Unsigned types hold "none" as their largest number.
     const auto place = static_cast<std::int64_t>(inverse(i));
-    if (place < 0 || place >= n) ++bad;
+    if (place < 0 || place >= static_cast<std::int64_t>(p.extent(0)) || static_cast<std::int64_t>(p(place)) != i) ++bad;
   }
 };
 
@@ -107,7 +107,8 @@ auto inverse_if_any(const Exec& space, const Permutation& p) {
   std::int64_t out_of_range = 0, holes = 0;
   Kokkos::parallel_reduce("Tessera::reorder inverse", EntryPolicy<Exec>(space, 0, n),
                           Invert<Permutation, Inverse>{p, inverse}, out_of_range);
-  Kokkos::parallel_reduce("Tessera::reorder holes", EntryPolicy<Exec>(space, 0, n), Holes<Inverse>{inverse, n}, holes);
+  Kokkos::parallel_reduce("Tessera::reorder holes", EntryPolicy<Exec>(space, 0, n),
+                          Holes<Permutation, Inverse>{p, inverse}, holes);
   Compat::fence(space, "Tessera::reorder inverse");
   return out_of_range == 0 && holes == 0 ? inverse : Inverse();
 }

@@ -21,8 +21,8 @@
 namespace Tessera {
 namespace Impl {
 
-/// A matrix padded to its longest row; padding is column -1. By rows on hosts, by slots on devices, whose neighbouring
-/// threads have neighbouring rows.
+/// A matrix padded to its longest row; padding is column -1, which of unsigned columns is their largest number. By rows
+/// on hosts, by slots on devices, whose neighbouring threads have neighbouring rows.
 template <class Csr>
 struct SpgemmPadded {
   using Ordinal = typename Csr::ordinal_type;
@@ -31,6 +31,7 @@ struct SpgemmPadded {
   Ordinal* columns = nullptr;
   Scalar* values = nullptr;
   static constexpr bool by_rows = Compat::is_host_v<typename Csr::execution_space>;
+  static constexpr Ordinal none = static_cast<Ordinal>(-1);  ///< read by value
   KOKKOS_INLINE_FUNCTION std::int64_t first(std::int64_t row) const { return by_rows ? row * width : row; }
   /// From a slot of a row to the next one.
   KOKKOS_INLINE_FUNCTION std::int64_t step() const { return by_rows ? 1 : rows; }
@@ -39,8 +40,8 @@ struct SpgemmPadded {
   KOKKOS_FORCEINLINE_FUNCTION void ask_ahead(const SpgemmPadded& of_a, std::int64_t slot) const {
     if constexpr (by_rows) {
       constexpr std::int64_t later = spgemm_rows_ahead;
-      const Ordinal k = slot + later < of_a.rows * of_a.width ? of_a.columns[slot + later] : -1;
-      if (k < 0) return;
+      const Ordinal k = slot + later < of_a.rows * of_a.width ? of_a.columns[slot + later] : none;
+      if (k == none) return;
       __builtin_prefetch(columns + first(k));
       if (Numbers) __builtin_prefetch(values + first(k));
     }
@@ -69,7 +70,7 @@ struct SpgemmPad {
       return;
     }
     for (std::int64_t s = 0; s < n; ++s) to.columns[at + s * step] = M.entries()(begin + s);
-    for (std::int64_t s = n; s < to.width; ++s) to.columns[at + s * step] = -1;
+    for (std::int64_t s = n; s < to.width; ++s) to.columns[at + s * step] = to.none;
   }
 };
 
@@ -103,12 +104,12 @@ struct SpgemmEllColumns {
     for (std::int64_t s = 0; s < A.width; ++s) {
       const std::int64_t slot = A.first(row) + s * A.step();
       const Ordinal k = A.columns[slot];
-      if (k < 0) break;
+      if (k == A.none) break;
       B.template ask_ahead<false>(A, slot);
       SpgemmPlace<Ordinal> place(list, step, n);
       for (std::int64_t t = 0; t < B.width; ++t) {
         const Ordinal column = B.columns[B.first(k) + t * B.step()];
-        if (column < 0) break;
+        if (column == B.none) break;
         place.find(column);
         if (place.at < n && list[place.at * step] == column) continue;
         for (std::int64_t i = n; i > place.at; --i) list[i * step] = list[(i - 1) * step];
@@ -139,14 +140,14 @@ struct SpgemmEllNumbers {
     for (std::int64_t s = 0; s < A.width; ++s) {
       const std::int64_t slot = A.first(row) + s * A.step();
       const Ordinal k = A.columns[slot];
-      if (k < 0) break;
+      if (k == A.none) break;
       B.template ask_ahead<true>(A, slot);
       const Scalar a = A.values[slot];
       SpgemmPlace<Ordinal> place(own, 1, n);
       for (std::int64_t t = 0; t < B.width; ++t) {
         const std::int64_t from = B.first(k) + t * B.step();
         const Ordinal column = B.columns[from];
-        if (column < 0) break;
+        if (column == B.none) break;
         place.find(column);
         sum[place.at] += a * B.values[from];
       }

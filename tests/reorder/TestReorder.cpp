@@ -160,6 +160,15 @@ TEST(Permutation, TellsWhatIsOne) {
   EXPECT_FALSE(is(std::vector<int>{0, 0, 1}));
   EXPECT_FALSE(is(std::vector<unsigned>{0, 0, 1}));
   EXPECT_FALSE(is(std::vector<std::int64_t>{0, 1, std::int64_t(1) << 40}));
+  // As many numbers as the type has: none is left over to mark a hole.
+  std::vector<std::uint8_t> all(256);
+  std::iota(all.begin(), all.end(), std::uint8_t(0));
+  EXPECT_TRUE(is(all));
+  std::swap(all[7], all[255]);
+  EXPECT_TRUE(is(all));
+  all[9] = 8;
+  EXPECT_FALSE(is(all));
+  EXPECT_THROW(reorder::inverse(space, to_device<Exec>(all)), InvalidArgument);
   EXPECT_EQ(to_host(reorder::inverse(space, to_device<Exec>(std::vector<int>{2, 0, 1}))), (std::vector<int>{1, 2, 0}));
   EXPECT_THROW(reorder::inverse(space, to_device<Exec>(std::vector<int>{2, 2, 1})), InvalidArgument);
 }

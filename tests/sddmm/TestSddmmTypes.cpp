@@ -93,7 +93,32 @@ TEST(SddmmOffsets, OfEveryTypeGiveWhatPlainLoopsDo) {
     }
   }
 }
-// What the test above has of Bsmr.
+/// P of whole numbers, which are exact in any order, with columns of this type.
+template <class Column>
+std::vector<double> with_columns(const SddmmOptions& options) {
+  const auto A = make_matrix<double>("every_length:longest=40:cols=61", Data::Integers, 1);
+  const DeviceMatrix<Exec, double> device(A);
+  const Kokkos::View<Column*, DeviceOf<Exec>> entries("entries", A.entries.size());
+  std::copy(A.entries.begin(), A.entries.end(), entries.data());
+  const auto S = csr_view(Column(A.rows), Column(A.cols), device.view().row_map(), entries, device.view().values());
+  const SddmmPlan plan(Exec(), S, options);
+  const DeviceVector<Exec, double> p("p", static_cast<std::size_t>(A.nnz()));
+  plan.apply(Exec(), dense<double>(A.rows, 9, Data::Integers, 2), dense<double>(A.cols, 9, Data::Integers, 3), p);
+  Exec().fence();
+  return to_host(p);
+}
+
+// Backends know columns of 32 bits alone.
+TEST(SddmmColumns, Of64Bits) {
+  for (const SddmmOptions& o : kernels()) {
+    SCOPED_TRACE(name_of(o));
+    const auto wanted = with_columns<int>(o);
+    EXPECT_NE(wanted, std::vector<double>(wanted.size(), 0));
+    EXPECT_EQ(wanted, with_columns<std::int64_t>(o));
+  }
+}
+
+// What the tests above have of Bsmr.
 TEST(SddmmOffsets, BothKernelsOfBsmrHaveEntries) {
   const auto A = make_matrix<double>("every_length:longest=40:cols=61", Data::Integers, 1);
   const DeviceMatrix<Exec, double> device(A);

@@ -14,10 +14,12 @@
 namespace Tessera {
 namespace Impl {
 
-/// Sums of teams go to several places, as atomics on one place queue.
-struct alignas(128) PackedSizesSpread {
+/// Sums of teams go to several places, as atomics on one place queue. Apart by padding: memory of hosts begins at
+/// multiples of 64 bytes only.
+struct PackedSizesSpread {
   static constexpr int most = 32;
   PackedSizes sizes;
+  char apart[128 - sizeof(PackedSizes)];
 };
 
 /// Sums over vector lanes.

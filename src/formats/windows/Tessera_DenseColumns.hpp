@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 
 #include "formats/windows/Tessera_WindowUnion.hpp"
 
@@ -21,7 +22,10 @@ struct PatternShare {
   template <class T>
   using View = typename Arena<typename Pattern::memory_space>::template View<T>;
   using Offset = typename Pattern::size_type;
-  using Ordinal = typename Pattern::ordinal_type;
+  /// Kernels of backends take columns of 32 bits.
+  using Ordinal =
+      std::conditional_t<sizeof(typename Pattern::ordinal_type) == 4, typename Pattern::ordinal_type, std::int32_t>;
+  using Narrow = CsrPattern<Ordinal, Offset, typename Pattern::device_type>;
 
   std::shared_ptr<void> map_storage, column_storage, place_storage;
   Ordinal rows = 0, cols = 0;
@@ -32,8 +36,8 @@ struct PatternShare {
   template <class Exec>
   void allocate(const Exec& space, const Pattern& A, std::size_t entries, const KernelTable* backend) {
     using Arena = Impl::Arena<typename Pattern::memory_space>;
-    rows = A.rows();
-    cols = A.cols();
+    rows = static_cast<Ordinal>(A.rows());
+    cols = static_cast<Ordinal>(A.cols());
     map_storage = Arena::make(space, backend, "Tessera::dense columns::row_map", Lifetime::Plan, [&](Arena& arena) {
       row_map = arena.template take<Offset>(static_cast<std::size_t>(rows) + 1);
     });
@@ -43,9 +47,9 @@ struct PatternShare {
                                 [&](Arena& arena) { entry_at = arena.template take<std::uint32_t>(entries); });
   }
   std::int64_t nnz() const { return static_cast<std::int64_t>(columns.extent(0)); }
-  Pattern pattern() const {
-    return Pattern(rows, cols, typename Pattern::row_map_type(row_map.data(), row_map.extent(0)),
-                   typename Pattern::entries_type(columns.data(), columns.extent(0)));
+  Narrow pattern() const {
+    return Narrow(rows, cols, typename Narrow::row_map_type(row_map.data(), row_map.extent(0)),
+                  typename Narrow::entries_type(columns.data(), columns.extent(0)));
   }
 };
 
@@ -59,7 +63,7 @@ struct DenseColumns {
 template <class Pattern>
 struct DenseColumnFunctors {
   using Base = typename WindowFunctors<Pattern>::Base;
-  using Ordinal = typename Pattern::ordinal_type;
+  using Ordinal = typename PatternShare<Pattern>::Ordinal;
   using Offset = typename Pattern::size_type;
   template <class T>
   using View = typename WindowFunctors<Pattern>::template View<T>;
@@ -132,10 +136,10 @@ struct DenseColumnFunctors {
       const auto p = static_cast<std::uint32_t>(i);
       const std::uint32_t from = origin.extent(0) > 0 ? static_cast<std::uint32_t>(origin(p)) : p, d = before(p);
       if (before(p + 1) > d) {
-        dense(d) = this->columns(p);
+        dense(d) = static_cast<Ordinal>(this->columns(p));
         dense_at(d) = from;
       } else {
-        other(p - d) = this->columns(p);
+        other(p - d) = static_cast<Ordinal>(this->columns(p));
         other_at(p - d) = from;
       }
     }
