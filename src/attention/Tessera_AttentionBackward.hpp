@@ -140,7 +140,7 @@ class AttentionBackward {
       using Rows = AttentionHostRows<Csr>;
       using Columns = AttentionHostColumns<Csr>;
       static const std::string rows_label("Tessera::attention[dQ]"), columns_label("Tessera::attention[dK, dV]");
-      const int vector = attention_vector_bytes<Sum>(in.q.matrix.columns, in.v.matrix.columns);
+      const int vector = host_row_bytes<Sum>(std::max(in.q.matrix.columns, in.v.matrix.columns));
       if (A.rows() > 0) {
         const auto items = attention_items(A);
         const Shares shares = items.shares(space, in.heads);
