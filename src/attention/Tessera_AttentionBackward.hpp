@@ -3,6 +3,7 @@
 #ifndef TESSERA_ATTENTION_ATTENTION_BACKWARD_HPP
 #define TESSERA_ATTENTION_ATTENTION_BACKWARD_HPP
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
