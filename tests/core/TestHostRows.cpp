@@ -67,14 +67,21 @@ KOKKOS_FORCEINLINE_FUNCTION void expect_dots(int n) {
   }
   // Each column is used, and used once: an infinite number stays one, where infinite minus infinite and infinite times
   // 0 were NaN.
-  for (int k = 0; k<n; k += n> 70 ? 9 : 1) {
-    Rows<T> infinite = y;
-    for (int c = 0; c < Count; ++c) infinite.row(c)[k] = T(std::numeric_limits<float>::infinity());
-    for (int c = 0; c < Count; ++c) rows[c] = infinite.row(c);
-    Rows<T> factor = x;
-    factor.row(0)[k] = T(-0.5f);
-    Impl::host_dots<Bytes, Count, Isa>(factor.row(0), 1, rows, 1, n, sums);
-    for (int c = 0; c < Count; ++c) ASSERT_EQ(sums[c], -std::numeric_limits<Sum>::infinity()) << "column " << k;
+  const T infinity(std::numeric_limits<float>::infinity()), factor(-0.5f);
+  const int step = n <= 70 ? 1 : 9;
+  for (const bool in_x : {false, true}) {
+    for (int k = 0; k < n; k += step) {
+      Rows<T> own = x, other = y;
+      own.row(0)[k] = in_x ? infinity : factor;
+      for (int c = 0; c < Count; ++c) {
+        rows[c] = other.row(c);
+        other.row(c)[k] = in_x ? factor : infinity;
+      }
+      Impl::host_dots<Bytes, Count, Isa>(own.row(0), 1, rows, 1, n, sums);
+      for (int c = 0; c < Count; ++c) {
+        ASSERT_EQ(sums[c], -std::numeric_limits<Sum>::infinity()) << "column " << k << (in_x ? " of x" : " of y");
+      }
+    }
   }
 }
 
