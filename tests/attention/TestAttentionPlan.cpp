@@ -41,7 +41,8 @@ TYPED_TEST(HostAttention, EveryWidth) {
 // Q and V of different widths, and rows of more columns than a running sum has.
 TYPED_TEST(HostAttention, OtherWidthOfV) {
   const Pattern p = pattern_of_lengths({3, 0, 40, 1}, 29);
-  for (const auto& [d, e] : {std::pair<int, int>(16, 3), {3, 16}, {0, 5}, {5, 0}, {2, 1031}, {1031, 2}, {33, 7}, {7, 31}, {4, 513}}) {
+  for (const auto& [d, e] :
+       {std::pair<int, int>(16, 3), {3, 16}, {0, 5}, {5, 0}, {2, 1031}, {1031, 2}, {33, 7}, {7, 31}, {4, 513}}) {
     SCOPED_TRACE(std::to_string(d) + ", " + std::to_string(e));
     this->each([&](const auto& suite) { suite.expect_right(suite.problem(p, 1, d, e)); });
   }
