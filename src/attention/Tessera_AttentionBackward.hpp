@@ -3,6 +3,7 @@
 #ifndef TESSERA_ATTENTION_ATTENTION_BACKWARD_HPP
 #define TESSERA_ATTENTION_ATTENTION_BACKWARD_HPP
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -140,7 +141,7 @@ class AttentionBackward {
       using Rows = AttentionHostRows<Csr>;
       using Columns = AttentionHostColumns<Csr>;
       static const std::string rows_label("Tessera::attention[dQ]"), columns_label("Tessera::attention[dK, dV]");
-      const int vector = attention_vector_bytes<Sum>(in.q.matrix.columns, in.v.matrix.columns);
+      const int vector = host_row_bytes<Sum>(std::max(in.q.matrix.columns, in.v.matrix.columns));
       if (A.rows() > 0) {
         const auto items = attention_items(A);
         const Shares shares = items.shares(space, in.heads);

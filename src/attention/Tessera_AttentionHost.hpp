@@ -107,15 +107,6 @@ struct AttentionItems {
   }
 };
 
-/// Widest vectors for rows of these lengths: at most a sixteenth of a row is left to single numbers.
-template <class Sum>
-int attention_vector_bytes(std::int64_t d, std::int64_t e) {
-  int bytes = host_vector_bytes();
-  const auto ragged = [&](std::int64_t n) { return n % (bytes / static_cast<std::int64_t>(sizeof(Sum))) * 16 > n; };
-  while (bytes > 16 && (ragged(d) || ragged(e))) bytes /= 2;
-  return bytes;
-}
-
 /// Calls f.run<Bytes>(share) with vectors of f.vector_bytes.
 template <class F>
 struct AttentionShare {
@@ -167,7 +158,7 @@ struct AttentionHostForward {
     using Block = AttentionBlock<T, Bytes>;
     Block block;
     Sum sums[Block::most_columns];
-    for (std::int64_t k = 0; k < width; ++k) sums[k] = 0;
+    host_clear_row<Bytes>(sums, width);
     const Dense<const T> keys = in.k.head(head);
     Dense<const T> columns = in.v.head(head);
     columns.data += column;
@@ -184,7 +175,7 @@ struct AttentionHostForward {
       if (largest > m) {  // what there is becomes smaller
         const Sum shrink = exponential(m - largest);
         total *= shrink;
-        for (std::int64_t k = 0; k < width; ++k) sums[k] *= shrink;
+        host_scale_row<Bytes>(sums, shrink, width);
         m = largest;
       }
       total += block.exponentials(m);

@@ -65,7 +65,7 @@ struct AttentionHostRows {
     using Block = AttentionBlock<T, Bytes>;
     Block block;
     Sum sums[Block::most_columns], d_p[Block::most];
-    for (std::int64_t k = 0; k < width; ++k) sums[k] = 0;
+    host_clear_row<Bytes>(sums, width);
     const Dense<const T> keys = in.k.head(head), values = in.v.head(head);
     Dense<const T> columns = keys;
     columns.data += column;
@@ -128,8 +128,8 @@ struct AttentionHostColumns {
     const std::int64_t d = part(in.k.matrix.columns), width = part(in.v.matrix.columns);
     Block block;
     Sum for_k[most], for_v[most], d_p[Block::most];
-    for (std::int64_t k = 0; k < d; ++k) for_k[k] = 0;
-    for (std::int64_t k = 0; k < width; ++k) for_v[k] = 0;
+    host_clear_row<Bytes>(for_k, d);
+    host_clear_row<Bytes>(for_v, width);
     const Dense<const T> queries = in.q.head(head), d_o = g.d_o.head(head);
     Dense<const T> query_columns = queries, d_o_columns = d_o;
     query_columns.data += column;

@@ -3,6 +3,7 @@
 #ifndef TESSERA_ATTENTION_FUSED_ATTENTION_ENGINE_HPP
 #define TESSERA_ATTENTION_FUSED_ATTENTION_ENGINE_HPP
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -48,7 +49,7 @@ class FusedAttentionEngine {
       using Forward = AttentionHostForward<Csr>;
       const auto items = attention_items(csr_);
       const Shares shares = items.shares(space, in.heads);
-      const int vector = attention_vector_bytes<Sum>(in.q.matrix.columns, in.v.matrix.columns);
+      const int vector = host_row_bytes<Sum>(std::max(in.q.matrix.columns, in.v.matrix.columns));
       static const std::string label("Tessera::attention[fused]");
       for_each_share(label, space, shares, AttentionShare<Forward>{Forward{items, scores, from, to, shares, vector}});
     } else {

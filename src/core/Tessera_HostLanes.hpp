@@ -136,6 +136,15 @@ std::int64_t host_whole_columns(std::int64_t n) {
   return (whole < bytes ? (bytes + 15) / 16 * 16 : whole) / static_cast<std::int64_t>(sizeof(Sum));
 }
 
+/// 64 bytes of zeros, then as many of ones: masks of the last lanes of a vector.
+struct HostMasks {
+  unsigned char bytes[128];
+  constexpr HostMasks() : bytes{} {
+    for (int i = 64; i < 128; ++i) bytes[i] = 0xff;
+  }
+};
+inline constexpr HostMasks host_masks;
+
 /// As many sums as fit a vector of so many bytes, by the instructions of CPUs with vectors of `Isa` bytes.
 template <class Sum, int Bytes, int Isa = Bytes>
 struct HostLanes {
@@ -190,6 +199,15 @@ struct HostLanes {
   static KOKKOS_FORCEINLINE_FUNCTION void add_product(type& sum, const type& a, const type& b) { sum += a * b; }
   static KOKKOS_FORCEINLINE_FUNCTION void add(type& sum, const type& a) { sum += a; }
   static KOKKOS_FORCEINLINE_FUNCTION void scale(type& v, Sum factor) { v *= factor; }
+  /// Ones for the last `lanes` of a vector, zeros before these.
+  typedef std::uint64_t Mask __attribute__((vector_size(Bytes)));
+  static KOKKOS_FORCEINLINE_FUNCTION void last_lanes(Mask& mask, std::int64_t lanes) {
+    std::memcpy(&mask, host_masks.bytes + 64 - Bytes + lanes * static_cast<std::int64_t>(sizeof(Sum)), sizeof(mask));
+  }
+  /// Zeros where the mask has them, whatever stood there.
+  static KOKKOS_FORCEINLINE_FUNCTION void keep(type& v, const Mask& mask) {
+    v = reinterpret_cast<type>(reinterpret_cast<Mask>(v) & mask);
+  }
 #else
   struct type {
     Sum e[count];
@@ -213,7 +231,45 @@ struct HostLanes {
   static KOKKOS_FORCEINLINE_FUNCTION void scale(type& v, Sum factor) {
     for (int j = 0; j < count; ++j) v.e[j] *= factor;
   }
+  struct Mask {
+    std::int64_t zeros;
+  };
+  static KOKKOS_FORCEINLINE_FUNCTION void last_lanes(Mask& mask, std::int64_t lanes) { mask.zeros = count - lanes; }
+  static KOKKOS_FORCEINLINE_FUNCTION void keep(type& v, const Mask& mask) {
+    for (int j = 0; j < count; ++j) v.e[j] = j < mask.zeros ? Sum(0) : v.e[j];
+  }
 #endif
+  /// The first N < count numbers, zeros behind them. Nothing behind them is read.
+  template <int N, class BT>
+  static KOKKOS_FORCEINLINE_FUNCTION void load_first(type& v, const BT* x) {
+    static_assert(N < count);
+#ifdef TESSERA_HOST_VECTORS
+    // By registers: a vector cannot be read from memory right after its parts were written.
+    if constexpr (Bytes == 16 && sizeof(BT) == 2 && std::is_same_v<Sum, float>) {
+      std::uint64_t bits = x[N - 1].bits;
+      if constexpr (N > 1) {
+        std::uint32_t pair;
+        std::memcpy(&pair, x, sizeof(pair));
+        bits = N > 2 ? bits << 32 | pair : pair;
+      }
+#if TESSERA_HOST_F16C > 1
+      if constexpr (host_by_f16c<BT, Isa>) return f16c_widen_low(v, F16cWords{static_cast<long long>(bits), 0});
+#endif
+      typename HostBits<Bytes>::Wide wide;
+      if constexpr (std::is_same_v<BT, half_t>) {
+        HostBits<Bytes>::load_half(wide, &bits);
+      } else {
+        HostBits<Bytes>::load_bhalf(wide, &bits);
+      }
+      std::memcpy(&v, &wide, sizeof(v));
+      return;
+    }
+    v = type{};
+    for (int j = 0; j < N; ++j) v[j] = widen<Sum>(x[j]);
+#else
+    for (int j = 0; j < count; ++j) v.e[j] = j < N ? widen<Sum>(x[j]) : Sum(0);
+#endif
+  }
   /// Sum of all lanes, in a fixed order: halves are added until one lane is left.
   static KOKKOS_FORCEINLINE_FUNCTION Sum total(const type& v) {
 #ifdef TESSERA_HOST_VECTORS

@@ -153,8 +153,7 @@ void sddmm_rows(const Exec& space, double alpha, const Csr& S, bool scaled, cons
     if constexpr (Compat::is_host_v<Exec>) {
       // Entries of work: a product of K, in parts of a vector.
       const Shares shares = Shares::of(space, nnz, nnz, 64, 20000, 32);
-      int bytes = host_vector_bytes();
-      while (bytes > 16 && in.x.matrix.columns * static_cast<std::int64_t>(sizeof(Sum)) < bytes) bytes /= 2;
+      const int bytes = host_row_bytes<Sum>(in.x.matrix.columns);
       for_each_share(label, space, shares, SddmmHostFunctor<Csr, T, PT>(product, shares, bytes));
     } else {
       using Functor = SddmmDeviceFunctor<Exec, Csr, T, PT>;

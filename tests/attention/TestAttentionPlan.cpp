@@ -33,7 +33,7 @@ TYPED_TEST(HostAttention, EveryShape) {
 }
 TYPED_TEST(HostAttention, EveryWidth) {
   const Pattern p = pattern_of_lengths({3, 0, 40, 1, 33, 2, 64}, 29);
-  for (const int d : {0, 1, 7, 8, 16, 40, 64, 128, 257}) {
+  for (const int d : {0, 1, 2, 3, 7, 8, 9, 16, 17, 23, 31, 33, 40, 64, 128, 257}) {
     SCOPED_TRACE(d);
     this->each([&](const auto& suite) { suite.expect_right(suite.problem(p, 1, d, d)); });
   }
@@ -41,7 +41,8 @@ TYPED_TEST(HostAttention, EveryWidth) {
 // Q and V of different widths, and rows of more columns than a running sum has.
 TYPED_TEST(HostAttention, OtherWidthOfV) {
   const Pattern p = pattern_of_lengths({3, 0, 40, 1}, 29);
-  for (const auto& [d, e] : {std::pair<int, int>(16, 3), {3, 16}, {0, 5}, {5, 0}, {2, 1031}, {1031, 2}}) {
+  for (const auto& [d, e] :
+       {std::pair<int, int>(16, 3), {3, 16}, {0, 5}, {5, 0}, {2, 1031}, {1031, 2}, {33, 7}, {7, 31}, {4, 513}}) {
     SCOPED_TRACE(std::to_string(d) + ", " + std::to_string(e));
     this->each([&](const auto& suite) { suite.expect_right(suite.problem(p, 1, d, e)); });
   }

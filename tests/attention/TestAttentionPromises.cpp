@@ -194,7 +194,7 @@ TEST(AttentionShares, CutsDoNotShow) {
     std::fill(o.begin(), o.end(), 99.0f);
     const Impl::Shares shares{2 * m, 2 * (items.nnz + m), count, false};
     const Impl::AttentionShare<Impl::AttentionHostForward<Csr>> f{
-        {items, scores, in, out, shares, Impl::attention_vector_bytes<float>(16, 24)}};
+        {items, scores, in, out, shares, Impl::host_row_bytes<float>(24)}};
     for (std::int64_t share = 0; share < count; ++share) f(share);
     EXPECT_TRUE(same_bits(o, wanted.o));
   }

@@ -37,6 +37,8 @@ TYPED_TEST_SUITE(HostSddmm, PlanSuites);
 
 TYPED_TEST(HostSddmm, EveryShape) { TESSERA_EACH(every_shape({5, 40})); }
 TYPED_TEST(HostSddmm, EveryInner) { TESSERA_EACH(every_inner(TestFixture::mixed(), all_inner())); }
+// Between the widths of vectors, beside those above.
+TYPED_TEST(HostSddmm, PartsOfVectors) { TESSERA_EACH(every_inner(TestFixture::mixed(), {2, 4, 5, 6, 7, 9, 12, 23})); }
 TYPED_TEST(HostSddmm, EveryScaling) { TESSERA_EACH(every_scaling(TestFixture::mixed(), 19)); }
 TYPED_TEST(HostSddmm, UndefinedOperands) { TESSERA_EACH(undefined_operands(TestFixture::mixed(), 13)); }
 TYPED_TEST(HostSddmm, BadRows) { TESSERA_EACH(bad_rows(TestFixture::mixed(), 33)); }
