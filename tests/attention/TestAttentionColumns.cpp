@@ -12,9 +12,10 @@
 
 #include "Tessera_Attention.hpp"
 
-namespace {
+namespace Tessera {
+namespace Testing {
+namespace AttentionOfColumns {
 
-using namespace Tessera;
 using Exec = Kokkos::DefaultHostExecutionSpace;
 using Device = Kokkos::Device<Exec, Exec::memory_space>;
 template <class T>
@@ -111,4 +112,6 @@ TEST(AttentionColumns, RowsSaysWhatItReads) {
   EXPECT_THROW(AttentionPlan(Exec(), matrix<double>(), options), NotSupported);
 }
 
-}  // namespace
+}  // namespace AttentionOfColumns
+}  // namespace Testing
+}  // namespace Tessera

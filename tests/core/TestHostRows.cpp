@@ -16,7 +16,7 @@
 
 namespace Tessera {
 namespace Testing {
-namespace {
+namespace RowsOnHosts {
 
 constexpr int guard = 20, most_rows = 5;
 const std::vector<int>& widths() {
@@ -187,6 +187,6 @@ TEST(HostTotals, OfFourVectors) {
 }
 #endif
 
-}  // namespace
+}  // namespace RowsOnHosts
 }  // namespace Testing
 }  // namespace Tessera

@@ -12,9 +12,10 @@
 
 #include "Tessera_Spgemm.hpp"
 
-namespace {
+namespace Tessera {
+namespace Testing {
+namespace SpgemmOfColumns {
 
-using Tessera::SpgemmAlgorithm;
 using Exec = Kokkos::DefaultHostExecutionSpace;
 using Device = Kokkos::Device<Exec, Exec::memory_space>;
 
@@ -86,4 +87,6 @@ TYPED_TEST(SpgemmColumns, EveryMethod) {
   }
 }
 
-}  // namespace
+}  // namespace SpgemmOfColumns
+}  // namespace Testing
+}  // namespace Tessera
