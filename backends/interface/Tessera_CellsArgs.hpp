@@ -17,12 +17,9 @@
 /// *run*, so that where a slice lies follows from its number and no record is read.
 ///
 /// A slice lies at a multiple of 16 bytes: 64 places (16 bits: which sum of the row block), then for each step 64
-/// columns (16 bits: where x lies in shared memory), then for each step 64 values; entries of a piece go through its
+/// columns (16 bits, from the column block's first), then for each step 64 values; entries of a piece go through its
 /// slots first. What is no entry has the column behind the last, at which x is zero, and the value zero; pieces that
 /// are none add their zeros to one place behind the others, lanes at the same time, which nobody reads.
-///
-/// x is not in its order in shared memory (`at`): in graphs whose columns of much use are multiples of powers of two
-/// (R-MAT) most gathers would meet in one bank.
 
 namespace Tessera {
 
@@ -36,16 +33,6 @@ struct CellsLayout {
   static constexpr int row_group = 32;                       ///< consecutive rows that a row block has together
   static constexpr int unit = 16;                            ///< bytes
   static constexpr std::uint32_t none = ~0u;                 ///< no row group
-
-  /// Where word `word` (16 bytes) of x lies in shared memory. Words stay in their eight, which are 128 bytes.
-  TESSERA_INLINED_FUNCTION static constexpr std::uint32_t word_at(std::uint32_t word) {
-    return word ^ ((word >> 3 ^ word >> 6 ^ word >> 9 ^ word >> 12) & 7u);
-  }
-  /// The same for column `column` of a column block.
-  TESSERA_INLINED_FUNCTION static constexpr std::uint32_t at(std::uint32_t column, int value_bytes) {
-    const std::uint32_t per_word = 16u / static_cast<std::uint32_t>(value_bytes);
-    return word_at(column / per_word) * per_word + column % per_word;
-  }
 
   TESSERA_INLINED_FUNCTION static constexpr std::uint32_t slice_units(int steps, int value_bytes) {
     return static_cast<std::uint32_t>(slots * (2 + steps * (2 + value_bytes)) / unit);

@@ -84,13 +84,11 @@ struct CellsBody {
     const unsigned words = aligned ? count / per_word : 0;
     thread_block.each_thread([&](unsigned thread) {
       for (unsigned i = thread; i < words; i += threads) {
-        Value* const to = table + CellsLayout::word_at(i) * per_word;
-        Wave::template copy_async<false>(Wave::memory(reinterpret_cast<char*>(to)), x + i * per_word, true);
+        Wave::template copy_async<false>(Wave::memory(reinterpret_cast<char*>(table + i * per_word)), x + i * per_word,
+                                         true);
       }
       Wave::commit_copies();
-      for (unsigned i = words * per_word + thread; i < count; i += threads) {
-        table[CellsLayout::at(i, sizeof(Value))] = x[i * p.x_stride];
-      }
+      for (unsigned i = words * per_word + thread; i < count; i += threads) table[i] = x[i * p.x_stride];
       Wave::template wait_copies<0>();
     });
   }

@@ -300,7 +300,7 @@ struct CellsSlotFunctor {
       place += CellsLayout::slots;
       const std::uint32_t i = first + static_cast<std::uint32_t>(step);
       const std::uint32_t column = table.held ? table.columns[i] : static_cast<std::uint32_t>(in.columns(of.first + i));
-      *place = static_cast<std::uint16_t>(CellsLayout::at(column - base, bytes()));
+      *place = static_cast<std::uint16_t>(column - base);
       if constexpr (numbers) {
         reinterpret_cast<Number*>(in.to.packets)[slot] = table.held ? table.numbers[i] : values(of.first + i);
       }
@@ -360,7 +360,7 @@ struct CellsSlotFunctor {
     const auto at = static_cast<std::uint32_t>(piece.behind(k));
     const std::uint32_t slot = piece.slot(bytes()) + at;
     const std::uint32_t in_block = column - static_cast<std::uint32_t>(b) * block_of.width;
-    place[CellsLayout::slots + at] = static_cast<std::uint16_t>(CellsLayout::at(in_block, bytes()));
+    place[CellsLayout::slots + at] = static_cast<std::uint16_t>(in_block);
     if constexpr (numbers) reinterpret_cast<Number*>(in.to.packets)[slot] = values(of.first + i);
     keep(of, table, i, slot);
     if (k < 1 << log) place[k] = static_cast<std::uint16_t>(v);
