@@ -299,7 +299,7 @@ class PackedSuite : public SpmvSuite<Exec, Scalar> {
          {"random:rows=900:cols=700:lengths=uniform:mean=40", "rmat:scale=9:degree=8", "dense_column", "dense",
           "diagonal:rows=300:cols=300", "empty:rows=5:cols=9",
           "random:rows=3000:cols=200000:lengths=power:mean=6:tail=1.3", "lp:rows=40:cols=30011:per_col=2:skew=0.7",
-          "web:n=3001:longest=900", "dense:rows=70:cols=2500", "random:rows=90:cols=9000:lengths=uniform:mean=1500"}) {
+          "web:n=3001:longest=900", "dense:rows=20:cols=2500", "random:rows=40:cols=5000:lengths=uniform:mean=900"}) {
       for (const auto& o : {cells(1), cells(1, 9), cells(2, 2), cells(3, 16), cells(64, 64)}) {
         this->each({with(o)}, [&] {
           this->expect_pattern(generate(spec), spec + (", shares " + std::to_string(o.cells)) + " of " +
