@@ -93,6 +93,7 @@ TEST(SddmmOffsets, OfEveryTypeGiveWhatPlainLoopsDo) {
     }
   }
 }
+
 /// P of whole numbers, which are exact in any order, with columns of this type.
 template <class Column>
 std::vector<double> with_columns(const SddmmOptions& options) {
