@@ -260,6 +260,31 @@ TEST(PackedRules, CellsFit) {
   EXPECT_GT(several, 50);
 }
 
+// A team of the set-up gets no more than 48 kB from Kokkos, and holds its entries where these fit beside its tables.
+TEST(PackedRules, CellsSetUpFits) {
+  int held = 0, too_many = 0;
+  for (const std::int64_t rows : {5000, 300000, 1224514}) {
+    for (const double mean : {8., 30., 52.4, 79.}) {
+      for (const std::int64_t cols : {70000, 400000, 1224514}) {
+        for (const int bytes : {2, 4, 8}) {
+          for (const int shares : {1, 3}) {
+            SpmvFeatures f = rows_of(mean, rows);
+            f.cols = cols;
+            const Impl::CellsShape s = Impl::cells_shape_of(f, large_device(), bytes, shares, 1);
+            if (s.row_blocks == 0) continue;
+            const int entries = s.held_entries(f.nnz, bytes);
+            EXPECT_LE(Impl::CellsShape::setup_bytes(s.column_blocks) + entries * (4 + bytes), 48 * 1024 - 1024);
+            EXPECT_TRUE(entries == 0 || entries >= f.nnz / rows * 32) << "fewer than the mean";
+            ++(entries > 0 ? held : too_many);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(held, 100);
+  EXPECT_GT(too_many, 0);
+}
+
 // A piece has the fewest slots with which no slice is too long, and its key tells how many, and its steps. Keys ascend
 // as slots, then lengths descend.
 TEST(PackedRules, CellsKeys) {

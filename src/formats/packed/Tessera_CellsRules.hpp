@@ -17,14 +17,9 @@ namespace Impl {
 
 /// Places of a row block are told apart by 16 bits, and so are the columns of a column block and the one behind them.
 constexpr std::int64_t cells_most_places = 65535, cells_most_columns = 65472;
-/// Set-up has a table of the column blocks of 32 rows in shared memory, of which Kokkos gives a team 48 kB.
-constexpr int cells_setup_bytes = 47000;
-constexpr std::int64_t cells_slot_bytes(std::int64_t column_blocks) {
-  return 4 * (CellsLayout::row_group * (column_blocks + 1) + 2 * column_blocks + 2) +
-         2 * CellsLayout::row_group * column_blocks;
-}
+/// Set-up has tables of the column blocks of 32 rows in shared memory.
 constexpr int cells_most_blocks = 224;
-static_assert(cells_slot_bytes(cells_most_blocks) <= cells_setup_bytes, "a team of the set-up has no room");
+static_assert(CellsShape::setup_bytes(cells_most_blocks) <= CellsShape::most_setup_bytes, "a team has no room");
 
 /// Where a device does not say: what all of capability 8.0 and above have.
 constexpr std::size_t cells_least_shared = 99 << 10;
@@ -81,7 +76,7 @@ struct CellsCost {
   /// A thread block's cell: x's latency and waves that wait for each other, longer where rows are uneven; and per byte
   /// of x.
   static constexpr double cell = 2, uneven = 1.1, table = 7.3e-6;
-  /// Cells must be predicted to take less than this of the time of others: set-up takes one to four times as long.
+  /// Cells must be predicted to take less than this of the time of others: set-up takes one to five times as long.
   static constexpr double gain = 0.9;
 
   static double of(const CellsShape& s, const SpmvFeatures& f, const DeviceFacts& device, int value_bytes) {

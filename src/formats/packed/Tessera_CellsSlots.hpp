@@ -166,8 +166,7 @@ struct CellsSlotFunctor {
   }
   /// Words of eight bytes.
   KOKKOS_INLINE_FUNCTION int words() const {
-    const int blocks = in.to.shape.column_blocks;
-    return (number_words() + in.room + rows * (blocks + 1) + 2 * blocks + 1 + rows * blocks / 2 + 1) / 2;
+    return (4 * (number_words() + in.room) + CellsShape::setup_bytes(in.to.shape.column_blocks) + 7) / 8;
   }
   int scratch_bytes() const { return static_cast<int>(Scratch::shmem_size(static_cast<std::size_t>(words()))); }
   /// Of a team's rows.

@@ -29,6 +29,22 @@ struct CellsShape {
   KOKKOS_INLINE_FUNCTION int places() const { return row_places() + cuts; }
   KOKKOS_INLINE_FUNCTION int sums() const { return (places() + 32) / 32 * 32; }
   KOKKOS_INLINE_FUNCTION std::int64_t cells() const { return std::int64_t{row_blocks} * column_blocks; }
+  /// Bytes that a team of the set-up, which has 32 rows, holds of column blocks.
+  KOKKOS_INLINE_FUNCTION static constexpr int setup_bytes(int column_blocks) {
+    return 4 * (CellsLayout::row_group * (column_blocks + 1) + 2 * column_blocks + 2) +
+           2 * CellsLayout::row_group * column_blocks;
+  }
+  /// Entries of 32 rows, in the mean.
+  std::int64_t mean_of_group(std::int64_t nnz) const { return nnz * CellsLayout::row_group / rows; }
+  /// Entries that such a team holds beside: those of most, where they fit.
+  int held_entries(std::int64_t nnz, int value_bytes) const {
+    constexpr std::int64_t most = 3072;
+    const std::int64_t mean = mean_of_group(nnz), held = (mean + mean / 4 + 127) / 64 * 64;
+    const std::int64_t left = most_setup_bytes - setup_bytes(column_blocks);
+    return static_cast<int>(held <= most && held * (4 + value_bytes) <= left ? held : 0);
+  }
+  static constexpr int most_setup_bytes = 47000;  ///< Kokkos gives a team 48 kB of shared memory
+
   /// Most slices of all cells: a piece of several slots has more than half as many entries as these hold.
   std::int64_t most_slices(std::int64_t nnz) const {
     const std::int64_t of_single_slots = places() / CellsLayout::slots + CellsLayout::widths;

@@ -177,16 +177,8 @@ class CellsConversion {
                          f);
   }
 
-  std::int64_t mean_of_group() const { return p_.nnz * CellsLayout::row_group / s_.rows; }
   /// Of a team that has 32 rows: few, so that many teams are under way.
-  int threads_of_group() const { return mean_of_group() < 768 ? 64 : 128; }
-  /// Entries of 32 rows that a team holds: those of most, where they fit beside what it has of column blocks.
-  int room() const {
-    constexpr std::int64_t most = 3072;
-    const std::int64_t mean = mean_of_group(), room = (mean + mean / 4 + 127) / 64 * 64;
-    const std::int64_t left = cells_setup_bytes - cells_slot_bytes(s_.column_blocks);
-    return static_cast<int>(room <= most && room * (4 + bytes_of(p_.precision)) <= left ? room : 0);
-  }
+  int threads_of_group() const { return s_.mean_of_group(p_.nnz) < 768 ? 64 : 128; }
 
   void fill(bool updatable) {
     const auto words = static_cast<std::size_t>(p_.totals.units) * (CellsLayout::unit / 8);
@@ -239,7 +231,7 @@ class CellsConversion {
     take_places(pieces.to);
     pieces.slots = p_.slots;
     pieces.threads = threads_of_group();
-    pieces.room = room();
+    pieces.room = s_.held_entries(p_.nnz, bytes_of(p_.precision));
   }
 
   const Exec& space_;
