@@ -30,15 +30,16 @@ struct CellsLayout {
   static constexpr int longest = max_steps * slots;          ///< piece; longer ones are cut
   static constexpr int keys = (widths + 1) * max_steps / 2;  ///< of pieces: see key_of
   static constexpr int runs = keys + 1;                      ///< room for those of a cell, the end included
+  static constexpr int runs_bytes = 2 * runs * 8;            ///< of a thread block: this cell's, and the next one's
   static constexpr int row_group = 32;                       ///< consecutive rows that a row block has together
   static constexpr int unit = 16;                            ///< bytes
   static constexpr std::uint32_t none = ~0u;                 ///< no row group
+  static constexpr std::uint32_t no_run = 0xffffff00u;       ///< behind the last run: no slice is that far
 
   TESSERA_INLINED_FUNCTION static constexpr std::uint32_t slice_units(int steps, int value_bytes) {
     return static_cast<std::uint32_t>(slots * (2 + steps * (2 + value_bytes)) / unit);
   }
-  /// A run ends before slice `end`; its slices have `steps` steps, their pieces 2^log slots. Zero: there is no further
-  /// run.
+  /// Of a run: it ends before slice `end`; its slices have `steps` steps, their pieces 2^log slots.
   TESSERA_INLINED_FUNCTION static constexpr std::uint32_t run(std::uint32_t end, int log, int steps) {
     return end << 8 | static_cast<std::uint32_t>(log << 5 | steps);
   }
@@ -72,6 +73,12 @@ struct CellsLayout {
   }
 };
 
+/// Slices of one length and one number of slots.
+struct alignas(8) CellsRun {
+  std::uint32_t word;  ///< CellsLayout::run, or no_run
+  std::uint32_t unit;  ///< where its first slice lies, from the cell's first
+};
+
 /// A row whose pieces are cut: its sum is that of place `place` and of `count` places from `first` on.
 struct CellsCut {
   std::uint32_t place, first, count;
@@ -81,7 +88,7 @@ struct CellsCut {
 struct SpmvCellsArgs {
   Precision precision = Precision::FP64;
   const unsigned char* packets = nullptr;
-  const std::uint32_t* runs = nullptr;         ///< [row block][column block][CellsLayout::runs]
+  const CellsRun* runs = nullptr;              ///< [row block][column block][CellsLayout::runs], then no_run
   const std::uint32_t* units = nullptr;        ///< [row block][column block]: where the first slice lies
   const std::uint32_t* row_groups = nullptr;   ///< [row block][groups]: which 32 rows, or none
   const CellsCut* cuts = nullptr;              ///< [row block][most_cuts]
@@ -90,7 +97,6 @@ struct SpmvCellsArgs {
   std::uint32_t row_blocks = 0, column_blocks = 0, shares = 0;
   std::uint32_t groups = 0, most_cuts = 0;  ///< of a row block
   std::uint32_t sums = 0;                   ///< of a row block, cut rows' and one for padding included
-  std::uint32_t most_cells = 0;             ///< column blocks of a share
   std::uint32_t block_columns = 0;          ///< of every column block but the last; a multiple of 64
   std::int64_t rows = 0, cols = 0;
   void* partials = nullptr;  ///< [share][row]

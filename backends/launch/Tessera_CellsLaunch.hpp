@@ -30,8 +30,7 @@ struct CellsBody {
     return block_columns + per_word;
   }
   static std::size_t bytes(const SpmvCellsArgs& p) {
-    return p.sums * sizeof(Sum) + table_size(p.block_columns) * sizeof(Value) +
-           std::size_t{p.most_cells} * (CellsLayout::runs + 1) * 4;
+    return p.sums * sizeof(Sum) + table_size(p.block_columns) * sizeof(Value) + CellsLayout::runs_bytes;
   }
 
   template <class ThreadBlock>
@@ -40,15 +39,16 @@ struct CellsBody {
     const unsigned first = p.share_first[share], cells = p.share_first[share + 1] - first;
     Sum* const sums = reinterpret_cast<Sum*>(thread_block.memory());
     Value* const table = reinterpret_cast<Value*>(sums + p.sums);
-    std::uint32_t* const runs = reinterpret_cast<std::uint32_t*>(table + table_size(p.block_columns));
-    std::uint32_t* const units = runs + p.most_cells * CellsLayout::runs;
+    CellsRun* const runs = reinterpret_cast<CellsRun*>(table + table_size(p.block_columns));
     const std::size_t cell = std::size_t{block} * p.column_blocks + first;
+    const auto fetch_runs = [&](unsigned thread, unsigned k) {
+      if (k >= cells || thread >= unsigned{CellsLayout::runs}) return;
+      const CellsRun run = p.runs[(cell + k) * CellsLayout::runs + thread];
+      runs[k % 2 * CellsLayout::runs + thread] = {run.word, run.unit + p.units[cell + k]};
+    };
     thread_block.each_thread([&](unsigned thread) {
+      fetch_runs(thread, 0);
       for (unsigned i = thread; i < p.sums; i += threads) sums[i] = Sum(0);
-      for (unsigned i = thread; i < cells * CellsLayout::runs; i += threads) {
-        runs[i] = p.runs[cell * CellsLayout::runs + i];
-      }
-      for (unsigned i = thread; i < cells; i += threads) units[i] = p.units[cell + i];
       if (thread == 0) table[p.block_columns] = static_cast<Value>(0.0f);
     });
     thread_block.template wait_for_previous_launch<true>();
@@ -56,13 +56,12 @@ struct CellsBody {
     typename Kernel::State state[ThreadBlock::template held<waves>];
     const auto start = [&](unsigned k) {
       thread_block.each_wave([&](unsigned wave) {
-        Kernel::start(Wave(), p, state[ThreadBlock::held_at(wave)], runs + k * CellsLayout::runs, units[k], wave,
-                      waves);
+        Kernel::start(Wave(), p, state[ThreadBlock::held_at(wave)], runs + k % 2 * CellsLayout::runs, wave, waves);
       });
     };
     if (cells > 0) start(0);
     for (unsigned k = 0; k < cells; ++k) {
-      fetch(thread_block, p, first + k, table);
+      fetch(thread_block, p, first + k, table, [&](unsigned thread) { fetch_runs(thread, k + 1); });
       thread_block.synchronize();
       thread_block.each_wave(
           [&](unsigned wave) { Kernel::multiply(Wave(), p, state[ThreadBlock::held_at(wave)], table, sums, waves); });
@@ -73,10 +72,10 @@ struct CellsBody {
   }
 
  private:
-  /// x of a column block to the table.
-  template <class ThreadBlock>
+  /// x of a column block to the table. @param meanwhile  done by threads while x is on its way
+  template <class ThreadBlock, class Meanwhile>
   TESSERA_FUNCTION static void fetch(const ThreadBlock& thread_block, const SpmvCellsArgs& p, unsigned column_block,
-                                     Value* table) {
+                                     Value* table, const Meanwhile& meanwhile) {
     const std::int64_t first = std::int64_t{column_block} * p.block_columns, left = p.cols - first;
     const auto count = static_cast<unsigned>(left < p.block_columns ? left : p.block_columns);
     const Value* const x = static_cast<const Value*>(p.x) + first * p.x_stride;
@@ -89,6 +88,7 @@ struct CellsBody {
       }
       Wave::commit_copies();
       for (unsigned i = words * per_word + thread; i < count; i += threads) table[i] = x[i * p.x_stride];
+      meanwhile(thread);
       Wave::template wait_copies<0>();
     });
   }

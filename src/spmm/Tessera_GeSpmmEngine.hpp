@@ -22,16 +22,22 @@ namespace Impl {
 /// Devices: a row is the work of a few lanes, which wait for memory once every four entries; a wave waits for its
 /// longest row (perf_test/notes/spmm-rows.md). Hosts: only rows that would keep a thread busy when all others are
 /// done.
+/// @param row_bytes  of a row of B
 inline PieceBounds ge_spmm_piece(const GeSpmmOptions& options, bool host, std::int64_t rows, std::int64_t nnz,
-                                 std::int64_t threads) {
+                                 std::int64_t threads, std::int64_t row_bytes) {
   if (options.max_piece > 0) return {options.max_piece, options.max_piece};
   if (host) {
     const std::int64_t most = threads <= 1 ? nnz : std::max<std::int64_t>(nnz / (4 * threads), 4096);
     return {most, most};
   }
-  const std::int64_t enough = std::max<std::int64_t>(128, nnz / 8192);  // pieces to occupy a device
+  const std::int64_t mean = rows > 0 ? nnz / rows : 0;
+  // Pieces to occupy a device; of long rows half as many where all of a row of B is one tile.
+  const bool longer = mean >= 200 && nnz >= std::int64_t{1} << 20 && row_bytes <= 128;
+  const std::int64_t enough = std::max<std::int64_t>(longer ? 256 : 128, nnz / 8192);
   const std::int64_t most = std::clamp<std::int64_t>(rows > 0 ? 3 * nnz / rows : 0, 64, enough);
-  return {most, 2 * most};
+  // Rows that are all about as long end together: where they are enough, cutting them gains nothing.
+  const std::int64_t even = rows >= 3000 ? std::min<std::int64_t>(mean + mean / 4, 1280) : 0;
+  return {most, std::max(2 * most, even)};
 }
 
 /// Whether B is copied into rows first: every entry of A reads a row of B, which costs most where its elements lie
@@ -111,7 +117,8 @@ class GeSpmmEngine {
     const auto nnz = static_cast<std::int64_t>(A.nnz());
     const bool host = Compat::is_host_v<Exec>;
     PieceBounds bounds = ge_spmm_piece(options.gespmm, host, static_cast<std::int64_t>(A.rows()), nnz,
-                                       static_cast<std::int64_t>(space.concurrency()));
+                                       static_cast<std::int64_t>(space.concurrency()),
+                                       usual_columns_ * bytes_of(precision_));
     bounds.most = std::min(bounds.most, RowPiece::most_entries);
     bounds.tolerated = std::min(bounds.tolerated, RowPiece::most_entries);
     if (spreads(A)) {

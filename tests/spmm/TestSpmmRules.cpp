@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "spmm/Tessera_GeSpmmEngine.hpp"
 #include "spmm/Tessera_SpmmRules.hpp"
 
 namespace Tessera {
@@ -249,6 +250,34 @@ TEST(SpmmRules, SpreadRows) {
       EXPECT_FALSE(Impl::ge_spmm_pattern(even, precision, of_width(columns)).spread) << "short rows";
     }
   }
+}
+
+// Rows are cut into pieces of at most a bound, even ones only where they are too few to occupy a device.
+TEST(SpmmRules, Pieces) {
+  const auto bounds = [](std::int64_t rows, std::int64_t mean, std::int64_t row_bytes, int max_piece = 0) {
+    GeSpmmOptions o;
+    o.max_piece = max_piece;
+    return Impl::ge_spmm_piece(o, false, rows, rows * mean, 1, row_bytes);
+  };
+  for (const std::int64_t row_bytes : {4, 64, 128, 256, 1024}) {
+    for (const std::int64_t rows : {1, 36, 1000, 2999, 3000, 4000, 20000, 1000000}) {
+      for (const std::int64_t mean : {1, 10, 100, 300, 500, 1000, 2000, 20000}) {
+        const Impl::PieceBounds here = bounds(rows, mean, row_bytes);
+        EXPECT_GE(here.most, 64);
+        EXPECT_GE(here.tolerated, 2 * here.most) << "halves of a row are not worth a launch";
+        EXPECT_EQ(bounds(rows, mean, row_bytes, 96).most, 96);
+        EXPECT_EQ(bounds(rows, mean, row_bytes, 96).tolerated, 96);
+        const bool kept = here.tolerated >= mean + mean / 10;
+        EXPECT_TRUE(kept || rows < 3000 || mean > 1024) << rows << " even rows of " << mean;
+        EXPECT_TRUE(!kept || rows >= 3000 || rows * mean < 1 << 20 || mean < 200) << rows << " even rows of " << mean;
+      }
+    }
+  }
+  EXPECT_EQ(Impl::ge_spmm_piece({}, false, 0, 0, 1, 64).most, 64);
+  // Few long rows whose sums take one tile: pieces of 256 entries at least.
+  EXPECT_EQ(bounds(2200, 500, 128).most, 256);
+  EXPECT_EQ(bounds(2200, 500, 132).most, 134);
+  EXPECT_EQ(bounds(1000, 500, 128).most, 128) << "a small matrix";
 }
 
 }  // namespace

@@ -16,47 +16,50 @@
 namespace Tessera {
 
 /// Where a wave is in a cell: it takes every `stride`th slice, a few steps at a time.
+template <class Wave>
 struct CellsCursor {
-  const std::uint32_t* run;
+  const CellsRun* runs;
   std::uint32_t slice, first, end;  // of the run
   std::uint32_t unit;               // where the run begins
   std::uint32_t kind;               // steps and slots as in the run; zero: no further slice
   int step;
 
-  TESSERA_INLINED_FUNCTION void start(const std::uint32_t* runs, std::uint32_t first_unit, std::uint32_t first_slice,
-                                      int value_bytes) {
-    run = runs;
+  TESSERA_INLINED_FUNCTION void start(const Wave& wave, const CellsRun* of_cell, std::uint32_t first_slice) {
+    runs = of_cell;
     slice = first_slice;
-    first = 0;
-    unit = first_unit;
+    end = 0;
     step = 0;
-    read();
-    settle(value_bytes);
-  }
-  TESSERA_INLINED_FUNCTION void read() {
-    kind = *run & 255u;
-    end = kind != 0 ? CellsLayout::end_of(*run) : ~0u;
+    settle(wave);
   }
   TESSERA_INLINED_FUNCTION int steps() const { return CellsLayout::steps_of(kind); }
-  /// Goes to the run that has the slice.
-  TESSERA_INLINED_FUNCTION void settle(int value_bytes) {
-    while (slice >= end) {
-      unit += (end - first) * CellsLayout::slice_units(steps(), value_bytes);
-      first = end;
-      ++run;
-      read();
+  /// Goes to the run that has the slice: as many are before it as end there, which lanes count. One after the other,
+  /// each would wait for shared memory, and where pieces are of many lengths a cell has up to 64 runs.
+  TESSERA_INLINED_FUNCTION void settle(const Wave& wave) {
+    if (slice < end) return;
+    static_assert(CellsLayout::keys % Wave::lanes == 0, "lanes look at one run each");
+    typename Wave::template Varying<bool> before;
+    int run = 0;
+    TESSERA_UNROLL
+    for (int from = 0; from < CellsLayout::keys; from += Wave::lanes) {
+      wave.each([&](int lane) { before(lane) = CellsLayout::end_of(runs[from + lane].word) <= slice; });
+      run += Wave::count(wave.ballot(before));
     }
+    first = run > 0 ? CellsLayout::end_of(runs[run - 1].word) : 0;
+    const CellsRun here = runs[run];
+    end = CellsLayout::end_of(here.word);
+    kind = here.word & 255u;
+    unit = here.unit;
   }
   TESSERA_INLINED_FUNCTION int left() const { return steps() - step; }
   TESSERA_INLINED_FUNCTION std::size_t packet(int value_bytes) const {
     return std::size_t{unit + (slice - first) * CellsLayout::slice_units(steps(), value_bytes)} * CellsLayout::unit;
   }
-  TESSERA_INLINED_FUNCTION void advance(int by, std::uint32_t stride, int value_bytes) {
+  TESSERA_INLINED_FUNCTION void advance(const Wave& wave, int by, std::uint32_t stride) {
     step += by;
     if (step < steps() || kind == 0) return;
     step = 0;
     slice += stride;
-    settle(value_bytes);
+    settle(wave);
   }
 };
 
@@ -67,6 +70,7 @@ struct CellsKernel {
   static constexpr int bytes = static_cast<int>(sizeof(Value));
   static constexpr int batch = bytes == 8 ? 2 : 4;  // steps of an item
   static constexpr int depth = 2;                   // items under way
+  static constexpr int together = 2;                // steps whose x is asked for at once; those that are none add zeros
   static_assert(each == 2, "two slots have one word of places, and one of columns");
 
   struct Item {
@@ -78,15 +82,15 @@ struct CellsKernel {
   };
   /// What a wave keeps from one cell to the next.
   struct State {
-    CellsCursor cursor;
+    CellsCursor<Wave> cursor;
     int left[depth];  // steps of the slice from the item on, and log2 of the slots of its pieces << 8
     typename Wave::template Varying<Lane> lanes;
   };
 
   /// The first items of a cell.
-  TESSERA_FUNCTION static void start(const Wave& wave, const SpmvCellsArgs& p, State& s, const std::uint32_t* runs,
-                                     std::uint32_t unit, unsigned index, unsigned waves) {
-    s.cursor.start(runs, unit, index, bytes);
+  TESSERA_FUNCTION static void start(const Wave& wave, const SpmvCellsArgs& p, State& s, const CellsRun* runs,
+                                     unsigned index, unsigned waves) {
+    s.cursor.start(wave, runs, index);
     TESSERA_UNROLL
     for (int d = 0; d < depth; ++d) load(wave, p, s, d, waves);
     wave.each([&](int lane) {
@@ -115,25 +119,28 @@ struct CellsKernel {
 
  private:
   TESSERA_FUNCTION static void load(const Wave& wave, const SpmvCellsArgs& p, State& s, int d, unsigned waves) {
-    const CellsCursor& c = s.cursor;
+    const CellsCursor<Wave>& c = s.cursor;
     const int left = c.left();
     s.left[d] = left | CellsLayout::log_of(c.kind) << 8;
     const unsigned char* const packet = p.packets + c.packet(bytes);
-    const int columns = CellsLayout::slots * 2 * (1 + c.step);
-    const int values = CellsLayout::slots * (2 * (1 + c.steps()) + c.step * bytes);
+    const unsigned char* const columns = packet + CellsLayout::slots * 2 * (1 + c.step);
+    const unsigned char* const values = packet + CellsLayout::slots * (2 * (1 + c.steps()) + c.step * bytes);
+    const std::uint32_t zero = p.block_columns | p.block_columns << 16;  // x is zero there
     wave.each([&](int lane) {
       Item& item = s.lanes(lane).item[d];
-      const int at = lane * each;
-      Wave::template load_if<true, 2 * each>(packet + at * 2, left > 0 && left <= batch, 0u, &item.places);
+      // Kept, so that steps are constants in loads and not sums of 64 bits.
+      const unsigned char* const own_columns = Wave::keep(columns + lane * each * 2);
+      const unsigned char* const own_values = Wave::keep(values + lane * each * bytes);
+      Wave::template load_if<true, 2 * each>(packet + lane * each * 2, left > 0 && left <= batch, 0u, &item.places);
       TESSERA_UNROLL
       for (int i = 0; i < batch; ++i) {
-        Wave::template load_if<true, 2 * each>(packet + columns + (i * CellsLayout::slots + at) * 2, i < left, 0u,
+        Wave::template load_if<true, 2 * each>(own_columns + i * (CellsLayout::slots * 2), i < left, zero,
                                                &item.columns[i]);
-        Wave::template load_if<true, each * bytes>(packet + values + (i * CellsLayout::slots + at) * bytes, i < left,
-                                                   0u, item.values[i]);
+        Wave::template load_if<true, each * bytes>(own_values + i * (CellsLayout::slots * bytes), i < left, 0u,
+                                                   item.values[i]);
       }
     });
-    s.cursor.advance(batch, waves, bytes);
+    s.cursor.advance(wave, batch, waves);
   }
 
   TESSERA_FUNCTION static Value value_of(const std::uint32_t (&words)[each * bytes / 4], int r) {
@@ -150,13 +157,21 @@ struct CellsKernel {
   TESSERA_FUNCTION static void add(Lane& lane, int d, int left, const Value* x) {
     const Item& item = lane.item[d];
     TESSERA_UNROLL
-    for (int i = 0; i < batch; ++i) {
-      if (i >= left) break;
+    for (int first = 0; first < batch; first += together) {
+      if (first >= left) break;
+      Value at[together][each];
       TESSERA_UNROLL
-      for (int r = 0; r < each; ++r) {
-        const Value at = x[item.columns[i] >> (16 * r) & 0xffffu];
-        lane.sum[r] =
-            Wave::add_product(static_cast<Sum>(value_of(item.values[i], r)), static_cast<Sum>(at), lane.sum[r]);
+      for (int i = 0; i < together; ++i) {
+        TESSERA_UNROLL
+        for (int r = 0; r < each; ++r) at[i][r] = x[item.columns[first + i] >> (16 * r) & 0xffffu];
+      }
+      TESSERA_UNROLL
+      for (int i = 0; i < together; ++i) {
+        TESSERA_UNROLL
+        for (int r = 0; r < each; ++r) {
+          const Sum value = static_cast<Sum>(value_of(item.values[first + i], r));
+          lane.sum[r] = Wave::add_product(value, static_cast<Sum>(at[i][r]), lane.sum[r]);
+        }
       }
     }
   }

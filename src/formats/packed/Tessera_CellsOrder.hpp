@@ -334,7 +334,8 @@ struct CellsSortFunctor : CellsRows<Csr> {
   using Scratch = typename PackedTypesOf<Csr>::template Scratch<T>;
   static constexpr int keys = CellsLayout::keys, widths = CellsLayout::widths;
   View<std::uint16_t> position;  // [cell][place of the row block]: among pieces of as many slots; 0xffff: no piece
-  View<std::uint32_t> runs, units, sizes, share_first;
+  View<CellsRun> runs;
+  View<std::uint32_t> units, sizes, share_first;
   View<std::uint32_t> first_slice, counts;  // [cell][log2 of slots]: place in slice_at, and how many pieces
   View<std::uint32_t> slice_at;             // units from the cell's first << 5, and steps
   View<CellsTotals> totals;
@@ -436,17 +437,18 @@ struct CellsSortFunctor : CellsRows<Csr> {
     std::int64_t sum = 0;
     for (int i = from; i < to; ++i) sum += sizes_of(i);
     std::int64_t before = team.team_scan(sum);
-    std::uint32_t* const run = &runs(cell * CellsLayout::runs);
+    CellsRun* const run = &runs(cell * CellsLayout::runs);
     for (int i = from; i < to; ++i) {
       ranks.first[i] = i > 0 ? ranks.end(i - 1) : 0u;
       ranks.unit[i] = static_cast<std::uint32_t>(before);
       if (slices(i) > 0) {
-        run[before >> 56] = CellsLayout::run(ranks.end(i), CellsLayout::log_of_key(i), CellsLayout::steps_of_key(i));
+        run[before >> 56] = {CellsLayout::run(ranks.end(i), CellsLayout::log_of_key(i), CellsLayout::steps_of_key(i)),
+                             ranks.unit[i]};
       }
       before += sizes_of(i);
     }
     if (team.team_rank() + 1 != threads) return;
-    run[before >> 56] = 0;
+    for (auto i = static_cast<int>(before >> 56); i < CellsLayout::runs; ++i) run[i] = {CellsLayout::no_run, 0};
     sizes(cell) = static_cast<std::uint32_t>(before);
     const std::uint32_t all = ranks.end(keys - 1);
     *ranks.room = Kokkos::atomic_fetch_add(arrived + 1, all);
@@ -506,18 +508,17 @@ struct CellsSortFunctor : CellsRows<Csr> {
     all.units = end;
     reply.send(all);
   }
-  /// Consecutive column blocks of about the same weight, none without one, none with more than most_cells.
+  /// Consecutive column blocks of about the same weight, none without one.
   KOKKOS_INLINE_FUNCTION void share_out(const std::uint32_t* weights) const {
-    const int blocks = this->shape.column_blocks, shares = this->shape.shares, most = this->shape.most_cells;
+    const int blocks = this->shape.column_blocks, shares = this->shape.shares;
     double left = 0, share = 0;
     for (int b = 0; b < blocks; ++b) left += weights[b];
     share_first(0) = 0;
     for (int b = 0, s = 0, first = 0; b < blocks; ++b) {
       const double weight = weights[b];
       const int later = shares - s - 1;
-      const bool enough = share + weight / 2 > left / (later + 1) || b - first >= most;
-      const bool must = blocks - b <= later, fits = blocks - b <= later * most;
-      if (b > first && later > 0 && fits && (enough || must)) {
+      const bool enough = share + weight / 2 > left / (later + 1), must = blocks - b <= later;
+      if (b > first && later > 0 && (enough || must)) {
         share_first(++s) = static_cast<std::uint32_t>(b);
         first = b;
         left -= share;

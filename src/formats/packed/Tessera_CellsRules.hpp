@@ -27,7 +27,7 @@ constexpr std::size_t cells_least_shared = 99 << 10;
 /// Bytes of shared memory of a thread block.
 inline std::int64_t cells_shared_bytes(const CellsShape& s, int value_bytes) {
   return std::int64_t{s.sums()} * (value_bytes == 8 ? 8 : 4) + s.block_columns * value_bytes + 16 +
-         std::int64_t{s.most_cells} * (CellsLayout::runs + 1) * 4;
+         std::int64_t{CellsLayout::runs_bytes};
 }
 
 /// The shape with so many shares of the columns; no row blocks if none fits. @param blocks  column blocks at least
@@ -52,8 +52,7 @@ inline CellsShape cells_shape_of(const SpmvFeatures& f, const DeviceFacts& devic
     const std::int64_t sums = std::int64_t{s.sums()} * sum_bytes;
     if (s.places() > cells_most_places || sums > shared * 3 / 5) continue;
     for (std::int64_t least = fewest;; ++least) {
-      s.most_cells = static_cast<int>(std::min(least, 2 * (least / shares) + 2));
-      const std::int64_t left = shared - sums - 16 - std::int64_t{s.most_cells} * (CellsLayout::runs + 1) * 4;
+      const std::int64_t left = shared - sums - 16 - std::int64_t{CellsLayout::runs_bytes};
       const std::int64_t room = std::min(left / value_bytes / 64 * 64, cells_most_columns);
       if (room < 64) break;
       s.block_columns = ((f.cols + least - 1) / least + 63) / 64 * 64;
@@ -71,15 +70,19 @@ inline CellsShape cells_shape_of(const SpmvFeatures& f, const DeviceFacts& devic
 /// What an apply takes, in microseconds, on an H200 (notes).
 struct CellsCost {
   static constexpr double launches = 2.5;
-  static constexpr double stream = 4.0e6;  ///< bytes
   static constexpr double sums = 1.5e6;    ///< bytes of the sums of several shares, written and read
-  /// A thread block's cell: x's latency and waves that wait for each other, longer where rows are uneven; and per byte
-  /// of x.
-  static constexpr double cell = 2, uneven = 1.1, table = 7.3e-6;
+  static constexpr double table = 7.3e-6;  ///< per byte of x and cell of a thread block
+  double stream;                           ///< bytes of the matrix
+  /// A thread block's cell: x's latency and waves that wait for each other, longer where rows are uneven.
+  double cell, uneven;
+  static constexpr CellsCost of_values(int value_bytes) {
+    return value_bytes == 8 ? CellsCost{4.0e6, 2, 1.1} : CellsCost{4.4e6, 1.7, 0.1};
+  }
   /// Cells must be predicted to take less than this of the time of others: set-up takes one to five times as long.
   static constexpr double gain = 0.9;
 
   static double of(const CellsShape& s, const SpmvFeatures& f, const DeviceFacts& device, int value_bytes) {
+    const CellsCost c = of_values(value_bytes);
     const double nnz = static_cast<double>(f.nnz), rows = static_cast<double>(f.rows), blocks = s.column_blocks;
     const double in_row = blocks * (1 - std::exp(f.mean * std::log1p(-1 / std::max(blocks, 1.001))));
     const double bytes = nnz * (value_bytes + 2) * 1.03 + rows * std::min(in_row, f.mean) * 2;
@@ -87,8 +90,9 @@ struct CellsCost {
     // Of a multiprocessor, one thread block after the other.
     const double turns = std::ceil(static_cast<double>(s.row_blocks) * s.shares / std::max(device.compute_units, 1));
     const double cells = turns * std::ceil(blocks / s.shares);
-    return launches + bytes / stream + sum_bytes / sums +
-           cells * (cell + uneven * std::min(f.cv, 1.0) + table * static_cast<double>(s.block_columns) * value_bytes);
+    const double x_bytes = static_cast<double>(s.block_columns) * value_bytes;
+    const double each = c.cell + c.uneven * std::min(f.cv, 1.0) + table * x_bytes;
+    return launches + bytes / c.stream + sum_bytes / sums + cells * each;
   }
   /// Of what is not in cells. Of very skewed columns the first level, a table, or a copy of x has the most used ones.
   static double others(const SpmvFeatures& f, int value_bytes) {

@@ -19,7 +19,7 @@ namespace Impl {
 struct CellsShape {
   std::int64_t rows = 0, cols = 0, block_columns = 0;
   int row_blocks = 0;  ///< 0: it does not fit into shared memory
-  int column_blocks = 0, shares = 1, most_cells = 0;
+  int column_blocks = 0, shares = 1;
   int groups = 0;  ///< of 32 rows, of a row block
   int cuts = 0;    ///< room for further places of cut rows, of a row block
 
@@ -75,14 +75,15 @@ struct PackedCells {
   std::int64_t rows = 0, cols = 0, nnz = 0;
   bool made = false;  ///< false: these hold nothing
   View<std::uint64_t> packets;
-  View<std::uint32_t> runs, units, row_groups, cut_counts, share_first;
+  View<CellsRun> runs;
+  View<std::uint32_t> units, row_groups, cut_counts, share_first;
   View<CellsCut> cuts;
   View<std::uint32_t> slots;  ///< for update_values: where each number lies; empty if not updatable
 
   std::int64_t stored() const { return totals.steps * CellsLayout::slots; }
   std::size_t format_bytes() const {
-    return 8 * packets.extent(0) + sizeof(CellsCut) * cuts.extent(0) +
-           4 * (runs.extent(0) + units.extent(0) + row_groups.extent(0) + cut_counts.extent(0) + share_first.extent(0));
+    return 8 * packets.extent(0) + sizeof(CellsRun) * runs.extent(0) + sizeof(CellsCut) * cuts.extent(0) +
+           4 * (units.extent(0) + row_groups.extent(0) + cut_counts.extent(0) + share_first.extent(0));
   }
   /// What update_values needs besides.
   std::size_t map_bytes() const { return 4 * slots.extent(0); }
@@ -110,7 +111,6 @@ struct PackedCells {
     a.groups = static_cast<std::uint32_t>(shape.groups);
     a.most_cuts = static_cast<std::uint32_t>(shape.cuts);
     a.sums = static_cast<std::uint32_t>(shape.sums());
-    a.most_cells = static_cast<std::uint32_t>(shape.most_cells);
     a.block_columns = static_cast<std::uint32_t>(shape.block_columns);
     a.rows = rows;
     a.cols = cols;

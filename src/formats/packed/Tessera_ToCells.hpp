@@ -57,7 +57,7 @@ class CellsConversion {
     const std::size_t groups = places / CellsLayout::row_group;
     p_.structure_storage =
         Arena<Memory>::make(space_, backend_, "Tessera::cells::structure", Lifetime::Plan, [&](Arena<Memory>& arena) {
-          p_.runs = arena.template take<std::uint32_t>(cells * CellsLayout::runs);
+          p_.runs = arena.template take<CellsRun>(cells * CellsLayout::runs);
           p_.units = arena.template take<std::uint32_t>(cells);
           p_.row_groups = arena.template take<std::uint32_t>(groups);
           p_.cuts = arena.template take<CellsCut>(cuts);
