@@ -21,23 +21,35 @@ namespace Impl {
 template <class T, int Isa>
 constexpr bool host_widens_vectors = host_by_f16c<T, Isa> || host_by_avx2<T, Isa>;
 
-/// The sum of A's numbers times those of x, for entries [first, last) of a row, four at a time, in two sums that take
-/// turns. Behind whole groups the row's last four entries are taken once more, but those that were; of a row shorter
-/// than four they begin in the rows before. x: numbers lie `stride` apart.
-template <int Isa, class A, class Index, class X>
-KOKKOS_FORCEINLINE_FUNCTION float host_narrow_dot(const A* values, const Index* entries, const X* x,
-                                                  std::int64_t stride, std::int64_t first, std::int64_t last) {
+/// to[0..4) := four neighbours, widened. By way of memory: a load copies one to all lanes of a vector, where a shuffle
+/// would have to wait for others.
+template <int Isa, class T>
+KOKKOS_FORCEINLINE_FUNCTION void host_widen_four(float (&to)[4], const T* from) {
+  typename HostLanes<float, 16, Isa>::type v;
+  HostLanes<float, 16, Isa>::load(v, from);
+  std::memcpy(to, &v, sizeof(v));
+#if defined(__GNUC__)
+  asm("" : "+m"(to));
+#endif
+}
+
+/// Four sums, whose total is that of A's numbers times those of x for entries [first, last) of a row, four at a time;
+/// two such vectors take turns. Behind whole groups the row's last four entries are taken once more, but those that
+/// were; of a row shorter than four they begin in the rows before. x: numbers lie `stride` apart.
+template <int Isa, class Vector, class A, class Index, class X>
+KOKKOS_FORCEINLINE_FUNCTION void host_narrow_dot(Vector& sum, const A* values, const Index* entries, const X* x,
+                                                 std::int64_t stride, std::int64_t first, std::int64_t last) {
   using Lanes = HostLanes<float, 16, Isa>;
   const auto of = [&](std::int64_t i) -> const X& { return x[static_cast<std::int64_t>(entries[i]) * stride]; };
-  typename Lanes::type sum{}, other{}, a, b;
+  Vector own{}, other{}, a, b;
   std::int64_t i = first;
   for (; i + 4 < last; i += 4) {
     Lanes::load(a, values + i);
     Lanes::gather(b, of(i), of(i + 1), of(i + 2), of(i + 3));
     Lanes::add_product(other, a, b);
-    const typename Lanes::type turn = other;
-    other = sum;
-    sum = turn;
+    const Vector turn = other;
+    other = own;
+    own = turn;
   }
   if (i < last) {
     if (last >= 4) {
@@ -59,8 +71,8 @@ KOKKOS_FORCEINLINE_FUNCTION float host_narrow_dot(const A* values, const Index* 
     }
     Lanes::add_product(other, a, b);
   }
-  Lanes::add(sum, other);
-  return Lanes::total(sum);
+  Lanes::add(own, other);
+  sum = own;
 }
 
 /// The sums of A's numbers times rows of two or three neighbours, for entries [first, last) of a row, whose numbers are

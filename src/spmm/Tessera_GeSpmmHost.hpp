@@ -108,6 +108,16 @@ struct GeSpmmHostFunctor {
       if constexpr (Count == 1) {
         // One sum would wait four cycles for each addition: two take turns. (Two sums: as fast or slower.)
         Vector other{};
+        if constexpr (by_vectors<Isa>) {
+          for (; i + 4 <= r.last; i += 4) {
+            Sum a[4];
+            host_widen_four<Isa>(a, values + i);
+            Lanes::add(s0, a[0], from + static_cast<std::int64_t>(entries[i]) * stride);
+            Lanes::add(other, a[1], from + static_cast<std::int64_t>(entries[i + 1]) * stride);
+            Lanes::add(s0, a[2], from + static_cast<std::int64_t>(entries[i + 2]) * stride);
+            Lanes::add(other, a[3], from + static_cast<std::int64_t>(entries[i + 3]) * stride);
+          }
+        }
         for (; i < r.last; ++i) {
           Lanes::add(other, host_widen<Sum, Isa>(values[i]), from + static_cast<std::int64_t>(entries[i]) * stride);
           const Vector sum = other;
@@ -355,10 +365,11 @@ struct GeSpmmHostFunctor {
     const auto* const values = f.A.values().data();
     const auto* const entries = f.A.entries().data();
     for (std::int64_t row = begin; row < end; ++row) {
-      const Sum sum =
-          host_narrow_dot<Isa>(values, entries, f.b.data, f.b.row_stride, static_cast<std::int64_t>(map[row]),
-                               static_cast<std::int64_t>(map[row + 1]));
-      host_store_scaled<Isa>(f.c.at(row, 0), f.alpha, sum, Overwrites ? Sum(0) : f.beta);
+      typename HostLanes<Sum, 16, Isa>::type sum;
+      host_narrow_dot<Isa>(sum, values, entries, f.b.data, f.b.row_stride, static_cast<std::int64_t>(map[row]),
+                           static_cast<std::int64_t>(map[row + 1]));
+      host_store_scaled<Isa>(f.c.at(row, 0), f.alpha, HostLanes<Sum, 16, Isa>::total(sum),
+                             Overwrites ? Sum(0) : f.beta);
     }
   }
   template <int Isa>
