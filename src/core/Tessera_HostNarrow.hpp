@@ -21,18 +21,6 @@ namespace Impl {
 template <class T, int Isa>
 constexpr bool host_widens_vectors = host_by_f16c<T, Isa> || host_by_avx2<T, Isa>;
 
-/// to[0..4) := four neighbours, widened. By way of memory: a load copies one to all lanes of a vector, where a shuffle
-/// would have to wait for others.
-template <int Isa, class T>
-KOKKOS_FORCEINLINE_FUNCTION void host_widen_four(float (&to)[4], const T* from) {
-  typename HostLanes<float, 16, Isa>::type v;
-  HostLanes<float, 16, Isa>::load(v, from);
-  std::memcpy(to, &v, sizeof(v));
-#if defined(__GNUC__)
-  asm("" : "+m"(to));
-#endif
-}
-
 /// Four sums, whose total is that of A's numbers times those of x for entries [first, last) of a row, four at a time;
 /// two such vectors take turns. Behind whole groups the row's last four entries are taken once more, but those that
 /// were; of a row shorter than four they begin in the rows before. x: numbers lie `stride` apart.

@@ -108,16 +108,6 @@ struct GeSpmmHostFunctor {
       if constexpr (Count == 1) {
         // One sum would wait four cycles for each addition: two take turns. (Two sums: as fast or slower.)
         Vector other{};
-        if constexpr (by_vectors<Isa>) {
-          for (; i + 4 <= r.last; i += 4) {
-            Sum a[4];
-            host_widen_four<Isa>(a, values + i);
-            Lanes::add(s0, a[0], from + static_cast<std::int64_t>(entries[i]) * stride);
-            Lanes::add(other, a[1], from + static_cast<std::int64_t>(entries[i + 1]) * stride);
-            Lanes::add(s0, a[2], from + static_cast<std::int64_t>(entries[i + 2]) * stride);
-            Lanes::add(other, a[3], from + static_cast<std::int64_t>(entries[i + 3]) * stride);
-          }
-        }
         for (; i < r.last; ++i) {
           Lanes::add(other, host_widen<Sum, Isa>(values[i]), from + static_cast<std::int64_t>(entries[i]) * stride);
           const Vector sum = other;
@@ -357,6 +347,21 @@ struct GeSpmmHostFunctor {
       host_store_scaled<Isa>(f.c.at(row, 0), f.alpha, s0, Overwrites ? Sum(0) : f.beta);
     }
   }
+  /// Whether entries are taken four at a time. Not where rows have hardly two, or are short and alike, as far as eight
+  /// of them show: there a loop over the entries is never mispredicted.
+  bool fours_pay() const {
+    const auto rows = static_cast<std::int64_t>(A.rows()), nnz = static_cast<std::int64_t>(A.nnz());
+    if (nnz >= 8 * rows || nnz < 2 * rows) return nnz >= 8 * rows;
+    const auto* const map = A.row_map().data();
+    const auto length = [&](std::int64_t k) {
+      const std::int64_t row = Shares::cut(rows, 2 * k + 1, 16);
+      return map[row + 1] - map[row];
+    };
+    for (std::int64_t k = 1; k < 8; ++k) {
+      if (length(k) != length(0)) return true;
+    }
+    return false;
+  }
   /// One column of 16 bits, of a matrix of such numbers, rows in one piece.
   template <int Isa, bool Overwrites>
   KOKKOS_FORCEINLINE_FUNCTION void narrow_column_of(std::int64_t begin, std::int64_t end) const {
@@ -375,7 +380,7 @@ struct GeSpmmHostFunctor {
   template <int Isa>
   KOKKOS_FORCEINLINE_FUNCTION void column(std::int64_t begin, std::int64_t end) const {
     if constexpr (by_vectors<Isa>) {
-      if (static_cast<std::int64_t>(A.nnz()) >= 2 * static_cast<std::int64_t>(A.rows())) {
+      if (fours_pay()) {
         return beta == Sum(0) ? narrow_column_of<Isa, true>(begin, end) : narrow_column_of<Isa, false>(begin, end);
       }
     }
