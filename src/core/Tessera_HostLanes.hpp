@@ -9,6 +9,9 @@
 #include "backends/interface/Tessera_HostHalf.hpp"
 #include "backends/interface/Tessera_StoreResult.hpp"
 #include "core/Tessera_Accumulator.hpp"
+#if TESSERA_HOST_F16C
+#include <emmintrin.h>
+#endif
 
 /// \file
 /// Vectors of sums on CPUs.
@@ -239,6 +242,34 @@ struct HostLanes {
     for (int j = 0; j < count; ++j) v.e[j] = j < mask.zeros ? Sum(0) : v.e[j];
   }
 #endif
+#if TESSERA_HOST_F16C > 1
+  /// The four numbers in the low half of a register. half_t: where host_by_f16c.
+  template <class BT>
+  static KOKKOS_FORCEINLINE_FUNCTION void widen_words(type& v, const __m128i& words) {
+    static_assert(Bytes == 16 && std::is_same_v<Sum, float>);
+    if constexpr (std::is_same_v<BT, half_t>) {
+      f16c_widen_low(v, reinterpret_cast<F16cWords>(words));
+    } else {
+      v = reinterpret_cast<type>(_mm_unpacklo_epi16(_mm_setzero_si128(), words));
+    }
+  }
+  /// Four numbers of 16 bits from anywhere: an insertion for each, which compilers do not find.
+  template <class BT>
+  static KOKKOS_FORCEINLINE_FUNCTION void gather(type& v, const BT& x0, const BT& x1, const BT& x2, const BT& x3) {
+    __m128i words = _mm_cvtsi32_si128(x0.bits);
+    words = _mm_insert_epi16(words, x1.bits, 1);
+    words = _mm_insert_epi16(words, x2.bits, 2);
+    widen_words<BT>(v, _mm_insert_epi16(words, x3.bits, 3));
+  }
+  /// Two neighbours, and two others behind them.
+  template <class BT>
+  static KOKKOS_FORCEINLINE_FUNCTION void load_pairs(type& v, const BT* x, const BT* y) {
+    std::int32_t a, b;
+    std::memcpy(&a, x, sizeof(a));
+    std::memcpy(&b, y, sizeof(b));
+    widen_words<BT>(v, _mm_unpacklo_epi32(_mm_cvtsi32_si128(a), _mm_cvtsi32_si128(b)));
+  }
+#endif
   /// The first N < count numbers, zeros behind them. Nothing behind them is read.
   template <int N, class BT>
   static KOKKOS_FORCEINLINE_FUNCTION void load_first(type& v, const BT* x) {
@@ -246,15 +277,26 @@ struct HostLanes {
 #ifdef TESSERA_HOST_VECTORS
     // By registers: a vector cannot be read from memory right after its parts were written.
     if constexpr (Bytes == 16 && sizeof(BT) == 2 && std::is_same_v<Sum, float>) {
+#if TESSERA_HOST_F16C > 1
+      if constexpr (host_by_f16c<BT, Isa> || std::is_same_v<BT, bhalf_t>) {
+        __m128i words;
+        if constexpr (N == 1) {
+          words = _mm_cvtsi32_si128(x[0].bits);
+        } else {
+          std::int32_t pair;
+          std::memcpy(&pair, x, sizeof(pair));
+          words = _mm_cvtsi32_si128(pair);
+          if constexpr (N == 3) words = _mm_insert_epi16(words, x[2].bits, 2);
+        }
+        return widen_words<BT>(v, words);
+      }
+#endif
       std::uint64_t bits = x[N - 1].bits;
       if constexpr (N > 1) {
         std::uint32_t pair;
         std::memcpy(&pair, x, sizeof(pair));
         bits = N > 2 ? bits << 32 | pair : pair;
       }
-#if TESSERA_HOST_F16C > 1
-      if constexpr (host_by_f16c<BT, Isa>) return f16c_widen_low(v, F16cWords{static_cast<long long>(bits), 0});
-#endif
       typename HostBits<Bytes>::Wide wide;
       if constexpr (std::is_same_v<BT, half_t>) {
         HostBits<Bytes>::load_half(wide, &bits);

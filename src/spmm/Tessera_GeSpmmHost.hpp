@@ -11,6 +11,7 @@
 
 #include "core/Tessera_DenseOperand.hpp"
 #include "core/Tessera_HostLanes.hpp"
+#include "core/Tessera_HostNarrow.hpp"
 #include "core/Tessera_Shares.hpp"
 #include "spmm/Tessera_SpmmPieces.hpp"
 
@@ -30,6 +31,10 @@ struct GeSpmmHostFunctor {
   static constexpr int few_columns = 9;  ///< at once where rows of B are not contiguous
   /// Whether numbers of 16 bits are involved. AVX2 converts them, also so few that they do not fill its vectors.
   static constexpr bool narrow = sizeof(typename Csr::value_type) == 2 || sizeof(BT) == 2 || sizeof(CT) == 2;
+  /// Whether A and B have such numbers, and vectors of Isa bytes come with instructions that widen some at a time.
+  template <int Isa>
+  static constexpr bool by_vectors =
+      std::is_same_v<Sum, float>&& host_widens_vectors<typename Csr::value_type, Isa>&& host_widens_vectors<BT, Isa>;
   static constexpr int most_rows = 32;  ///< of a tile: if rows of C are not contiguous, whole lines are written
 
   Csr A;
@@ -201,6 +206,42 @@ struct GeSpmmHostFunctor {
     }
   };
 
+  /// Sums of two or three columns of 16 bits, neighbours in B, in a vector whose last places stay empty.
+  template <int Isa, int Count>
+  struct Few {
+    using Lanes = HostLanes<Sum, 16, Isa>;
+    using Vector = typename Lanes::type;
+    static constexpr int most_columns = Lanes::count, bytes = 0, isa = Isa;
+    static constexpr bool direct = std::is_same_v<CT, Sum> || Lanes::template can_store<CT>;
+    const GeSpmmHostFunctor& f;
+    KOKKOS_FORCEINLINE_FUNCTION Few(const GeSpmmHostFunctor& functor, const Tile&) : f(functor) {}
+    KOKKOS_FORCEINLINE_FUNCTION void operator()(const Range& r, Sum* out, CT* to) const {
+      Vector sum;
+      host_narrow_rows<Isa, Count>(sum, f.A.values().data(), f.A.entries().data(), f.b.data, f.b.row_stride,
+                                   static_cast<std::int64_t>(r.first), static_cast<std::int64_t>(r.last));
+      if constexpr (direct) {
+        if (to != nullptr) return store(to, sum);
+      }
+      std::memcpy(out, &sum, sizeof(sum));
+    }
+    KOKKOS_FORCEINLINE_FUNCTION void store(CT* to, Vector& sum) const {
+      Lanes::scale(sum, f.alpha);
+      if (f.beta != Sum(0)) {
+        Vector old;
+        Lanes::template load_first<Count>(old, to);
+        Lanes::scale(old, f.beta);
+        Lanes::add(sum, old);
+      }
+      CT rounded[Lanes::count];
+      if constexpr (std::is_same_v<CT, Sum>) {
+        std::memcpy(rounded, &sum, sizeof(sum));
+      } else {
+        Lanes::store(rounded, sum);
+      }
+      std::memcpy(to, rounded, Count * sizeof(CT));
+    }
+  };
+
   /// As many neighbours as vectors of so many bytes hold, in 16 bits: rounded together. Returns how many.
   template <int Bytes, int Isa>
   KOKKOS_FORCEINLINE_FUNCTION int store_vectors(CT* to, const Sum* sum, int width) const {
@@ -306,8 +347,43 @@ struct GeSpmmHostFunctor {
       host_store_scaled<Isa>(f.c.at(row, 0), f.alpha, s0, Overwrites ? Sum(0) : f.beta);
     }
   }
+  /// Whether entries are taken four at a time. Not where rows have hardly two, or are short and alike, as far as eight
+  /// of them show: there a loop over the entries is never mispredicted.
+  bool fours_pay() const {
+    const auto rows = static_cast<std::int64_t>(A.rows()), nnz = static_cast<std::int64_t>(A.nnz());
+    if (nnz >= 8 * rows || nnz < 2 * rows) return nnz >= 8 * rows;
+    const auto* const map = A.row_map().data();
+    const auto length = [&](std::int64_t k) {
+      const std::int64_t row = Shares::cut(rows, 2 * k + 1, 16);
+      return map[row + 1] - map[row];
+    };
+    for (std::int64_t k = 1; k < 8; ++k) {
+      if (length(k) != length(0)) return true;
+    }
+    return false;
+  }
+  /// One column of 16 bits, of a matrix of such numbers, rows in one piece.
+  template <int Isa, bool Overwrites>
+  KOKKOS_FORCEINLINE_FUNCTION void narrow_column_of(std::int64_t begin, std::int64_t end) const {
+    const GeSpmmHostFunctor f = *this;
+    const auto* const map = f.A.row_map().data();
+    const auto* const values = f.A.values().data();
+    const auto* const entries = f.A.entries().data();
+    for (std::int64_t row = begin; row < end; ++row) {
+      typename HostLanes<Sum, 16, Isa>::type sum;
+      host_narrow_dot<Isa>(sum, values, entries, f.b.data, f.b.row_stride, static_cast<std::int64_t>(map[row]),
+                           static_cast<std::int64_t>(map[row + 1]));
+      host_store_scaled<Isa>(f.c.at(row, 0), f.alpha, HostLanes<Sum, 16, Isa>::total(sum),
+                             Overwrites ? Sum(0) : f.beta);
+    }
+  }
   template <int Isa>
   KOKKOS_FORCEINLINE_FUNCTION void column(std::int64_t begin, std::int64_t end) const {
+    if constexpr (by_vectors<Isa>) {
+      if (fours_pay()) {
+        return beta == Sum(0) ? narrow_column_of<Isa, true>(begin, end) : narrow_column_of<Isa, false>(begin, end);
+      }
+    }
     if constexpr (sizeof(Sum) == 4) {
       if (beta == Sum(0)) {
         return long_rows ? column_of<Isa, 8, true>(begin, end) : column_of<Isa, 64, true>(begin, end);
@@ -360,6 +436,10 @@ struct GeSpmmHostFunctor {
   template <int Isa, int... Less>
   KOKKOS_FORCEINLINE_FUNCTION void singles_of(std::int64_t first, int count, const Tile& tile,
                                               std::integer_sequence<int, Less...>) const {
+    if constexpr (by_vectors<Isa>) {
+      if (b.column_stride == 1 && tile.width == 2) return block<Few<Isa, 2>>(first, count, tile);
+      if (b.column_stride == 1 && tile.width == 3) return block<Few<Isa, 3>>(first, count, tile);
+    }
     ((tile.width == Less + 1 ? block<Singles<Isa, Less + 1>>(first, count, tile) : void()), ...);
   }
 

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "support/Tessera_TestSpmm.hpp"
 
 namespace Tessera {
@@ -170,6 +172,56 @@ TEST(HostSpmm, CopiesPartsOfB) {
   EXPECT_EQ(others, 0);
   const std::vector<double> none(result.size(), 0.0);
   EXPECT_TRUE(agrees_dense<double>(A, n, {2.5, 0}, numbers_of_b, none, result, false));
+}
+
+// Numbers of 16 bits are widened four at a time, and what is left of a row reads those before it again: rows of 0 to 17
+// entries, every other one infinite throughout, do not reach their neighbours.
+template <class T>
+void rows_keep_to_themselves(int columns, int infinite) {
+  using Host = Kokkos::DefaultHostExecutionSpace;
+  constexpr int rows = 40;
+  HostMatrix<T> A;
+  A.rows = rows;
+  A.row_map.push_back(0);
+  for (int i = 0; i < rows; ++i) {
+    for (int k = 0; k < i % 18; ++k, ++A.cols) {
+      A.entries.push_back(A.cols);
+      A.values.push_back(T(i % 2 == infinite ? INFINITY : static_cast<float>(1 + k % 3)));
+    }
+    A.row_map.push_back(static_cast<int>(A.entries.size()));
+  }
+  const DeviceMatrix<Host, T> device(A);
+  const SpmmPlan<typename DeviceMatrix<Host, T>::Csr> plan(Host(), device.view());
+  Kokkos::View<T**, Kokkos::LayoutRight, Host> b("b", A.cols, columns), c("c", rows, columns);
+  for (int i = 0; i < rows; ++i) {
+    for (int k = A.row_map[i]; k < A.row_map[i + 1]; ++k) {
+      for (int j = 0; j < columns; ++j) b(k, j) = T(i % 2 == infinite ? INFINITY : static_cast<float>(k % 5 - j));
+    }
+  }
+  for (const bool adds : {false, true}) {
+    for (int i = 0; i < rows; ++i) {
+      for (int j = 0; j < columns; ++j) c(i, j) = T(adds ? 6.0f : NAN);
+    }
+    plan.apply(Host(), Op::NoTrans, 2.0, b, adds ? 0.5 : 0.0, c);
+    for (int i = 0; i < rows; ++i) {
+      for (int j = 0; j < columns; ++j) {
+        float sum = 0;  // of small whole numbers: exact in any order
+        for (int k = A.row_map[i]; k < A.row_map[i + 1]; ++k) {
+          sum += static_cast<float>(A.values[k]) * static_cast<float>(b(k, j));
+        }
+        EXPECT_EQ(c(i, j).bits, T(2 * sum + (adds ? 3.0f : 0.0f)).bits) << "row " << i << ", column " << j;
+      }
+    }
+  }
+}
+TEST(HostSpmm, RowsOf16BitsKeepToThemselves) {
+  for (const int columns : {1, 2, 3, 4, 7, 8, 16}) {
+    for (const int infinite : {0, 1, 2}) {  // 2: none
+      SCOPED_TRACE(std::to_string(columns) + " columns, infinite " + std::to_string(infinite));
+      rows_keep_to_themselves<half_t>(columns, infinite);
+      rows_keep_to_themselves<bhalf_t>(columns, infinite);
+    }
+  }
 }
 
 // A float matrix with double operands sums in double.
