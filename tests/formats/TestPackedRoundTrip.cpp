@@ -349,9 +349,9 @@ TYPED_TEST(PackedRoundTrip, UnsortedAndRepeatedColumns) {
 /// Spans around the ends of what 8, 16 and 24 bits hold: the largest index is padding and stands for no column.
 TYPED_TEST(PackedRoundTrip, WidthsAtTheirLimits) {
   using Case = std::pair<int, int>;  // span, index
-  for (const Case c : {Case{0, PackedIndex8}, Case{254, PackedIndex8}, Case{255, PackedIndex16},
-                       Case{65534, PackedIndex16}, Case{65535, PackedIndex24}, Case{16777214, PackedIndex24},
-                       Case{16777215, PackedIndex32}, Case{2147483646, PackedIndex32}}) {
+  for (const Case& c : {Case{0, PackedIndex8}, Case{254, PackedIndex8}, Case{255, PackedIndex16},
+                        Case{65534, PackedIndex16}, Case{65535, PackedIndex24}, Case{16777214, PackedIndex24},
+                        Case{16777215, PackedIndex32}, Case{2147483646, PackedIndex32}}) {
     for (const int base : {0, 5, 100000}) {
       if (c.first > 2147483646 - base) continue;
       SCOPED_TRACE("columns " + std::to_string(base) + " to " + std::to_string(base + c.first));
