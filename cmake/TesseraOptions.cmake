@@ -133,7 +133,7 @@ set(Tessera_CUDA_ARCHITECTURES "${tessera_default_CUDA_ARCHITECTURES}"
 set(Tessera_HIP_ARCHITECTURES "${tessera_default_HIP_ARCHITECTURES}"
     CACHE STRING "AMD GPU architectures, as in hipcc --offload-arch")
 option(Tessera_DEVICE_FEWER_WIDTHS
-       "Of attention, SDDMM and packed slices on devices only FP16 has every kernel (development, where nothing runs them)" OFF)
+       "Of attention, SDDMM and packed slices on devices only FP16 has every kernel, tests of devices have fewer types (development, where nothing runs them)" OFF)
 set(Tessera_HIP_UNOPTIMIZED "" CACHE STRING "Regular expression: files that hipcc compiles at -O0 (development)")
 
 if(Tessera_ENABLE_SANITIZERS)

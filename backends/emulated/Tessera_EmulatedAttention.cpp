@@ -7,6 +7,17 @@
 namespace Tessera {
 namespace Launch {
 
+#ifdef TESSERA_EMULATED_FEWER_TYPES
+template <>
+const char* attention_forward_32_bits<EmulatedNvidia>(const AttentionArgs&, Stream) {
+  return "emulation: FP32 and TF32 are left out here";
+}
+template <>
+const char* attention_forward_32_bits<EmulatedAmd>(const AttentionArgs&, Stream) {
+  return "emulation: FP32 is left out here";
+}
+#endif
+
 template AttentionShape attention_shape<EmulatedNvidia>(Precision) noexcept;
 template Status attention_forward<EmulatedNvidia>(const AttentionArgs&, Stream) noexcept;
 template AttentionShape attention_shape<EmulatedAmd>(Precision) noexcept;

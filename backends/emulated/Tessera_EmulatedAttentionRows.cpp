@@ -10,6 +10,10 @@ namespace Launch {
 #ifdef TESSERA_EMULATED_FEWER_TYPES
 // Tests of FP64 have NVIDIA's waves alone (backends/CMakeLists.txt).
 template <>
+const char* attention_rows_of<EmulatedNvidia, double>(const AttentionRowsArgs&, Stream) {
+  return "emulation: FP64 is left out here";
+}
+template <>
 const char* attention_rows_of<EmulatedAmd, double>(const AttentionRowsArgs&, Stream) {
   return "emulation: FP64 is left out here";
 }

@@ -7,6 +7,17 @@
 namespace Tessera {
 namespace Launch {
 
+#ifdef TESSERA_EMULATED_FEWER_TYPES
+template <>
+const char* launch_gespmm<EmulatedNvidia, GeSpmmTypes<bhalf_t, float>>(const GeSpmmArgs&, Stream) {
+  return "emulation: BF16 is left out here";
+}
+template <>
+const char* launch_gespmm<EmulatedAmd, GeSpmmTypes<bhalf_t, float>>(const GeSpmmArgs&, Stream) {
+  return "emulation: BF16 is left out here";
+}
+#endif
+
 template Status spmm_gespmm<EmulatedNvidia>(const GeSpmmArgs&, Stream) noexcept;
 template Status spmm_gespmm<EmulatedAmd>(const GeSpmmArgs&, Stream) noexcept;
 

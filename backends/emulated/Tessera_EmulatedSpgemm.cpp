@@ -7,6 +7,21 @@
 namespace Tessera {
 namespace Launch {
 
+#ifdef TESSERA_EMULATED_FEWER_TYPES
+template <>
+void launch_spgemm_tables<EmulatedNvidia, float, true>(SpgemmLists<EmulatedNvidia>&) {}
+template <>
+void launch_spgemm_tables<EmulatedAmd, float, true>(SpgemmLists<EmulatedAmd>&) {}
+template <>
+Status launch_spgemm_numbers<EmulatedNvidia, float>(const SpgemmArgs&, const SpgemmTotals&, Stream) {
+  return {"emulation: FP32 is left out here"};
+}
+template <>
+Status launch_spgemm_numbers<EmulatedAmd, float>(const SpgemmArgs&, const SpgemmTotals&, Stream) {
+  return {"emulation: FP32 is left out here"};
+}
+#endif
+
 template void spgemm_deal<EmulatedNvidia>(SpgemmArgs&) noexcept;
 template Status spgemm_look<EmulatedNvidia>(const SpgemmArgs&, Stream) noexcept;
 template Status spgemm_columns<EmulatedNvidia>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;

@@ -98,8 +98,13 @@ struct PackedHubBody
 
 /// One thread block per share: x at the columns of its block in shared memory, then its slices.
 template <class Device, class Types>
-struct PackedBlockBody : PackedTableBody<Device, Types, GatherBlock<typename Types::Value, typename Device::Wave>> {
-  using Base = PackedTableBody<Device, Types, GatherBlock<typename Types::Value, typename Device::Wave>>;
+struct PackedBlockBody
+    : PackedTableBody<
+          Device, Types,
+          PackedGather<Device, GatherBlock<typename Types::Value, typename Device::Wave>, typename Types::Value>> {
+  using Base = PackedTableBody<
+      Device, Types,
+      PackedGather<Device, GatherBlock<typename Types::Value, typename Device::Wave>, typename Types::Value>>;
   using Value = typename Base::Value;
 
   template <class ThreadBlock>
@@ -131,7 +136,7 @@ struct PackedBlockBody : PackedTableBody<Device, Types, GatherBlock<typename Typ
     thread_block.synchronize();
     thread_block.each_wave([&](unsigned in_thread_block) {
       if (first(in_thread_block) >= share.count()) return;
-      const typename Base::Gather gather{table, share.column};
+      const auto gather = Base::Gather::of_block(table, share.column);
       multiply_slices<typename Base::Kernel>(
           typename Base::Wave(), args, gather, record[ThreadBlock::held_at(in_thread_block)], first(in_thread_block),
           share.ranks * Base::waves, share.count(), [&](unsigned i) { return share.slice(i); });
@@ -264,10 +269,11 @@ Status launch_hubs(const SpmvPackedArgs& args, Stream stream) {
   return launch_slices<Device, Types, GatherRenumbered<Value, Wave>, typename Tunings::Renumbered>(args, stream);
 }
 
-/// In thread blocks of four waves, or of eight (SpmvPackedArgs::eight_waves).
+/// In thread blocks of four waves, or of eight (SpmvPackedArgs::eight_waves); where less is compiled, of eight for
+/// streaming loads alone.
 template <class Device, class Types, class Gather, class Tuning>
 Status launch_by_waves(const SpmvPackedArgs& args, Stream stream) {
-  if constexpr (every_variant<Device, Types>) {
+  if constexpr (every_variant<Device, Types> && (Tuning::streaming || !compile_less)) {
     if (args.eight_waves) return launch_slices<Device, Types, Gather, PackedEightWaves<Tuning>>(args, stream);
   }
   return launch_slices<Device, Types, Gather, Tuning>(args, stream);

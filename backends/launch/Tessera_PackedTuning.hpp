@@ -153,31 +153,35 @@ struct PackedEmulation {
   struct ManyVectors : Strided {
     static constexpr int columns = packed_max_columns;
   };
-  using CopiedHubs = PackedTuning;
-  using Table = PackedTuning;
-  using StoredStrided = PackedTuning;
-  using Renumbered = PackedTuning;
   using FewVectors = ManyVectors;
+  using CopiedHubs = Strided;
+  using Table = Strided;
+  using Renumbered = Strided;
+  using StoredStrided = General;
 };
 
 template <class Device, class Types>
 using PackedTunings = std::conditional_t<Device::emulated, PackedEmulation<Types>,
                                          ForFamily<Device, PackedNvidia<Types>, PackedAmd<Types>>>;
 
-/// Any stride, any number of vectors, hub columns through a table or not: what devices have several policies for.
+/// Any stride, any number of vectors, hub columns or a column block through a table or not: what devices have several
+/// policies for.
 template <class Value, class Wave>
 struct GatherAny {
   GatherRenumbered<Value, Wave> renumbered;
   const Value* table;
+  std::int64_t block;  // the first column of the table where it is a column block; otherwise -1
 
   static GatherAny make(const SpmvPackedArgs& args) {
     const bool plain = args.columns == 1 && args.x_stride == 1;
     return make(args, plain ? static_cast<const Value*>(args.hub_copy) : nullptr);
   }
   static GatherAny make(const SpmvPackedArgs& args, const Value* table) {
-    return {GatherRenumbered<Value, Wave>::make(args), table};
+    return {GatherRenumbered<Value, Wave>::make(args), table, -1};
   }
+  static GatherAny of_block(const Value* table, std::int64_t first) { return {{}, table, first}; }
   Value operator()(std::int64_t column, int vector, bool on) const {
+    if (block >= 0) return GatherBlock<Value, Wave>{table, block}(column, vector, on);
     const auto& plain = renumbered.plain;
     if (table != nullptr) return GatherHubs<Value, Wave>{plain.x, table, renumbered.hubs}(column, vector, on);
     return renumbered.hubs > 0 ? renumbered(column, vector, on) : plain(column, vector, on);

@@ -173,6 +173,9 @@ class UnitAttentionTest : public ::testing::Test {
       for (const double number : {nan, inf, -inf, 3.4e38}) {
         if (number == 3.4e38 && (sizeof(T) == 2 || what == 'a')) continue;
         if (shorter_lists && number == inf) continue;
+        // Of shorter lists each operand meets one of these: in 16 bits and in windows of another height the other one.
+        const bool first = what == 'q' || what == 'v', other = (sizeof(T) == 2) != (suite.options.window_height == 2);
+        if (shorter_lists && !std::isfinite(number) && std::isnan(number) != (first != other)) continue;
         SCOPED_TRACE(std::string(1, what) + " " + std::to_string(number));
         auto bad = p;
         if (what == 'q') bad.q[static_cast<std::size_t>(pattern.rows - 1) * d + 3] = as<T>(number);

@@ -21,18 +21,20 @@ using Testing::copy_to;
 using Testing::to_host;
 template <class T>
 using Array = Kokkos::View<T*, Device>;
+using Matrix = CsrView<double, int, std::size_t, Device>;
 
 /// [1 . 2; . 3 .] as a function's own Views, of which only the CsrView is left.
-CsrView<double, int, int, Device> local_matrix() {
-  const Array<int> row_map("row_map", 3), entries("entries", 3);
+Matrix local_matrix() {
+  const Array<std::size_t> row_map("row_map", 3);
+  const Array<int> entries("entries", 3);
   const Array<double> values("values", 3);
-  copy_to(std::vector<int>{0, 2, 3}, row_map);
+  copy_to(std::vector<std::size_t>{0, 2, 3}, row_map);
   copy_to(std::vector<int>{0, 2, 1}, entries);
   copy_to(std::vector<double>{1, 2, 3}, values);
   return csr_view(2, 3, row_map, entries, values);
 }
 
-std::vector<double> times_123(const SpmvPlan<CsrView<double, int, int, Device>>& plan) {
+std::vector<double> times_123(const SpmvPlan<Matrix>& plan) {
   const Exec space;
   const Array<double> x("x", 3), y("y", 2);
   copy_to(std::vector<double>{1, 2, 3}, x);
@@ -52,7 +54,8 @@ TEST(Ownership, APlanOfLocalViewsIsRight) {
 }
 
 TEST(Ownership, ViewAndPlanCountAsOwners) {
-  const Array<int> row_map("row_map", 1), entries("entries", 0);
+  const Array<std::size_t> row_map("row_map", 1);
+  const Array<int> entries("entries", 0);
   const Array<double> values("values", 0);
   EXPECT_EQ(row_map.use_count(), 1);
   {
@@ -84,13 +87,14 @@ TEST(Ownership, UpdateValuesTakesTheNewViewAndGivesTheOldOneBack) {
 }
 
 TEST(Ownership, UnmanagedViewsStayTheCallers) {
-  const Array<int> row_map("row_map", 3), entries("entries", 3);
+  const Array<std::size_t> row_map("row_map", 3);
+  const Array<int> entries("entries", 3);
   const Array<double> values("values", 3);
-  copy_to(std::vector<int>{0, 2, 3}, row_map);
+  copy_to(std::vector<std::size_t>{0, 2, 3}, row_map);
   copy_to(std::vector<int>{0, 2, 1}, entries);
   copy_to(std::vector<double>{1, 2, 3}, values);
   using Unmanaged = Kokkos::MemoryTraits<Kokkos::Unmanaged>;
-  const auto A = csr_view(2, 3, Kokkos::View<int*, Device, Unmanaged>(row_map.data(), 3),
+  const auto A = csr_view(2, 3, Kokkos::View<std::size_t*, Device, Unmanaged>(row_map.data(), 3),
                           Kokkos::View<int*, Device, Unmanaged>(entries.data(), 3),
                           Kokkos::View<double*, Device, Unmanaged>(values.data(), 3));
   EXPECT_EQ(row_map.use_count(), 1);
@@ -99,8 +103,9 @@ TEST(Ownership, UnmanagedViewsStayTheCallers) {
 
 TEST(Ownership, AStridedViewOfUnitStrideIsShared) {
   const Kokkos::View<double*, Kokkos::LayoutStride, Device> values("values", Kokkos::LayoutStride(3, 1));
-  const Array<int> row_map("row_map", 3), entries("entries", 3);
-  copy_to(std::vector<int>{0, 2, 3}, row_map);
+  const Array<std::size_t> row_map("row_map", 3);
+  const Array<int> entries("entries", 3);
+  copy_to(std::vector<std::size_t>{0, 2, 3}, row_map);
   const auto A = csr_view(2, 3, row_map, entries, values);
   EXPECT_EQ(A.values().data(), values.data());
   EXPECT_EQ(values.use_count(), 2);

@@ -21,7 +21,11 @@ class DeviceAttention : public AttentionTest<DeviceExec, T> {
     if (!reason.empty()) GTEST_SKIP() << reason;
   }
 };
+#ifdef TESSERA_TEST_DEVICES_SKIP
+using DeviceAttentionTypes = ::testing::Types<half_t>;
+#else
 using DeviceAttentionTypes = ::testing::Types<double, float, half_t, bhalf_t>;
+#endif
 TYPED_TEST_SUITE(DeviceAttention, DeviceAttentionTypes);
 
 TYPED_TEST(DeviceAttention, EveryShape) {
@@ -83,7 +87,11 @@ class DeviceUnitAttention : public UnitAttentionTest<DeviceExec, typename UnitAt
     }
   }
 };
+#ifdef TESSERA_TEST_DEVICES_SKIP
+using DeviceUnitAttentionCases = ::testing::Types<half_t, Tf32>;
+#else
 using DeviceUnitAttentionCases = ::testing::Types<half_t, bhalf_t, float, Tf32>;
+#endif
 TYPED_TEST_SUITE(DeviceUnitAttention, DeviceUnitAttentionCases);
 
 TYPED_TEST(DeviceUnitAttention, AsOnEmulatedUnits) {
@@ -113,7 +121,11 @@ class DeviceAttentionRows : public UnitAttentionTest<DeviceExec, T> {
     if (!reason.empty()) GTEST_SKIP() << reason;
   }
 };
+#ifdef TESSERA_TEST_DEVICES_SKIP
+using DeviceAttentionRowsTypes = ::testing::Types<float>;
+#else
 using DeviceAttentionRowsTypes = ::testing::Types<double, float>;
+#endif
 TYPED_TEST_SUITE(DeviceAttentionRows, DeviceAttentionRowsTypes);
 
 TYPED_TEST(DeviceAttentionRows, AsOnEmulatedWaves) {

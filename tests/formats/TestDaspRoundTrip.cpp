@@ -157,7 +157,7 @@ TYPED_TEST(DaspRoundTrip, EveryShape) {
 
 // Several sort windows of 2,048 rows, all classes, all options.
 TYPED_TEST(DaspRoundTrip, EveryOption) {
-  const Pattern p = all_classes(600, 900);
+  const Pattern p = all_classes(longest_case, 900);
   ASSERT_GT(p.rows, 2 * 2048);
   for (const Named<DaspOptions>& o : dasp_option_sets()) this->round_trip(p, o, "all classes");
 }

@@ -28,7 +28,9 @@ TYPED_TEST(SpgemmTilesOnHosts, MemoryCap) { this->memory_cap(); }
 TYPED_TEST(SpgemmTilesOnHosts, NotFinite) { this->not_finite(); }
 TYPED_TEST(SpgemmTilesOnHosts, Choice) { this->choice(); }
 TYPED_TEST(SpgemmTilesOnHosts, Repeatable) { this->repeatable(); }
+#ifndef TESSERA_TEST_FEWER_TYPES
 TYPED_TEST(SpgemmTilesOnHosts, Floats) { this->floats(); }
+#endif
 
 // Devices of which the instruction's rate is known to be low, and counts on both sides of the rule's.
 TEST(SpgemmTilesRule, WhoLooks) {

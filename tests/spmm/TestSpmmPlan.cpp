@@ -61,8 +61,8 @@ TEST(SpmmPlan, EmptyMatricesScaleC) {
     }
   }
   // No arrays at all.
-  const CsrView<double, int, int, DeviceOf<Exec>> none;
-  const SpmmPlan<CsrView<double, int, int, DeviceOf<Exec>>> plan(Exec(), none);
+  const CsrView<double, int, std::size_t, DeviceOf<Exec>> none;
+  const SpmmPlan<CsrView<double, int, std::size_t, DeviceOf<Exec>>> plan(Exec(), none);
   const std::vector<double> nothing;
   EXPECT_TRUE(dense_product(plan, Op::NoTrans, 4, {}, nothing, 0, nothing, 0).empty());
 }

@@ -38,7 +38,7 @@ TYPED_TEST(DaspSpmv, ManyShortRows) { TESSERA_EACH(many_short_rows()); }
 TYPED_TEST(DaspSpmv, ExampleFiles) { TESSERA_EACH(files(TESSERA_EXAMPLE_DATA, 1000000)); }
 TYPED_TEST(DaspSpmv, SharedFiles) {
   if (beside_sanitized && !std::is_same_v<TypeParam, DaspSuite<Exec, double>>) GTEST_SKIP() << "FP64 here alone";
-  TESSERA_EACH(shared_files(1000000));
+  TESSERA_EACH(shared_files(beside_sanitized ? 300000 : 1000000));
 }
 
 template <class Suite>

@@ -73,9 +73,9 @@ TEST(EmptyMatrices, ScaleY) {
     }
   }
   // No arrays at all.
-  const CsrView<double, int, int, DeviceOf<Exec>> none;
+  const CsrView<double, int, std::size_t, DeviceOf<Exec>> none;
   EXPECT_TRUE(validate(Exec(), none).valid);
-  const SpmvPlan<CsrView<double, int, int, DeviceOf<Exec>>> plan(Exec(), none);
+  const SpmvPlan<CsrView<double, int, std::size_t, DeviceOf<Exec>>> plan(Exec(), none);
   EXPECT_TRUE(product(plan, Scaling{}, std::vector<double>(), std::vector<double>()).empty());
 }
 

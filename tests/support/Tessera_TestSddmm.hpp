@@ -140,14 +140,17 @@ class SddmmSuite {
   }
 
   void every_shape(const std::vector<int>& inner) const {
+    int turn = 0;  // of shorter lists a shape meets one layout of two, the next one the other
     for (const std::string& spec : shapes<shorter_lists>()) {
       SCOPED_TRACE(spec);
+      const bool first = !shorter_lists || turn % 2 == 0, second = !shorter_lists || turn % 2 == 1;
+      ++turn;
       const Matrix A = matrix(generate(spec), Data::Integers);
       const Device device(A);
       const Plan plan(Exec(), device.view(), options);
       for (const int k : inner) {
-        expect(plan, A, k, Data::Integers);
-        expect<AcrossRows>(plan, A, k, Data::Integers, {2.5, -1});
+        if (first) expect(plan, A, k, Data::Integers);
+        if (second) expect<AcrossRows>(plan, A, k, Data::Integers, {2.5, -1});
       }
     }
   }
@@ -173,8 +176,9 @@ class SddmmSuite {
         const Plan plan(Exec(), device.view(), options);
         for (const double alpha : {0.0, 1.0, -0.5}) {
           for (const double beta : {0.0, 1.0, -0.5}) {
-            expect(plan, A, inner, data, {alpha, beta});
-            expect<AcrossRows>(plan, A, inner, data, {alpha, beta});
+            const bool real = data == Data::Real;  // of shorter lists each meets one layout of two
+            if (!shorter_lists || real != scaled) expect(plan, A, inner, data, {alpha, beta});
+            if (!shorter_lists || real == scaled) expect<AcrossRows>(plan, A, inner, data, {alpha, beta});
           }
         }
       }

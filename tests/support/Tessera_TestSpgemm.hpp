@@ -386,8 +386,9 @@ struct SpgemmSuite {
     const Pattern left = generate("dense:rows=3:cols=40");
     for (const Data data : {Data::Integers, Data::Real}) {
       const auto A = matrix(left, data, 3);
-      check(A, matrix(far, data, 4), data);
-      check(A, matrix(with_unsorted_columns(far), data, 4), data, false);
+      const bool real = data == Data::Real;  // of shorter lists each meets one order of columns
+      if (!shorter_lists || real) check(A, matrix(far, data, 4), data);
+      if (!shorter_lists || !real) check(A, matrix(with_unsorted_columns(far), data, 4), data, false);
     }
   }
 
@@ -410,9 +411,14 @@ struct SpgemmSuite {
       if (i % 3 == 0) to.push_back(static_cast<int>(899'999 - i));
     });
     for (const Data data : {Data::Integers, Data::Real}) {
+      if (shorter_lists && data == Data::Integers) continue;
       check(matrix(generate("dense:rows=2:cols=2600"), data, 5), matrix(far, data, 6), data);
     }
-    check("dense:rows=19:cols=2100", "uniform:rows=2100:cols=40000:per_row=2");
+    for (const Data data : {Data::Integers, Data::Real}) {
+      if (shorter_lists && data == Data::Real) continue;
+      const auto A = matrix(generate("dense:rows=19:cols=2100"), data, 1);
+      check(A, matrix(generate("uniform:rows=2100:cols=40000:per_row=2"), data, 2), data);
+    }
   }
 
   /// Rows in batches where their lists may not be in memory at once: the same bits, and never more memory than allowed.
@@ -444,6 +450,7 @@ struct SpgemmSuite {
       const std::size_t all = phases(0);
       EXPECT_GT(all, std::size_t{1} << 18) << "the rest says nothing";
       for (const std::size_t most : {all, all - 1, std::size_t{1} << 18, std::size_t{1} << 17, std::size_t{1} << 16}) {
+        if (shorter_lists && (most == all || most == std::size_t{1} << 18)) continue;
         EXPECT_LE(phases(most), most);
       }
       phases(1);

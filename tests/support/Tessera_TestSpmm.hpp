@@ -129,9 +129,10 @@ class SpmmSuite {
       const Matrix A = matrix(p, data, 11);
       const Device device(A);
       const Plan plan(Exec(), device.view(), options);
+      const bool real = data == Data::Real;  // of shorter lists each meets one layout of two
       for (const int columns : widths) {
-        expect(plan, A, columns, data);
-        expect<ColumnMajorPart, RowMajorPart>(plan, A, columns, data, {2.5, -1});
+        if (!shorter_lists || !real) expect(plan, A, columns, data);
+        if (!shorter_lists || real) expect<ColumnMajorPart, RowMajorPart>(plan, A, columns, data, {2.5, -1});
       }
     }
   }
@@ -143,15 +144,22 @@ class SpmmSuite {
     const Matrix A = matrix(p, Data::Integers, 11), R = matrix(p, Data::Real, 12);
     const Device device(A), real(R);
     const Plan plan(Exec(), device.view(), options), real_plan(Exec(), real.view(), options);
+    int turn = 0;  // of shorter lists a width meets every second combination of layouts, the next one the others
     for (const int columns : widths) {
-      expect<RowMajor, RowMajor>(plan, A, columns, Data::Integers);
-      expect<ColumnMajor, ColumnMajor>(plan, A, columns, Data::Integers, {1, 1});
-      expect<RowMajorPart, RowMajorPart>(plan, A, columns, Data::Integers, {-0.5, 1});
-      expect<ColumnMajorPart, ColumnMajorPart>(plan, A, columns, Data::Integers, {1, -0.5});
-      expect<RowMajor, ColumnMajor>(plan, A, columns, Data::Integers, {-0.5, 0});
-      expect<ColumnMajor, RowMajor>(plan, A, columns, Data::Integers, {-0.5, -0.5});
-      expect<RowMajor, RowMajorPart>(real_plan, R, columns, Data::Real);
-      expect<ColumnMajor, ColumnMajorPart>(real_plan, R, columns, Data::Real, {2.5, -1});
+      const bool first = !shorter_lists || turn % 2 == 0, second = !shorter_lists || turn % 2 == 1;
+      ++turn;
+      if (first) {
+        expect<RowMajor, RowMajor>(plan, A, columns, Data::Integers);
+        expect<ColumnMajorPart, ColumnMajorPart>(plan, A, columns, Data::Integers, {1, -0.5});
+        expect<RowMajor, ColumnMajor>(plan, A, columns, Data::Integers, {-0.5, 0});
+        expect<ColumnMajor, ColumnMajorPart>(real_plan, R, columns, Data::Real, {2.5, -1});
+      }
+      if (second) {
+        expect<ColumnMajor, ColumnMajor>(plan, A, columns, Data::Integers, {1, 1});
+        expect<RowMajorPart, RowMajorPart>(plan, A, columns, Data::Integers, {-0.5, 1});
+        expect<ColumnMajor, RowMajor>(plan, A, columns, Data::Integers, {-0.5, -0.5});
+        expect<RowMajor, RowMajorPart>(real_plan, R, columns, Data::Real);
+      }
     }
   }
   void every_scaling(const Pattern& p, int columns) const {

@@ -88,6 +88,7 @@ struct GatherBlock {
   const Value* table;
   std::int64_t first;
 
+  TESSERA_FUNCTION static GatherBlock of_block(const Value* table, std::int64_t first) { return {table, first}; }
   TESSERA_FUNCTION Value operator()(std::int64_t column, int, bool on) const {
     Value value{};
     if (on) value = table[column - first];
