@@ -32,7 +32,7 @@ inline PieceBounds ge_spmm_piece(const GeSpmmOptions& options, bool host, std::i
   }
   const std::int64_t mean = rows > 0 ? nnz / rows : 0;
   // Pieces to occupy a device; of long rows half as many where all of a row of B is one tile.
-  const bool longer = mean >= 200 && nnz >= std::int64_t{1} << 20 && row_bytes <= 128;
+  const bool longer = mean >= 200 && nnz >= 1000000 && row_bytes <= 128;
   const std::int64_t enough = std::max<std::int64_t>(longer ? 256 : 128, nnz / 8192);
   const std::int64_t most = std::clamp<std::int64_t>(rows > 0 ? 3 * nnz / rows : 0, 64, enough);
   // Rows that are all about as long end together: where they are enough, cutting them gains nothing.
@@ -116,9 +116,9 @@ class GeSpmmEngine {
     if (!set_up_) return;
     const auto nnz = static_cast<std::int64_t>(A.nnz());
     const bool host = Compat::is_host_v<Exec>;
-    PieceBounds bounds = ge_spmm_piece(options.gespmm, host, static_cast<std::int64_t>(A.rows()), nnz,
-                                       static_cast<std::int64_t>(space.concurrency()),
-                                       usual_columns_ * bytes_of(precision_));
+    PieceBounds bounds =
+        ge_spmm_piece(options.gespmm, host, static_cast<std::int64_t>(A.rows()), nnz,
+                      static_cast<std::int64_t>(space.concurrency()), usual_columns_ * bytes_of(precision_));
     bounds.most = std::min(bounds.most, RowPiece::most_entries);
     bounds.tolerated = std::min(bounds.tolerated, RowPiece::most_entries);
     if (spreads(A)) {
