@@ -17,7 +17,7 @@
 ///     Tessera::spgemm_symbolic([space,] handle, A, transA, B, transB, C);    // C: its rows; columns not written yet
 ///     Tessera::spgemm_numeric([space,] handle, A, transA, B, transB, C);     // columns and numbers
 ///     ... new numbers in A.values or B.values ...
-///     Tessera::spgemm_numeric([space,] handle, A, transA, B, transB, C);     // numbers alone
+///     Tessera::spgemm_numeric([space,] handle, A, transA, B, transB, C);     // numbers alone, if C is the same
 ///
 ///     C = Tessera::spgemm(A, transA, B, transB);                             // both at once
 ///
@@ -53,7 +53,7 @@ class SpgemmHandle {
   void symbolic(const execution_space& space, const Matrix& A, bool transpose_a, const Matrix& B, bool transpose_b,
                 Matrix& C) {
     plan_.reset();
-    filled_ = false;
+    filled_ = nullptr;
     a_ = Operand(space, A, transpose_a);
     b_ = Operand(space, B, transpose_b);
     plan_.emplace(space, a_.view(), b_.view(), options_);
@@ -72,12 +72,13 @@ class SpgemmHandle {
     });
     a_.update(space, A);
     b_.update(space, B);
-    if (!filled_) plan_->numeric(space, C.graph.row_map, C.graph.entries, C.values);
+    const bool columns = filled_ == nullptr || filled_ != C.graph.entries.data();
+    if (columns) plan_->numeric(space, C.graph.row_map, C.graph.entries, C.values);
     // The first time only for numbers in other arrays than symbolic() saw.
-    if (filled_ || a_.moved() || b_.moved()) {
+    if (filled_ != nullptr || a_.moved() || b_.moved()) {
       plan_->update_values(space, a_.view(), b_.view(), C.graph.row_map, C.graph.entries, C.values);
     }
-    filled_ = true;
+    filled_ = C.graph.entries.data();
   }
 
   /// Of the last symbolic(). @throw StalePlan  there was none
@@ -114,7 +115,7 @@ class SpgemmHandle {
   SpgemmOptions options_;
   Operand a_, b_;
   std::optional<SpgemmPlan<csr_type>> plan_;
-  bool filled_ = false;
+  const void* filled_ = nullptr;  ///< columns of C that have been written
 };
 
 /// Finds how many entries the rows of C = op(A) op(B) have, and gives C arrays for them.
