@@ -67,8 +67,8 @@ TYPED_TEST(KokkosSparseSpgemm, NewNumbers) {
     spgemm_numeric(handle, moved, transpose, moved, false, C);
     TestFixture::expect_c(transpose ? transposed(A) : A, A, C);
     // Another C, whose columns nobody has written.
-    const Matrix fresh("fresh", C.numRows(), C.numCols(), C.nnz(), typename Matrix::values_type("values", C.nnz()),
-                       C.graph.row_map, typename Matrix::index_type("columns", C.nnz()));
+    Matrix fresh("fresh", C.numRows(), C.numCols(), C.nnz(), typename Matrix::values_type("values", C.nnz()),
+                 C.graph.row_map, typename Matrix::index_type("columns", C.nnz()));
     spgemm_numeric(handle, mine, transpose, mine, false, fresh);
     TestFixture::expect_c(transpose ? transposed(next) : next, next, fresh);
     spgemm_numeric(handle, moved, transpose, moved, false, C);
