@@ -78,6 +78,7 @@ struct alignas(8) CellsRun {
   std::uint32_t word;  ///< CellsLayout::run, or no_run
   std::uint32_t unit;  ///< where its first slice lies, from the cell's first
 };
+static_assert(CellsLayout::runs_bytes == 2 * CellsLayout::runs * sizeof(CellsRun));
 
 /// A row whose pieces are cut: its sum is that of place `place` and of `count` places from `first` on.
 struct CellsCut {
