@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-# tessera_add_backend(<name> LANGUAGE CXX|CUDA|HIP [LIBRARY <target>] [CUDA_ARCHITECTURES <architecture>...] SOURCES <file>...)
+# tessera_add_backend(<name> LANGUAGE CXX|CUDA|HIP [LIBRARY <target>] SOURCES <file>...)
 #
-# Compiles the sources without Kokkos' flags and puts the objects into the library (`tessera` unless named); CUDA for the
-# architectures of Tessera_CUDA_ARCHITECTURES unless others are named. A backend includes no Kokkos header; the vendor's compiler alone builds it, whatever Kokkos was built with.
+# Compiles the sources without Kokkos' flags and puts the objects into the library (`tessera` unless named). A backend includes no
+# Kokkos header; the vendor's compiler alone builds it, whatever Kokkos was built with.
 function(tessera_add_backend name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LANGUAGE;LIBRARY" "SOURCES;CUDA_ARCHITECTURES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LANGUAGE;LIBRARY" "SOURCES")
   if(NOT arg_LIBRARY)
     set(arg_LIBRARY tessera)
-  endif()
-  if(NOT arg_CUDA_ARCHITECTURES)
-    set(arg_CUDA_ARCHITECTURES "${Tessera_CUDA_ARCHITECTURES}")
   endif()
   if(NOT arg_SOURCES)
     return()
@@ -30,7 +27,7 @@ function(tessera_add_backend name)
   set_target_properties(${objects} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_compile_options(${objects} PRIVATE ${tessera_backend_sanitizer_flags})
   if(arg_LANGUAGE STREQUAL "CUDA")
-    set_target_properties(${objects} PROPERTIES CUDA_ARCHITECTURES "${arg_CUDA_ARCHITECTURES}" CUDA_STANDARD 17
+    set_target_properties(${objects} PROPERTIES CUDA_ARCHITECTURES "${Tessera_CUDA_ARCHITECTURES}" CUDA_STANDARD 17
                                                 CUDA_STANDARD_REQUIRED ON CUDA_RUNTIME_LIBRARY Shared)
     target_link_libraries(${objects} PRIVATE CUDA::cudart)
     if(Tessera_DEVICE_FEWER_WIDTHS)
@@ -45,8 +42,8 @@ endfunction()
 set(tessera_hip_assembly Dasp:9:ON Flash:21:ON Panels:8:ON GeSpmm:41:OFF Attention:30:ON AttentionBackward:44:ON
                          Conformance:4:ON)
 if(Tessera_DEVICE_FEWER_WIDTHS)
-  list(TRANSFORM tessera_hip_assembly REPLACE "^Attention:30:" "Attention:10:")
-  list(TRANSFORM tessera_hip_assembly REPLACE "^AttentionBackward:44:" "AttentionBackward:20:")
+  list(TRANSFORM tessera_hip_assembly REPLACE "^Attention:30:" "Attention:20:")
+  list(TRANSFORM tessera_hip_assembly REPLACE "^AttentionBackward:44:" "AttentionBackward:32:")
 endif()
 
 # CMake's own HIP language cannot be enabled with the hipcc of Debian 12, so hipcc is called directly.

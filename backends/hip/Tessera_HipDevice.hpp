@@ -87,8 +87,8 @@ struct HipDevice {
   static constexpr const char* name = "hip";
   static constexpr Family family = Family::Amd;
   static constexpr bool emulated = false;
-  template <class>
-  static constexpr bool every_width = !compile_less;  ///< the widest need the most registers, which the assembly says
+  template <class Atom>
+  static constexpr bool every_width = !compile_less || std::is_same_v<typename Atom::Operand, half_t>;
   template <class Value>
   static constexpr bool every_length = !compile_less || std::is_same_v<Value, half_t>;
   template <class Value>

@@ -65,15 +65,16 @@ struct PackedTableBody {
   static constexpr bool overlapping = true;
 };
 
+/// The same with this way of reading x, or the one that stands for all of them.
+template <class Device, class Types, template <class, class> class Gather>
+using PackedTable =
+    PackedTableBody<Device, Types,
+                    PackedGather<Device, Gather<typename Types::Value, typename Device::Wave>, typename Types::Value>>;
+
 /// x at the hub columns in shared memory.
 template <class Device, class Types>
-struct PackedHubBody
-    : PackedTableBody<
-          Device, Types,
-          PackedGather<Device, GatherHubs<typename Types::Value, typename Device::Wave>, typename Types::Value>> {
-  using Base = PackedTableBody<
-      Device, Types,
-      PackedGather<Device, GatherHubs<typename Types::Value, typename Device::Wave>, typename Types::Value>>;
+struct PackedHubBody : PackedTable<Device, Types, GatherHubs> {
+  using Base = PackedTable<Device, Types, GatherHubs>;
   using Value = typename Base::Value;
 
   template <class ThreadBlock>
@@ -98,13 +99,8 @@ struct PackedHubBody
 
 /// One thread block per share: x at the columns of its block in shared memory, then its slices.
 template <class Device, class Types>
-struct PackedBlockBody
-    : PackedTableBody<
-          Device, Types,
-          PackedGather<Device, GatherBlock<typename Types::Value, typename Device::Wave>, typename Types::Value>> {
-  using Base = PackedTableBody<
-      Device, Types,
-      PackedGather<Device, GatherBlock<typename Types::Value, typename Device::Wave>, typename Types::Value>>;
+struct PackedBlockBody : PackedTable<Device, Types, GatherBlock> {
+  using Base = PackedTable<Device, Types, GatherBlock>;
   using Value = typename Base::Value;
 
   template <class ThreadBlock>

@@ -30,7 +30,7 @@
 namespace Tessera {
 
 /// Keeps what the phases of one product share. The counterpart of KokkosKernelsHandle's spgemm handle. It holds the
-/// Views of A and B; unmanaged ones are the caller's to keep.
+/// Views of A and B, and of C's columns; unmanaged ones are the caller's to keep.
 /// @tparam Matrix  KokkosSparse::CrsMatrix of double or float
 template <class Matrix>
 class SpgemmHandle {
@@ -53,7 +53,8 @@ class SpgemmHandle {
   void symbolic(const execution_space& space, const Matrix& A, bool transpose_a, const Matrix& B, bool transpose_b,
                 Matrix& C) {
     plan_.reset();
-    filled_ = nullptr;
+    filled_ = false;
+    columns_ = {};
     a_ = Operand(space, A, transpose_a);
     b_ = Operand(space, B, transpose_b);
     plan_.emplace(space, a_.view(), b_.view(), options_);
@@ -72,13 +73,14 @@ class SpgemmHandle {
     });
     a_.update(space, A);
     b_.update(space, B);
-    const bool columns = filled_ == nullptr || filled_ != C.graph.entries.data();
-    if (columns) plan_->numeric(space, C.graph.row_map, C.graph.entries, C.values);
+    const bool same = filled_ && columns_.data() == C.graph.entries.data();
+    if (!same) plan_->numeric(space, C.graph.row_map, C.graph.entries, C.values);
     // The first time only for numbers in other arrays than symbolic() saw.
-    if (filled_ != nullptr || a_.moved() || b_.moved()) {
+    if (filled_ || a_.moved() || b_.moved()) {
       plan_->update_values(space, a_.view(), b_.view(), C.graph.row_map, C.graph.entries, C.values);
     }
-    filled_ = C.graph.entries.data();
+    filled_ = true;
+    columns_ = C.graph.entries;
   }
 
   /// Of the last symbolic(). @throw StalePlan  there was none
@@ -115,7 +117,8 @@ class SpgemmHandle {
   SpgemmOptions options_;
   Operand a_, b_;
   std::optional<SpgemmPlan<csr_type>> plan_;
-  const void* filled_ = nullptr;  ///< columns of C that have been written
+  bool filled_ = false;
+  typename Matrix::index_type columns_;  // the last written: held, so that no other C has their address
 };
 
 /// Finds how many entries the rows of C = op(A) op(B) have, and gives C arrays for them.
