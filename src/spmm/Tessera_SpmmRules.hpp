@@ -27,22 +27,26 @@ inline double least_panel_density(std::int64_t columns, Precision precision) {
   if (precision == Precision::FP64) return columns <= 16 ? 3.5 : 2.1;
   return columns <= 32 ? 2.5 : 2.3;
 }
-/// Whether windows are long, so that few of them occupy a device when they are split.
-inline bool long_windows(const SpmmFeatures& f) { return f.rows >= 4000 && f.mean >= 500; }
+/// Whether windows of 8 rows are long, so that what a window costs at its ends does not show, and few of them occupy a
+/// device when they are split.
+inline bool long_rows(const SpmmFeatures& f) { return f.rows >= 500 && f.mean >= 200; }
+inline double least_panel_density_of_long_rows(std::int64_t columns, Precision precision) {
+  const bool narrow = columns <= 32, middle = columns <= 64, wide = columns > 128;
+  if (precision == Precision::FP64) return narrow ? 1.75 : middle ? 1.6 : 1.48;
+  if (precision == Precision::FP32) return narrow ? 2.75 : middle ? 2.2 : wide ? 1.8 : 1.95;
+  if (precision == Precision::TF32) return narrow ? 1.8 : wide ? 2 : 1.9;
+  return narrow ? 2.5 : middle ? 1.65 : wide ? 1.7 : 1.9;
+}
 
-/// The same for a matrix: less where there are windows enough. In TF32, rows of 200 entries have narrow tiles of B as
-/// it is, and up to 128 columns copies of B.
+/// The same for a matrix: less where there are windows enough.
 inline double least_panel_density(const SpmmFeatures& f, std::int64_t columns, Precision precision) {
   const double least = least_panel_density(columns, precision);
-  if (columns <= 16 || columns > 128) return least;
-  const bool narrow = columns <= 32, middle = columns <= 64, tf32 = precision == Precision::TF32;
-  const bool half = precision == Precision::FP16 || precision == Precision::BF16;
-  if (long_windows(f) && (tf32 ? narrow : half ? middle && !narrow : precision == Precision::FP64 && middle)) {
-    return 1.65;
-  }
+  if (columns <= 16) return least;
+  if (long_rows(f)) return least_panel_density_of_long_rows(columns, precision);
+  if (columns > 128) return least;
+  const bool narrow = columns <= 32, middle = columns <= 64;
   if (f.rows < 4096) return least;
-  if (tf32 && f.mean < 200) return narrow ? 2.15 : middle ? 2.3 : least;
-  if (tf32) return middle ? least : 1.7;
+  if (precision == Precision::TF32) return narrow ? 2.15 : middle ? 2.3 : least;
   if (precision == Precision::FP64) return middle ? 1.8 : least;
   if (precision == Precision::FP32) return least;
   // Rows of 4 lanes are dealt out where long ones are cut (RowsWalk::Dealt), which suits short ones.
@@ -88,7 +92,7 @@ inline GeSpmmPattern ge_spmm_pattern(const SpmmFeatures& f, Precision precision,
 /// Whether there are so few windows of 8 rows that waves which have them leave a device idle: in FP64 and TF32, whose
 /// blocks are narrow, a window is then a long way for one wave.
 inline bool few_windows(const SpmmFeatures& f, std::int64_t columns, Precision precision) {
-  if (long_windows(f)) return false;
+  if (long_rows(f) && (columns > 16 || f.rows >= 4000)) return false;
   if (precision == Precision::FP64) return f.rows < (columns <= 16 ? 12000 : columns <= 32 ? 6400 : 0);
   return precision == Precision::TF32 && columns > 16 && columns <= 32 && f.rows < 6400;
 }
@@ -114,7 +118,7 @@ inline double predicted_cost(SpmmAlgorithm algorithm, const SpmmFeatures& f, std
     case SpmmAlgorithm::FlashSparse:
       return 1.5 * windows;
     default:
-      return compact ? 0.8 * nnz : nnz;
+      return compact && !long_rows(f) ? 0.8 * nnz : nnz;  // bounds of long rows were measured with a copy
   }
 }
 

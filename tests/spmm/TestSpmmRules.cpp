@@ -100,6 +100,15 @@ TEST(SpmmRules, MeasuredChoices) {
   EXPECT_TRUE(panels(4267, 597, 4194, 1.83, Precision::TF32, 32));
   EXPECT_TRUE(panels(4267, 597, 4194, 1.83, Precision::FP64, 32));
   EXPECT_FALSE(panels(5000, 261, 4067, 1.33, Precision::FP64, 32));
+  EXPECT_TRUE(panels(4000, 470, 486, 1.49, Precision::FP64, 128));
+  EXPECT_FALSE(panels(4000, 470, 486, 1.49, Precision::FP64, 64));
+  EXPECT_TRUE(panels(2000, 500, 500, 2.24, Precision::FP64, 32));
+  EXPECT_FALSE(panels(2048, 113, 124, 2.04, Precision::FP64, 128));
+  EXPECT_TRUE(panels(3000, 624, 649, 1.97, Precision::FP32, 128));
+  EXPECT_FALSE(panels(4000, 470, 486, 1.49, Precision::FP32, 128));
+  EXPECT_TRUE(panels(1000, 221, 238, 2.07, Precision::TF32, 64));
+  EXPECT_FALSE(panels(4000, 470, 486, 1.49, Precision::TF32, 128));
+  EXPECT_TRUE(panels(512, 520, 545, 2.25, Precision::FP16, 128));
   EXPECT_FALSE(panels(325557, 9.9, 2716, 2.76, Precision::FP16, 32));
   EXPECT_TRUE(panels(325557, 9.9, 2716, 2.76, Precision::FP16, 64));
 }

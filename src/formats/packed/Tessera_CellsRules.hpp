@@ -70,13 +70,14 @@ inline CellsShape cells_shape_of(const SpmvFeatures& f, const DeviceFacts& devic
 /// What an apply takes, in microseconds, on an H200 (notes).
 struct CellsCost {
   static constexpr double launches = 2.5;
-  static constexpr double sums = 1.5e6;    ///< bytes of the sums of several shares, written and read
-  static constexpr double table = 7.3e-6;  ///< per byte of x and cell of a thread block
-  double stream;                           ///< bytes of the matrix
-  /// A thread block's cell: x's latency and waves that wait for each other, longer where rows are uneven.
-  double cell, uneven;
+  double stream;  ///< bytes of the matrix
+  double sums;    ///< bytes of the sums of several shares, written and read
+  double table;   ///< per byte of x and cell of a thread block
+  /// A thread block's cell: x's latency and waves that wait for each other, longer where rows are uneven, and where
+  /// they use the columns near them, so that cells differ.
+  double cell, uneven, local;
   static constexpr CellsCost of_values(int value_bytes) {
-    return value_bytes == 8 ? CellsCost{4.0e6, 2, 1.1} : CellsCost{4.4e6, 1.7, 0.1};
+    return value_bytes == 8 ? CellsCost{4.7e6, 2.7e6, 0, 3.6, 1.8, 1.9} : CellsCost{4.4e6, 1.5e6, 7.3e-6, 1.7, 0.1, 0};
   }
   /// Cells must be predicted to take less than this of the time of others: set-up takes one to five times as long.
   static constexpr double gain = 0.9;
@@ -91,12 +92,14 @@ struct CellsCost {
     const double turns = std::ceil(static_cast<double>(s.row_blocks) * s.shares / std::max(device.compute_units, 1));
     const double cells = turns * std::ceil(blocks / s.shares);
     const double x_bytes = static_cast<double>(s.block_columns) * value_bytes;
-    const double each = c.cell + c.uneven * std::min(f.cv, 1.0) + table * x_bytes;
-    return launches + bytes / c.stream + sum_bytes / sums + cells * each;
+    const double each = c.cell + c.uneven * std::min(f.cv, 1.0) + c.local * (1 - f.sectors) + c.table * x_bytes;
+    return launches + bytes / c.stream + sum_bytes / c.sums + cells * each;
   }
-  /// Of what is not in cells. Of very skewed columns the first level, a table, or a copy of x has the most used ones.
+  /// Of what is not in cells. Of very skewed columns the first level, a table, or a copy of x has the most used ones;
+  /// of few columns it has many of them in any case, which `plain` counts.
   static double others(const SpmvFeatures& f, int value_bytes) {
-    return PackedCost::plain(f, value_bytes) * (f.cv >= 4 && f.nnz >= 3000000 ? 0.7 : 1);
+    const bool skewed = f.cv >= 4 && f.nnz >= 3000000;
+    return PackedCost::plain(f, value_bytes) * (!skewed ? 1 : f.cols <= 300000 ? 0.8 : 0.7);
   }
 };
 
