@@ -3,7 +3,7 @@
 #ifndef TESSERA_LAUNCH_GESPMM_LAUNCH_HPP
 #define TESSERA_LAUNCH_GESPMM_LAUNCH_HPP
 
-#include "backends/kernels/spmm/Tessera_GeSpmmKernel.hpp"
+#include "backends/kernels/spmm/Tessera_GeSpmmDispatch.hpp"
 #include "backends/kernels/spmm/Tessera_SpreadRowsKernel.hpp"
 #include "backends/launch/Tessera_CompactLaunch.hpp"
 #include "backends/launch/Tessera_Launch.hpp"

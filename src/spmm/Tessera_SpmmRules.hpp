@@ -24,7 +24,7 @@ namespace Impl {
 inline double least_panel_density(std::int64_t columns, Precision precision) {
   if (precision == Precision::TF32) return columns <= 128 ? 2.5 : 3.1;
   if (precision == Precision::FP32) return columns <= 16 ? 4.2 : columns <= 128 ? 3.4 : 4.0;
-  if (precision == Precision::FP64) return columns <= 16 ? 3.5 : 2.1;
+  if (precision == Precision::FP64) return columns <= 8 ? 3.5 : 2.1;
   return columns <= 32 ? 2.5 : 2.3;
 }
 /// Whether windows of 8 rows are long, so that what a window costs at its ends does not show, and few of them occupy a
@@ -32,7 +32,7 @@ inline double least_panel_density(std::int64_t columns, Precision precision) {
 inline bool long_rows(const SpmmFeatures& f) { return f.rows >= 500 && f.mean >= 200; }
 inline double least_panel_density_of_long_rows(std::int64_t columns, Precision precision) {
   const bool narrow = columns <= 32, middle = columns <= 64, wide = columns > 128;
-  if (precision == Precision::FP64) return narrow ? 1.75 : middle ? 1.6 : 1.48;
+  if (precision == Precision::FP64) return middle ? 1.6 : 1.48;
   if (precision == Precision::FP32) return narrow ? 2.75 : middle ? 2.2 : wide ? 1.8 : 1.95;
   if (precision == Precision::TF32) return narrow ? 1.8 : wide ? 2 : 1.9;
   return narrow ? 2.5 : middle ? 1.65 : wide ? 1.7 : 1.9;
@@ -92,8 +92,8 @@ inline GeSpmmPattern ge_spmm_pattern(const SpmmFeatures& f, Precision precision,
 /// Whether there are so few windows of 8 rows that waves which have them leave a device idle: in FP64 and TF32, whose
 /// blocks are narrow, a window is then a long way for one wave.
 inline bool few_windows(const SpmmFeatures& f, std::int64_t columns, Precision precision) {
-  if (long_rows(f) && (columns > 16 || f.rows >= 4000)) return false;
-  if (precision == Precision::FP64) return f.rows < (columns <= 16 ? 12000 : columns <= 32 ? 6400 : 0);
+  if (long_rows(f) && (columns > 8 || f.rows >= 4000)) return false;
+  if (precision == Precision::FP64) return f.rows < (columns <= 8 ? 12000 : columns <= 32 ? 4096 : 0);
   return precision == Precision::TF32 && columns > 16 && columns <= 32 && f.rows < 6400;
 }
 

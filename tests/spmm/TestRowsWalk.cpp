@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "backends/kernels/spmm/Tessera_GeSpmmKernel.hpp"
+#include "backends/kernels/spmm/Tessera_GeSpmmDispatch.hpp"
 #include "spmm/Tessera_SpmmRules.hpp"
 #include "support/Tessera_TestSpmm.hpp"
 
@@ -309,6 +309,26 @@ TYPED_TEST(RowsWalkOf, QuadsAreForIdleDevices) {
     more.count *= 1000000, more.nnz *= 1000000;
     EXPECT_NE(Walk<TypeParam>::of(more).walk, RowsWalk::Quads);
   });
+}
+
+// Long even rows in teams of sixteen lanes: not where they fill a device once and leave a small rest.
+TEST(RowsWalks, NoSmallRestOfWholeRows) {
+  const auto walk = [](std::int64_t rows, std::int64_t columns, const SpmmRowPiece* table = nullptr) {
+    GeSpmmArgs args;
+    args.precision = Precision::FP64;
+    args.count = args.rows = args.cols = rows;
+    args.nnz = 1000 * rows;
+    args.table = table;
+    args.dense.columns = columns;
+    return Walk<double>::of(args).walk;
+  };
+  EXPECT_EQ(walk(8000, 32), RowsWalk::Ahead);  // a device has 8,448 at once
+  EXPECT_EQ(walk(10000, 32), RowsWalk::Shared);
+  EXPECT_EQ(walk(14000, 32), RowsWalk::Ahead);
+  EXPECT_EQ(walk(5000, 64), RowsWalk::Shared) << "two tiles";
+  EXPECT_EQ(walk(8000, 64), RowsWalk::Ahead);
+  const SpmmRowPiece piece{};
+  EXPECT_EQ(walk(10000, 32, &piece), RowsWalk::Ahead) << "pieces end one by one";
 }
 
 // What no grid and no 32-bit distance can hold is refused, and only that.

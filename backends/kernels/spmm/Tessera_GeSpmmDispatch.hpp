@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_KERNELS_SPMM_GESPMM_DISPATCH_HPP
+#define TESSERA_KERNELS_SPMM_GESPMM_DISPATCH_HPP
+
+#include <algorithm>
+#include <cstdint>
+
+#include "backends/kernels/spmm/Tessera_GeSpmmKernel.hpp"
+
+/// \file
+/// Which kernel of GeSpmm a product takes: its walk, its tiles, and how it stores C (perf_test/notes/spmm-rows.md).
+
+namespace Tessera {
+
+/// Whether a product is made in tiles of 128 bytes: long rows, or pieces of them, that use each row of B many times.
+/// The caches then hold four times as many of B's rows, and four teams share the reading of A, which is repeated. But
+/// pieces of rows that share columns with their neighbours find rows of B in the first-level cache as it is.
+inline bool rows_in_narrow_tiles(const GeSpmmArgs& args) {
+  const bool pieces = args.table != nullptr && !args.local;
+  const bool lengthy = args.nnz >= (pieces ? 64 : 200) * args.count;
+  if (!lengthy || args.dense.columns > gespmm_narrow_columns) return false;
+  // Pieces of a few very long rows that use B less often: if it does not stay in the last cache as a whole.
+  const std::int64_t b = args.cols * args.dense.columns * bytes_of(args.precision);
+  const bool beyond = pieces && args.cache_bytes > 0 && 10 * b > 9 * args.cache_bytes;
+  return args.nnz >= (beyond ? 4 : 16) * args.cols;
+}
+
+/// Whether a walk asks for A ahead: short rows in pairs, and of matrices whose long rows are cut rows of a few entries;
+/// teams of four lanes have too many rows under way for more than six.
+template <class Kernel>
+bool rows_ask_ahead(const GeSpmmArgs& args) {
+  if (args.table == nullptr) return Kernel::words == 2;
+  return args.nnz >= (Kernel::width == 8 ? 1 : 4) * args.count && args.nnz <= (args.shift > 2 ? 11 : 6) * args.count;
+}
+
+/// Whether the longest pieces decide how long a product takes, so that it needs no more waves: by the bytes of rows of
+/// B that it reads, less of them where pieces are short.
+template <class B>
+bool rows_are_few(const GeSpmmArgs& args) {
+  const std::int64_t row = B::bytes(args.dense.columns), mega = 1000000;
+  const std::int64_t most = args.nnz >= 12 * args.count ? 176 : row <= 64 ? 100 : 50;
+  return args.table != nullptr && !args.local && args.nnz * row <= most * mega;
+}
+
+/// Whether rows reach so far in B that what they use does not wait in the last cache until later rows use it again, in
+/// tiles of so many bytes of a row of B: in a cache of 60 MB, planes of 17 MB waited and of 19 MB did not. Of matrices
+/// whose long rows were cut, popular rows of B wait; and rows that share columns find them nearer.
+inline bool rows_reach_far(const GeSpmmArgs& args, std::int64_t bytes) {
+  const bool known = args.table == nullptr && !args.local && args.cache_bytes > 0;
+  return known && 32 * args.reach * bytes > 9 * args.cache_bytes;
+}
+/// Whether narrower tiles may help: all of B does not wait either, and there are not too many of them.
+inline bool rows_reach_beyond(const GeSpmmArgs& args, std::int64_t bytes) {
+  const bool all = 16 * args.cols * bytes <= 9 * args.cache_bytes;
+  return rows_reach_far(args, bytes) && !all && args.dense.columns <= gespmm_narrow_columns;
+}
+
+/// Whether C is to leave the last cache first: B stays there if C does not take its place, and both do not, or hardly
+/// (perf_test/notes/spmm-rows.md, "C out of the way of B").
+inline bool rows_let_c_pass(const GeSpmmArgs& args) {
+  const SpmmDense& d = args.dense;
+  const std::int64_t c_bytes = d.c_type == ElementType::Double ? 8 : d.c_type == ElementType::Float ? 4 : 2;
+  const std::int64_t b = args.cols * d.columns * bytes_of(args.precision), c = args.rows * d.columns * c_bytes;
+  return 4 * b <= 3 * args.cache_bytes && 5 * (b + c) >= 2 * args.cache_bytes && args.cache_bytes > 0;
+}
+
+/// Whether rows are stored without a look at each word: in FP32, where short ones gain by it, and not of a table.
+template <class Types>
+bool rows_store_plain(const GeSpmmArgs& args) {
+  const SpmmDense& d = args.dense;
+  const bool aligned = reinterpret_cast<std::uintptr_t>(d.c) % 16 == 0 && d.ldc % 4 == 0;
+  return sizeof(typename Types::Value) == 4 && args.table == nullptr && aligned && d.beta == 0 &&
+         d.columns % Types::B::columns == 0;
+}
+
+/// Whether whole rows of many entries, in teams of sixteen lanes of which a device has half at once, fill it once and
+/// leave a rest that then has it almost for itself.
+template <class B>
+bool rows_leave_a_rest(const GeSpmmArgs& args, std::int64_t words, std::int64_t lanes) {
+  const std::int64_t rounds_of_lanes = 32 * args.count * ((words + 15) / 16);
+  return B::columns <= 4 && args.table == nullptr && rounds_of_lanes > lanes && 2 * rounds_of_lanes < 3 * lanes;
+}
+
+/// The walk for a product (perf_test/notes/spmm-rows.md). lanes: of the whole device.
+template <class B>
+RowsWalk rows_walk(const GeSpmmArgs& args, int wave, std::int64_t lanes) {
+  const std::int64_t words = (args.dense.columns + B::columns - 1) / B::columns;
+  if (rows_in_narrow_tiles(args)) {
+    const bool often = args.nnz >= 16 * args.cols && !rows_reach_beyond(args, B::bytes(args.dense.columns));
+    const bool whole = words > 8 && words <= (B::columns == 2 ? 32 : 16);
+    return B::narrows && often && whole && !rows_leave_a_rest<B>(args, words, lanes) ? RowsWalk::Ahead
+                                                                                     : RowsWalk::Shared;
+  }
+  int shift = 0;
+  while ((1 << shift) < wave && (1 << shift) < words) ++shift;
+  const std::int64_t teams = wave >> shift, count = args.count, nnz = args.nnz;
+  if (teams > 1 && (nnz >= 200 * count || (3 * (count << shift) < 2 * lanes && nnz >= 4 * teams * count))) {
+    return RowsWalk::Shared;
+  }
+  const bool cut = args.table != nullptr, fills = count * words >= 3 * lanes, wide = B::columns <= 4;
+  if (B::narrows && cut && !args.local && !wide && shift == 2 && nnz >= 6 * count) return RowsWalk::Dealt;
+  if (B::narrows && words > 2 && rows_are_few<B>(args)) return RowsWalk::Ahead;
+  const bool pairs = wide && words >= 8 && (args.local || nnz * B::bytes(args.dense.columns) > 110000000);
+  const bool brief = cut ? nnz <= 6 * count && pairs : nnz <= 7 * count;
+  if (brief) return fills ? RowsWalk::Pairs : cut ? RowsWalk::Octets : RowsWalk::Quads;
+  // Where rows of B are long, reading A half as often is worth more than eight rows of B under way.
+  const bool near = !rows_reach_far(args, std::min<std::int64_t>(B::bytes(args.dense.columns), 512));
+  const bool some = !cut && !args.local && wide && words >= 16 && 2 * nnz >= 17 * count && nnz <= 32 * count;
+  const bool many = (!cut || args.local) && words >= (wide ? 32 : 64) && nnz <= 128 * count;
+  if (fills && near && (some || many)) return RowsWalk::Pairs;
+  // Half of the lanes have 64 registers; a second round would cost more than these save, but of long rows in FP32.
+  const std::int64_t tiles = (words + (1 << shift) - 1) >> shift;
+  const bool rounds = args.local && B::columns == 4 && nnz >= 32 * count;
+  return B::narrows && 2 * (count << shift) * tiles <= (rounds ? 3 : 1) * lanes ? RowsWalk::Ahead : RowsWalk::Octets;
+}
+
+/// log2 of a team's lanes: as many as the columns of B need, at most 32 (512 bytes of a row of B, or 1,024 in pairs).
+/// Rows that reach too far for that: 8, if they are long enough to pay for reading A more often, else as many as let
+/// planes of a mesh wait, if any do.
+template <class Kernel>
+int gespmm_shift(const GeSpmmArgs& args) {
+  const auto beyond = [&](int shift) {
+    const std::int64_t tile = (Kernel::words * Kernel::width) << shift;
+    return rows_reach_beyond(args, Kernel::B::bytes(std::min(tile, args.dense.columns)));
+  };
+  int most = 5;
+  if (Kernel::shared && rows_in_narrow_tiles(args)) most = 3;
+  if (Kernel::deep && rows_in_narrow_tiles(args)) most = 4;
+  if (Kernel::batch == 8 && Kernel::B::narrows && beyond(5)) most = 3;
+  if (Kernel::words == 2 && !beyond(3)) {
+    while (beyond(most)) --most;
+  }
+  int shift = 0;
+  while (shift < most && (1 << shift) < Kernel::Wave::lanes &&
+         (std::int64_t{Kernel::words * Kernel::width} << shift) < args.dense.columns) {
+    ++shift;
+  }
+  return shift;
+}
+
+/// Calls run(kernel, args with the shift set) with the kernel for a product.
+/// narrow: entries are counted in 32 bits.
+template <class Types, class Wave, class Run>
+void gespmm_dispatch(GeSpmmArgs args, std::int64_t lanes, bool narrow, const Run& run) {
+  args.dense.passing = rows_let_c_pass(args);
+  args.dense.plain = rows_store_plain<Types>(args);
+  const auto with = [&](auto kernel) {
+    using Kernel = decltype(kernel);
+    args.shift = gespmm_shift<Kernel>(args);
+    run(kernel, args);
+  };
+  if (!narrow) return with(GeSpmmKernel<Types, Wave, std::int64_t, RowsWalk::Quads>{});
+  switch (rows_walk<typename Types::B>(args, Wave::lanes, lanes)) {
+    case RowsWalk::Pairs:
+      return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Pairs>{});
+    case RowsWalk::Quads:
+      return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Quads>{});
+    case RowsWalk::Octets:
+      return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Octets>{});
+    case RowsWalk::Shared:
+      return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Shared>{});
+    case RowsWalk::Ahead:
+      if constexpr (Types::B::narrows) return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Ahead>{});
+      break;
+    case RowsWalk::Dealt:
+      if constexpr (Types::B::columns == 8 && Types::B::narrows) {
+        return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Dealt>{});
+      }
+  }
+}
+
+}  // namespace Tessera
+
+#endif
