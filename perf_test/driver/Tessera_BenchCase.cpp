@@ -121,7 +121,7 @@ class Case {
   /// Sets the system up, several times, and keeps the last. @return seconds
   double set_up(std::optional<System>& system, const std::function<System()>& make, double long_enough) {
     const std::function<void()> drop = [&] { system.reset(); }, emplace = [&] { system = make(); };
-    return timer_.blocking(3, drop, emplace, long_enough).median;
+    return timer_.blocking(9, drop, emplace, long_enough).median;
   }
 
   void run_baseline(const std::string& name) {
