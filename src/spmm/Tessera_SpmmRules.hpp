@@ -22,7 +22,7 @@ namespace Impl {
 /// B asks for denser windows. In TF32 the rival are rows in FP32, which convert nothing. FP32 takes three products and
 /// the splitting of operands.
 inline double least_panel_density(std::int64_t columns, Precision precision) {
-  if (precision == Precision::TF32) return columns <= 128 ? 2.5 : 3.1;
+  if (precision == Precision::TF32) return columns <= 16 ? 3.4 : columns <= 128 ? 2.5 : 2.6;
   if (precision == Precision::FP32) return columns <= 16 ? 4.2 : columns <= 128 ? 3.4 : 4.0;
   if (precision == Precision::FP64) return columns <= 8 ? 3.5 : 2.1;
   return columns <= 32 ? 2.5 : 2.3;
