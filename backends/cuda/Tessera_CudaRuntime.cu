@@ -135,8 +135,8 @@ Status allocate(std::size_t bytes, Stream stream, void** memory) noexcept {
 void release(void* memory, Stream stream, bool everywhere) noexcept {
   int current = 0;
   cudaPointerAttributes place{};
-  const bool known = everywhere && cudaGetDevice(&current) == cudaSuccess &&
-                     cudaPointerGetAttributes(&place, memory) == cudaSuccess;
+  const bool known =
+      everywhere && cudaGetDevice(&current) == cudaSuccess && cudaPointerGetAttributes(&place, memory) == cudaSuccess;
   const bool elsewhere = known && place.device != current && cudaSetDevice(place.device) == cudaSuccess;
   if (everywhere) cudaDeviceSynchronize();
   cudaFreeAsync(memory, static_cast<cudaStream_t>(stream));
