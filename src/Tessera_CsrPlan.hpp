@@ -12,6 +12,7 @@
 namespace Tessera {
 
 /// What SpmvPlan, SpmmPlan, SddmmPlan and AttentionPlan of a CsrView have alike: types, new numbers, reports.
+/// Destroying one that has memory on a device waits for the device: applies may be in flight, on any stream.
 template <class Csr, template <class> class Operation>
 class CsrPlan {
   static_assert(Impl::IsCsrView<Csr>::value, "Tessera: the template argument of a plan must be a Tessera::CsrView");
@@ -28,6 +29,8 @@ class CsrPlan {
   /// packets are made anew.
   /// @param values  nnz numbers in CSR order
   /// @throw StalePlan  wrong number of values, or options.updatable was false
+  /// @throw OutOfMemory, DeviceError  no room for packets of another class: the plan still has its old numbers (with
+  ///        prepare_transpose those of A or of A^T may be the new ones: call it again before the next apply)
   void update_values(const execution_space& space, const typename Csr::values_type& values) {
     body_->update_values(space, values);
     csr_ = Impl::with_values(csr_, values);

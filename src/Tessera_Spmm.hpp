@@ -45,7 +45,8 @@ namespace Tessera {
 /// at the first apply that needs more, and is kept. Thread safety: applies that need scratch share it. A change of the
 /// execution-space instance then waits for the previous one, which must still exist; two host threads must not apply
 /// the plan at once; captured graphs replay behind the plan's back and must not run beside other applies. Before
-/// capturing, apply once with the same shapes on the capturing instance.
+/// capturing, apply once with the same shapes on the capturing instance. Destroying a plan that has memory on a device
+/// waits for it.
 ///
 /// FlashSparse: Shi et al., PPoPP'25. GeSpmm: Huang et al., SC'20, split rows as in RoDe: Pang et al., PPoPP'24.
 template <class Csr>
@@ -72,7 +73,8 @@ class SpmmPlan : public CsrPlan<Csr, Impl::SpmmOperation> {
   /// aligned to 16 bytes, B in TF32 (Tf32Copy), C if its rows are not contiguous (Panels, FlashSparse). No allocation
   /// and no wait once an apply of the same shapes and layouts was made; can be captured in a graph then.
   /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument (overlap, null
-  ///        pointer), WorkspaceTooSmall, DeviceError
+  ///        pointer), StalePlan (mixed types that go straight from CSR, after SddmmPlan::apply_into has replaced the
+  ///        format's numbers and until update_values), WorkspaceTooSmall, DeviceError
   template <class B, class C>
   void apply(const execution_space& space, Op op, double alpha, const B& b, double beta, const C& c) const {
     Impl::check_dense<Csr, B, C>();

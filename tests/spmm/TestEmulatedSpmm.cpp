@@ -26,6 +26,11 @@ struct SpmmUnit {
   SpmmAlgorithm algorithm;
   ComputeType compute = ComputeType::Auto;
 };
+/// Pointer to numbers of an array that would begin `behind` of them earlier.
+template <class T>
+const T* earlier(const std::vector<T>& numbers, std::uint32_t behind) {
+  return reinterpret_cast<const T*>(reinterpret_cast<std::uintptr_t>(numbers.data()) - behind * sizeof(T));
+}
 Pattern mixed() { return generate("every_length:longest=70:cols=90"); }
 Pattern heavy() { return generate("dense_row:others=1"); }
 
@@ -301,6 +306,33 @@ TEST(CopiesOfB, AreRounded) {
     EXPECT_EQ(got[0], static_cast<float>(sum * (copy == Tf32Copy::Always ? 1 : 0x1.0008p0)));
     EXPECT_EQ(plan.statistics().launches, copy == Tf32Copy::Always ? 2 : 1);
   }
+}
+
+// Unsigned offsets above 2^31: of arrays that begin so much earlier the kernel reads only what is there.
+TEST(EmulatedSpmmOffsets, UnsignedBeyond31Bits) {
+  const std::uint32_t behind = 3'000'000'000u;
+  const std::vector<std::uint32_t> row_map{behind, behind + 2, behind + 2, behind + 3};
+  const std::vector<std::int32_t> entries{0, 2, 1};
+  const std::vector<double> values{2, 3, 5}, b{1, 10, 2, 20, 3, 30};
+  std::vector<double> c(6, 7);
+  GeSpmmArgs args;
+  args.precision = Precision::FP64;
+  args.rows = args.cols = args.count = 3;
+  args.nnz = std::int64_t{behind} + 3;
+  args.row_map = row_map.data();
+  args.offset_bytes = 4;
+  args.columns = earlier(entries, behind);
+  args.values = earlier(values, behind);
+  args.dense.b = b.data();
+  args.dense.ldb = 2;
+  args.dense.c = c.data();
+  args.dense.ldc = 2;
+  args.dense.c_type = ElementType::Double;
+  for (const std::int64_t columns : {2, 1}) {  // where these are 4 k + 3, and on devices, entries have 64-bit numbers
+    args.dense.columns = columns;
+    ASSERT_TRUE(kernel_table(nvidia).spmm.gespmm(args, Stream{}).ok());
+  }
+  EXPECT_EQ(c, (std::vector<double>{11, 110, 0, 0, 10, 100}));
 }
 
 }  // namespace Testing

@@ -145,6 +145,31 @@ TYPED_TEST(CsrRows, EveryWidth) {
   }
 }
 
+// Unsigned offsets above 2^31: the kernel gets arrays that begin so much earlier, of which it reads only what is there.
+TEST(CsrRowsOffsets, UnsignedBeyond31Bits) {
+  const std::uint32_t behind = 3'000'000'000u;
+  const std::vector<std::uint32_t> row_map{0, behind, behind + 2, behind + 2, behind + 3};
+  const std::vector<std::int32_t> entries{0, 2, 1};
+  const std::vector<double> values{2, 3, 5};
+  const auto earlier = [&](const auto& numbers) {
+    using T = typename std::decay_t<decltype(numbers)>::value_type;
+    return reinterpret_cast<const T*>(reinterpret_cast<std::uintptr_t>(numbers.data()) - behind * sizeof(T));
+  };
+  const std::vector<double> x{1, 10, 2, 20, 3, 30};
+  std::vector<double> y(8, 7);
+  HostCsrRowsArgs args;
+  args.row_map = row_map.data();
+  args.offset_bytes = 4;
+  args.entries = earlier(entries);
+  args.values = earlier(values);
+  args.x = x.data();
+  args.y = y.data();
+  host_csr_rows_fp64(args, 1, 4);
+  EXPECT_EQ(y, (std::vector<double>{7, 7, 11, 110, 0, 0, 10, 100}));
+  const Impl::CsrRowsFunctor shares{args, host_csr_rows_fp64, {}};
+  EXPECT_EQ(shares.work_before(1), 1 + std::int64_t{behind});
+}
+
 // Auto takes these kernels from two vectors on: numbers that no row uses reach no result, beta = 0 overwrites whatever
 // y holds, and new values are those that are multiplied.
 TEST(CsrRowsAuto, UnusedNumbersAndNewValues) {
