@@ -75,7 +75,7 @@ struct TpetraTimes {
 /// X and Y: multivectors of any number of columns with constant stride or not; if they share memory X is copied first.
 /// beta == 0 overwrites Y, NaN included; alpha == 0 reads neither A nor X. Locally replicated Y is summed up over the
 /// processes, as Tpetra does. Precision: that of Scalar, as SpmvPlan and SpmmPlan document it; with
-/// SpmvOptions::compute FP32, FP16_FP32 or BF16_FP32 A and X are rounded to that type (X scaled by a power of two a
+/// SpmvOptions::compute FP32, FP16_FP32 or BF16_FP32 A and X are rounded to that type (X scaled by a power of two per
 /// column and process), sums are float, alpha, beta and Y stay in Scalar. The exchange is in Scalar, too, unless
 /// halo_precision says otherwise: then received numbers are rounded to nearest, y errs by at most u |alpha| |A_halo||x|
 /// more (u = 2^-24 in FP32, 2^-8 in BF16), rows without received columns not at all. Both types reach to 3.4e38, where
