@@ -23,7 +23,9 @@ struct TpetraOptions {
   /// For one column, and for any number where `compute` asks for a narrower type than the matrix has; also says whether
   /// transposes are prepared and numbers can be updated.
   SpmvOptions spmv{};
-  SpmmOptions spmm{};  ///< for several columns; the plan is made at the first apply that has them
+  /// For several columns; the plan is made at the first apply that has them. num_columns_hint: 0, as here, stands for
+  /// the columns of that apply. Whether transposes are prepared and numbers can be updated is said in spmv.
+  SpmmOptions spmm = without_hint();
   /// false: wait for the halo before any product, for comparison. Blocking sends (Trilinos 13's default) are kept, too.
   bool overlap = true;
   /// The numbers of x that are sent: as Scalar has them (nullopt), or rounded to FP32 or BF16, of half or a quarter of
@@ -31,6 +33,13 @@ struct TpetraOptions {
   /// which stay in Scalar.
   std::optional<Precision> halo_precision{};
 };
+
+ private:
+  static SpmmOptions without_hint() {
+    SpmmOptions options;
+    options.num_columns_hint = 0;
+    return options;
+  }
 
 /// What a process has and exchanges.
 struct TpetraFacts {
