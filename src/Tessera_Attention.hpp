@@ -155,8 +155,10 @@ class AttentionPlan : public CsrPlan<Csr, Impl::AttentionOperation> {
   std::unique_ptr<Backward> backward_;
 };
 
-/// One-shot O := softmax(scale Q K^T on A's pattern) V. A is a CsrView or anything csr_view() accepts. Shapes and
-/// errors: AttentionPlan::apply.
+/// One-shot O := softmax(scale Q K^T on A's pattern) V, by Fused. A is a CsrView or anything csr_view() accepts. Waits.
+/// On hosts and for double there is no set-up. Where a device's backend has units for the type, every call makes their
+/// windows of the pattern first: features of a sample, O(nnz log(longest row)) work, some waits, 8 or 12 bytes per
+/// column vector. Keep a plan where a pattern comes again. Shapes and errors: AttentionPlan, its constructor and apply.
 template <class Exec, class Matrix, class Q, class K, class V, class O>
 void attention(const Exec& space, double scale, const Q& q, const K& k, const V& v, const Matrix& A, const O& o,
                AttentionValues values = AttentionValues::None) {
@@ -164,7 +166,7 @@ void attention(const Exec& space, double scale, const Q& q, const K& k, const V&
     attention(space, scale, q, k, v, csr_view(A), o, values);
   } else {
     AttentionOptions options;
-    options.algorithm = AttentionAlgorithm::Fused;  // needs no set-up
+    options.algorithm = AttentionAlgorithm::Fused;  // Chain would make two plans
     options.values = values;
     AttentionPlan<Matrix>(space, A, options).apply(space, scale, q, k, v, o);
     Compat::fence(space, "Tessera::attention: scratch is released");

@@ -43,8 +43,9 @@ namespace Tessera {
 /// and Ell refuse. Scratch is allocated by the first phase, formats by the plan, and kept. (With matrices of one
 /// pattern, or one matrix twice, formats are shared.)
 ///
-/// Phases of one plan must not run at the same time; they return when they are done. Destroying a plan that has
-/// memory on a device waits for it.
+/// Phases of one plan must not run at the same time. They return when they are done, so that each may have another
+/// execution space instance; numbers of A and B that were enqueued on other instances must be there before. Destroying a
+/// plan that has memory on a device waits for it.
 ///
 /// Rows by Gustavson, TOMS 1978; methods: Xie et al., "IA-SpGEMM", PPoPP'19, section 2.
 template <class Csr>
@@ -90,6 +91,7 @@ class SpgemmPlan {
   /// Writes the m + 1 offsets of C's rows. @return nnz(C)
   /// @throw DimensionMismatch  another extent  @throw InvalidArgument  null pointer, overlap with A or B
   /// @throw NotSupported  nnz(C) is above 2^31 - 1 and offsets have 32 bits, signed or not; row_map is as it was
+  /// @throw OutOfMemory, DeviceError
   template <class RowMap>
   std::int64_t symbolic(const execution_space& space, const RowMap& row_map) {
     Impl::check_spgemm_array<Csr, size_type>("row_map", row_map, static_cast<std::size_t>(rows()) + 1);
@@ -99,6 +101,7 @@ class SpgemmPlan {
   /// Writes the columns and numbers of C. @param row_map  as symbolic() wrote it
   /// @throw StalePlan  before symbolic()  @throw DimensionMismatch  other extents than m + 1, nnz(C), nnz(C)
   /// @throw InvalidArgument  null pointer, overlap of entries or values with each other, row_map, A or B
+  /// @throw OutOfMemory, DeviceError
   template <class RowMap, class Entries, class Values>
   void numeric(const execution_space& space, const RowMap& row_map, const Entries& entries,
                const Values& values) const {
@@ -112,6 +115,7 @@ class SpgemmPlan {
   /// @param entries  as numeric() wrote them
   /// @throw StalePlan  before symbolic(); other pattern arrays  @throw DimensionMismatch
   /// @throw InvalidArgument  null pointer, overlap of values with row_map, entries, A or B
+  /// @throw OutOfMemory, DeviceError
   template <class RowMap, class Entries, class Values>
   void update_values(const execution_space& space, const Csr& A, const Csr& B, const RowMap& row_map,
                      const Entries& entries, const Values& values) {

@@ -101,6 +101,7 @@ class SpmmPlan : public CsrPlan<Csr, Impl::SpmmOperation> {
 };
 
 /// C := alpha op(A) B + beta C through a plan, in the argument order of KokkosSparse::spmv. mode: "N", "T", "C", "H".
+/// Asynchronous as SpmmPlan::apply. @throw InvalidArgument  another mode; and as SpmmPlan::apply
 template <class Exec, class Csr, class B, class C>
 void spmm(const Exec& space, const SpmmPlan<Csr>& plan, const char mode[], double alpha, const B& b, double beta,
           const C& c) {
@@ -108,7 +109,9 @@ void spmm(const Exec& space, const SpmmPlan<Csr>& plan, const char mode[], doubl
 }
 
 /// One-shot C := alpha op(A) B + beta C (Reuse::Once: straight from CSR, no conversion). A is a CsrView or anything
-/// csr_view() accepts. For "T" and "H" A is transposed first, which may cost more than the product: keep a plan.
+/// csr_view() accepts. For "T" and "H" A is transposed first, which may cost more than the product, and the call
+/// waits: keep a plan. Else it does not wait for the product.
+/// @throw InvalidArgument  another mode; and as SpmmPlan, apply included
 template <class Exec, class Matrix, class B, class C>
 void spmm(const Exec& space, const char mode[], double alpha, const Matrix& A, const B& b, double beta, const C& c) {
   if constexpr (!Impl::IsCsrView<Matrix>::value) {

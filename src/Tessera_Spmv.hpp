@@ -86,6 +86,7 @@ class SpmvPlan : public CsrPlan<Csr, Impl::SpmvOperation> {
 };
 
 /// y := alpha op(A) x + beta y through a plan, in the argument order of KokkosSparse::spmv. mode: "N", "T", "C", "H".
+/// Asynchronous as SpmvPlan::apply. @throw InvalidArgument  another mode; and as SpmvPlan::apply
 template <class Exec, class Csr, class X, class Y>
 void spmv(const Exec& space, const SpmvPlan<Csr>& plan, const char mode[], double alpha, const X& x, double beta,
           const Y& y) {
@@ -93,7 +94,9 @@ void spmv(const Exec& space, const SpmvPlan<Csr>& plan, const char mode[], doubl
 }
 
 /// One-shot y := alpha op(A) x + beta y (Reuse::Once: straight from CSR, no conversion). A is a CsrView or anything
-/// csr_view() accepts. For "T" and "H" A is transposed first, which costs far more than the product: keep a plan.
+/// csr_view() accepts. For "T" and "H" A is transposed first, which costs far more than the product, and the call
+/// waits: keep a plan. Else it does not wait for the product.
+/// @throw InvalidArgument  another mode; and as SpmvPlan, apply included
 template <class Exec, class Matrix, class X, class Y>
 void spmv(const Exec& space, const char mode[], double alpha, const Matrix& A, const X& x, double beta, const Y& y) {
   if constexpr (!Impl::IsCsrView<Matrix>::value) {

@@ -54,7 +54,7 @@ Status query(int device, DeviceFacts& facts) noexcept {
   facts.cache_bytes = static_cast<std::size_t>(p.l2CacheSize);
   facts.memory_bytes = p.totalGlobalMem;
   facts.bandwidth = 2e3 * p.memoryClockRate * (p.memoryBusWidth / 8.0);
-  // 256 flop a clock and compute unit: MI250X 47.9 Tflop/s a die, MI300X 163.4 Tflop/s.
+  // 256 flop per clock and compute unit: MI250X 47.9 Tflop/s per die, MI300X 163.4 Tflop/s.
   facts.fp64_matrix_rate = 256 * 1e3 * p.clockRate * p.multiProcessorCount;
   facts.wave = p.warpSize;
   return {};

@@ -81,7 +81,7 @@ struct CellsLayout {
 
 /// Slices of one length and one number of slots.
 struct alignas(8) CellsRun {
-  std::uint32_t word;  ///< CellsLayout::run, or no_run
+  std::uint32_t code;  ///< CellsLayout::run, or no_run
   std::uint32_t unit;  ///< where its first slice lies, from the cell's first
 };
 static_assert(CellsLayout::runs_bytes == 2 * CellsLayout::runs * sizeof(CellsRun));

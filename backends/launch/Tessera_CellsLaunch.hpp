@@ -44,7 +44,7 @@ struct CellsBody {
     const auto fetch_runs = [&](unsigned thread, unsigned k) {
       if (k >= cells || thread >= unsigned{CellsLayout::runs}) return;
       const CellsRun run = p.runs[(cell + k) * CellsLayout::runs + thread];
-      runs[k % 2 * CellsLayout::runs + thread] = {run.word, run.unit + p.units[cell + k]};
+      runs[k % 2 * CellsLayout::runs + thread] = {run.code, run.unit + p.units[cell + k]};
     };
     thread_block.each_thread([&](unsigned thread) {
       fetch_runs(thread, 0);

@@ -78,15 +78,17 @@ using MatrixSpace = typename MatrixTypes<Sparse>::device::execution_space;
 // Matrices are parameters of the form Sparse<P...>, which makes these overloads more specialised than those of
 // Tessera_Spmv.hpp and Tessera_Spmm.hpp for any matrix.
 
-/// y := alpha op(A) x + beta y once, for a matrix of Kokkos Kernels; mode as there: "N", "T", "C", "H".
+/// y := alpha op(A) x + beta y once, for a matrix of Kokkos Kernels; mode as there: "N", "T", "C", "H". In the default
+/// instance of the matrix's execution space; when it waits: at the head of this file.
+/// @throw InvalidArgument (mode, null pointer, overlap), DimensionMismatch, NotSupported, OutOfMemory, DeviceError
 template <template <class...> class Sparse, class... P, class X, class Y,
           std::enable_if_t<Impl::is_kokkos_sparse_v<Sparse<P...>>, int> = 0>
 void spmv(const char mode[], double alpha, const Sparse<P...>& A, const X& x, double beta, const Y& y) {
   Impl::kokkos_sparse_once(Impl::MatrixSpace<Sparse<P...>>(), Impl::parse_letter(mode), alpha, A, x, beta, y);
 }
 
-/// `first`: an execution space instance, or the Controls of Kokkos Kernels 3.x (which are not looked at: there is no
-/// vendor library to choose).
+/// The same; `first`: an execution space instance, on which the product is enqueued, or the Controls of Kokkos Kernels
+/// 3.x (which are not looked at: there is no vendor library to choose). Throws the same.
 template <class First, template <class...> class Sparse, class... P, class X, class Y,
           std::enable_if_t<Impl::is_kokkos_sparse_v<Sparse<P...>> &&
                                (Kokkos::is_execution_space<First>::value || Impl::IsControls<First>::value),
@@ -100,7 +102,10 @@ void spmv(const First& first, const char mode[], double alpha, const Sparse<P...
   }
 }
 
-/// Through plans that the handle makes at first use and keeps: see SpmvHandle.
+/// Through plans that the handle makes at first use, which waits, and keeps; later calls are asynchronous on `space`.
+/// @throw StalePlan  A is not the handle's matrix any more: SpmvHandle::apply
+/// @throw InvalidArgument (mode, null pointer or handle, overlap), DimensionMismatch, NotSupported, OutOfMemory,
+///        DeviceError
 template <class Exec, class HandleMatrix, class Matrix, class X, class Y,
           std::enable_if_t<Kokkos::is_execution_space<Exec>::value, int> = 0>
 void spmv(const Exec& space, SpmvHandle<HandleMatrix>* handle, const char mode[], double alpha, const Matrix& A,
@@ -111,21 +116,21 @@ void spmv(const Exec& space, SpmvHandle<HandleMatrix>* handle, const char mode[]
   Impl::require<InvalidArgument>(handle != nullptr, [] { return std::string("spmv: the handle is a null pointer"); });
   handle->apply(space, Impl::parse_letter(mode), alpha, A, x, beta, y);
 }
-/// The same in the default instance of the matrix's execution space.
+/// The same in the default instance of the matrix's execution space; throws the same.
 template <class HandleMatrix, class Matrix, class X, class Y>
 void spmv(SpmvHandle<HandleMatrix>* handle, const char mode[], double alpha, const Matrix& A, const X& x, double beta,
           const Y& y) {
   Tessera::spmv(typename SpmvHandle<HandleMatrix>::execution_space(), handle, mode, alpha, A, x, beta, y);
 }
 
-/// C := alpha op(A) B + beta C once: spmv with views of rank 2.
+/// C := alpha op(A) B + beta C once: spmv with views of rank 2, which waits and throws as that.
 template <template <class...> class Sparse, class... P, class B, class C,
           std::enable_if_t<Impl::is_kokkos_sparse_v<Sparse<P...>>, int> = 0>
 void spmm(const char mode[], double alpha, const Sparse<P...>& A, const B& b, double beta, const C& c) {
   static_assert(Compat::view_rank<B> == 2 && Compat::view_rank<C> == 2, "Tessera::spmm: B and C must have rank 2");
   Tessera::spmv(mode, alpha, A, b, beta, c);
 }
-/// The same in an execution space instance.
+/// The same in an execution space instance; throws the same.
 template <class Exec, template <class...> class Sparse, class... P, class B, class C,
           std::enable_if_t<Impl::is_kokkos_sparse_v<Sparse<P...>> && Kokkos::is_execution_space<Exec>::value, int> = 0>
 void spmm(const Exec& space, const char mode[], double alpha, const Sparse<P...>& A, const B& b, double beta,
@@ -133,7 +138,7 @@ void spmm(const Exec& space, const char mode[], double alpha, const Sparse<P...>
   static_assert(Compat::view_rank<B> == 2 && Compat::view_rank<C> == 2, "Tessera::spmm: B and C must have rank 2");
   Tessera::spmv(space, mode, alpha, A, b, beta, c);
 }
-/// Through plans that the handle keeps.
+/// Through plans that the handle keeps: spmv(space, handle, ...) with views of rank 2; waits and throws as that.
 template <class Exec, class HandleMatrix, class Matrix, class B, class C,
           std::enable_if_t<Kokkos::is_execution_space<Exec>::value, int> = 0>
 void spmm(const Exec& space, SpmvHandle<HandleMatrix>* handle, const char mode[], double alpha, const Matrix& A,
@@ -141,7 +146,7 @@ void spmm(const Exec& space, SpmvHandle<HandleMatrix>* handle, const char mode[]
   static_assert(Compat::view_rank<B> == 2 && Compat::view_rank<C> == 2, "Tessera::spmm: B and C must have rank 2");
   Tessera::spmv(space, handle, mode, alpha, A, b, beta, c);
 }
-/// The same in the default instance of the matrix's execution space.
+/// The same in the default instance of the matrix's execution space; throws the same.
 template <class HandleMatrix, class Matrix, class B, class C>
 void spmm(SpmvHandle<HandleMatrix>* handle, const char mode[], double alpha, const Matrix& A, const B& b, double beta,
           const C& c) {

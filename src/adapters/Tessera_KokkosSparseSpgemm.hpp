@@ -49,7 +49,8 @@ class SpgemmHandle {
   /// For its plans.
   explicit SpgemmHandle(const SpgemmOptions& options) : options_(options) {}
 
-  /// See spgemm_symbolic(). @throw DimensionMismatch, NotSupported, OutOfMemory  as spgemm(); C is as it was
+  /// See spgemm_symbolic(). Waits. @throw DimensionMismatch, NotSupported, OutOfMemory, DeviceError  as spgemm(); C is
+  /// as it was
   void symbolic(const execution_space& space, const Matrix& A, bool transpose_a, const Matrix& B, bool transpose_b,
                 Matrix& C) {
     plan_.reset();
@@ -65,7 +66,8 @@ class SpgemmHandle {
     const auto values = Impl::allocate_large<typename Matrix::values_type>("C values", nnz);
     C = Matrix("C", plan_->rows(), plan_->cols(), static_cast<typename Types::offset>(nnz), values, row_map, entries);
   }
-  /// See spgemm_numeric(). @throw StalePlan  before symbolic(); other graphs or other transposes than there
+  /// See spgemm_numeric(). Waits. @throw StalePlan  before symbolic(); other graphs or other transposes than there
+  /// @throw DimensionMismatch, OutOfMemory, DeviceError  as spgemm_numeric()
   void numeric(const execution_space& space, const Matrix& A, bool transpose_a, const Matrix& B, bool transpose_b,
                const Matrix& C) {
     Impl::require<StalePlan>(plan_ && a_.same(A, transpose_a) && b_.same(B, transpose_b), [] {
@@ -121,31 +123,37 @@ class SpgemmHandle {
   typename Matrix::index_type columns_;  // the last written: held, so that no other C has their address
 };
 
-/// Finds how many entries the rows of C = op(A) op(B) have, and gives C arrays for them.
+/// Finds how many entries the rows of C = op(A) op(B) have, and gives C arrays for them. Waits; what is enqueued on
+/// other instances and writes A or B must be done before.
+/// @throw DimensionMismatch, NotSupported, OutOfMemory, DeviceError  as SpgemmPlan; C is as it was
 template <class Matrix>
 void spgemm_symbolic(const typename SpgemmHandle<Matrix>::execution_space& space, SpgemmHandle<Matrix>& handle,
                      const Matrix& A, bool transpose_a, const Matrix& B, bool transpose_b, Matrix& C) {
   handle.symbolic(space, A, transpose_a, B, transpose_b, C);
 }
-/// See spgemm_symbolic(space, ...).
+/// spgemm_symbolic(space, ...) in the default instance: waits, throws the same.
 template <class Matrix>
 void spgemm_symbolic(SpgemmHandle<Matrix>& handle, const Matrix& A, bool transpose_a, const Matrix& B, bool transpose_b,
                      Matrix& C) {
   handle.symbolic({}, A, transpose_a, B, transpose_b, C);
 }
-/// Writes C's columns, the first time, and its numbers.
+/// Writes C's columns, the first time, and its numbers. Waits; the instance may be another than that of the symbolic
+/// phase.
+/// @throw StalePlan  before spgemm_symbolic(); other graphs or other transposes than there
+/// @throw DimensionMismatch  C has other extents than it got there  @throw OutOfMemory, DeviceError
 template <class Matrix>
 void spgemm_numeric(const typename SpgemmHandle<Matrix>::execution_space& space, SpgemmHandle<Matrix>& handle,
                     const Matrix& A, bool transpose_a, const Matrix& B, bool transpose_b, Matrix& C) {
   handle.numeric(space, A, transpose_a, B, transpose_b, C);
 }
-/// See spgemm_numeric(space, ...).
+/// spgemm_numeric(space, ...) in the default instance: waits, throws the same.
 template <class Matrix>
 void spgemm_numeric(SpgemmHandle<Matrix>& handle, const Matrix& A, bool transpose_a, const Matrix& B, bool transpose_b,
                     Matrix& C) {
   handle.numeric({}, A, transpose_a, B, transpose_b, C);
 }
-/// op(A) op(B) in one call.
+/// op(A) op(B) in one call, in the default instance. Waits.
+/// @throw DimensionMismatch, NotSupported, OutOfMemory, DeviceError  as spgemm_symbolic()
 template <class Matrix, std::enable_if_t<Impl::IsPointMatrix<Matrix>::value, int> = 0>
 Matrix spgemm(const Matrix& A, bool transpose_a, const Matrix& B, bool transpose_b) {
   SpgemmHandle<Matrix> handle;

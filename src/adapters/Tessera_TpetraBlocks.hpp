@@ -11,6 +11,7 @@
 
 #include "Tessera_BsrSpmv.hpp"
 #include "adapters/Tessera_TpetraCompat.hpp"
+#include "adapters/Tessera_TpetraOperands.hpp"
 
 namespace Tessera {
 
@@ -30,8 +31,8 @@ auto bsr_view(const Tpetra::BlockCrsMatrix<Scalar, LO, GO, Node>& A) {
 ///
 /// X and Y: multivectors on A's point maps, of any number of columns (one pass over the blocks per column), with
 /// constant stride or not; X is copied first where it shares memory with Y. beta == 0 overwrites Y, NaN included.
-/// Transposes are not offered, as by Tpetra's matrix. Deterministic for one distribution. apply is collective, and not
-/// for two host threads at once.
+/// Transposes are not offered, as by Tpetra's matrix. Deterministic for one distribution. apply is collective: its
+/// arguments are refused on all processes or on none. Not for two host threads at once.
 ///
 /// @tparam Scalar  double or float.
 template <class Scalar, class LocalOrdinal, class GlobalOrdinal, class Node>
@@ -55,30 +56,37 @@ class TpetraBlockOperator : public Tpetra::Operator<Scalar, LocalOrdinal, Global
     Impl::require<InvalidArgument>(A->getCrsGraph().getExporter().is_null(), [] {
       return std::string("TpetraBlockOperator: the range map must be the row map");
     });
+    domain_ = A->getDomainMap();
+    range_ = A->getRangeMap();
     const auto& graph = A->getCrsGraph();
     if (!graph.getImporter().is_null()) {
       const auto side = static_cast<LocalOrdinal>(A->getBlockSize());
       column_map_ = Teuchos::rcp(new map_type(Blocks::makePointMap(*graph.getColMap(), side)));
-      importer_ = Teuchos::rcp(new import_type(A->getDomainMap(), column_map_));
+      importer_ = Teuchos::rcp(new import_type(domain_, column_map_));
     }
     options.prepare_transpose = false;
     plan_ = std::make_unique<SpmvPlan<bsr_type>>(space_, bsr_view(*A), options);
   }
 
   /// Of X.
-  Teuchos::RCP<const map_type> getDomainMap() const override { return matrix_->getDomainMap(); }
+  Teuchos::RCP<const map_type> getDomainMap() const override { return domain_; }
   /// Of Y.
-  Teuchos::RCP<const map_type> getRangeMap() const override { return matrix_->getRangeMap(); }
+  Teuchos::RCP<const map_type> getRangeMap() const override { return range_; }
   /// False.
   bool hasTransposeApply() const override { return false; }
 
   /// Y := alpha A X + beta Y.
   /// @throw NotSupported  a transposed mode
-  /// @throw DimensionMismatch  X and Y have other numbers of columns, or other lengths than the maps
+  /// @throw DimensionMismatch  X or Y not on the maps (Map::isSameAs), or different numbers of columns
   void apply(const multivector_type& X, multivector_type& Y, Teuchos::ETransp mode = Teuchos::NO_TRANS,
              Scalar alpha = Teuchos::ScalarTraits<Scalar>::one(),
              Scalar beta = Teuchos::ScalarTraits<Scalar>::zero()) const override {
-    check(X, Y, mode);
+    Impl::require<NotSupported>(mode == Teuchos::NO_TRANS,
+                                [] { return std::string("TpetraBlockOperator::apply: transposes are not offered"); });
+    constexpr auto who = "TpetraBlockOperator";
+    Impl::check_map(who, "X", X, domain_, known_domain_);
+    Impl::check_map(who, "Y", Y, range_, known_range_);
+    Impl::check_columns(who, X, Y);
     const Compat::ScopedRegion region("Tessera::tpetra apply");
     if (!Y.isConstantStride()) {
       multivector_type copy(Y, Teuchos::Copy);
@@ -86,7 +94,7 @@ class TpetraBlockOperator : public Tpetra::Operator<Scalar, LocalOrdinal, Global
       Tpetra::deep_copy(Y, copy);
       return;
     }
-    if (!X.isConstantStride() || Compat::read(X).data() == Compat::read(Y).data()) {
+    if (!X.isConstantStride() || Impl::share_memory(X, Y)) {
       return multiply(multivector_type(X, Teuchos::Copy), Y, alpha, beta);
     }
     multiply(X, Y, alpha, beta);
@@ -98,21 +106,6 @@ class TpetraBlockOperator : public Tpetra::Operator<Scalar, LocalOrdinal, Global
  private:
   using Blocks = Tpetra::BlockMultiVector<Scalar, LocalOrdinal, GlobalOrdinal, Node>;
 
-  void check(const multivector_type& X, const multivector_type& Y, Teuchos::ETransp mode) const {
-    Impl::require<NotSupported>(mode == Teuchos::NO_TRANS,
-                                [] { return std::string("TpetraBlockOperator::apply: transposes are not offered"); });
-    Impl::require<DimensionMismatch>(
-        X.getNumVectors() == Y.getNumVectors() && X.getLocalLength() == Compat::local_size(*getDomainMap()) &&
-            Y.getLocalLength() == Compat::local_size(*getRangeMap()),
-        [&] {
-          const auto size = [](const multivector_type& v) {
-            return std::to_string(v.getLocalLength()) + " x " + std::to_string(v.getNumVectors());
-          };
-          return "TpetraBlockOperator::apply: X is " + size(X) + ", Y " + size(Y) + "; the maps have " +
-                 std::to_string(Compat::local_size(*getDomainMap())) + " and " +
-                 std::to_string(Compat::local_size(*getRangeMap())) + " elements here";
-        });
-  }
   void multiply(const multivector_type& X, multivector_type& Y, Scalar alpha, Scalar beta) const {
     if (importer_.is_null()) return local(X, Y, alpha, beta);
     if (columns_ == nullptr || columns_->getNumVectors() != X.getNumVectors()) {
@@ -133,6 +126,8 @@ class TpetraBlockOperator : public Tpetra::Operator<Scalar, LocalOrdinal, Global
   Teuchos::RCP<const matrix_type> matrix_;
   execution_space space_;
   std::unique_ptr<SpmvPlan<bsr_type>> plan_;
+  Teuchos::RCP<const map_type> domain_, range_;  ///< of points
+  mutable Teuchos::RCP<const map_type> known_domain_, known_range_;
   Teuchos::RCP<const map_type> column_map_;  ///< of points; null where nothing is received
   Teuchos::RCP<const import_type> importer_;
   mutable std::unique_ptr<multivector_type> columns_;  ///< X as the columns need it

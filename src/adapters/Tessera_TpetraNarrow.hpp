@@ -212,9 +212,8 @@ class FloatSpmm {
   using Exec = typename Csr::execution_space;
   using Floats = CsrView<float, typename Csr::ordinal_type, typename Csr::size_type, typename Csr::device_type>;
 
-  FloatSpmm(const Exec& space, const Csr& A, SpmmOptions options, std::int64_t columns)
+  FloatSpmm(const Exec& space, const Csr& A, SpmmOptions options)
       : values_(Compat::allocate_view<Values>("Tessera::tpetra::floats", A.nnz())) {
-    options.num_columns_hint = static_cast<int>(columns);
     options.compute = ComputeType::Auto;
     round(space, A);
     plan_ = std::make_unique<SpmmPlan<Floats>>(space, view(A), options);

@@ -13,6 +13,7 @@
 
 #include "adapters/Tessera_TpetraCompat.hpp"
 #include "adapters/Tessera_TpetraHalo.hpp"
+#include "adapters/Tessera_TpetraOperands.hpp"
 #include "adapters/Tessera_TpetraProduct.hpp"
 #include "adapters/Tessera_TpetraSplit.hpp"
 
@@ -23,13 +24,22 @@ struct TpetraOptions {
   /// For one column, and for any number where `compute` asks for a narrower type than the matrix has; also says whether
   /// transposes are prepared and numbers can be updated.
   SpmvOptions spmv{};
-  SpmmOptions spmm{};  ///< for several columns; the plan is made at the first apply that has them
+  /// For several columns; the plan is made at the first apply that has them. num_columns_hint: 0, as here, stands for
+  /// the columns of that apply. Whether transposes are prepared and numbers can be updated is said in spmv.
+  SpmmOptions spmm = without_hint();
   /// false: wait for the halo before any product, for comparison. Blocking sends (Trilinos 13's default) are kept, too.
   bool overlap = true;
   /// The numbers of x that are sent: as Scalar has them (nullopt), or rounded to FP32 or BF16, of half or a quarter of
   /// the bytes of double. Goes with any spmv.compute, with FP32 in FP16_FP32 as well. Transposed products send sums,
   /// which stay in Scalar.
   std::optional<Precision> halo_precision{};
+
+ private:
+  static SpmmOptions without_hint() {
+    SpmmOptions options;
+    options.num_columns_hint = 0;
+    return options;
+  }
 };
 
 /// What a process has and exchanges.
@@ -75,7 +85,7 @@ struct TpetraTimes {
 /// X and Y: multivectors of any number of columns with constant stride or not; if they share memory X is copied first.
 /// beta == 0 overwrites Y, NaN included; alpha == 0 reads neither A nor X. Locally replicated Y is summed up over the
 /// processes, as Tpetra does. Precision: that of Scalar, as SpmvPlan and SpmmPlan document it; with
-/// SpmvOptions::compute FP32, FP16_FP32 or BF16_FP32 A and X are rounded to that type (X scaled by a power of two a
+/// SpmvOptions::compute FP32, FP16_FP32 or BF16_FP32 A and X are rounded to that type (X scaled by a power of two per
 /// column and process), sums are float, alpha, beta and Y stay in Scalar. The exchange is in Scalar, too, unless
 /// halo_precision says otherwise: then received numbers are rounded to nearest, y errs by at most u |alpha| |A_halo||x|
 /// more (u = 2^-24 in FP32, 2^-8 in BF16), rows without received columns not at all. Both types reach to 3.4e38, where
@@ -343,21 +353,6 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
     });
   }
 
-  /// Where the map is another object, one collective comparison; its result is kept for the last such map.
-  void check_map(const char* what, const multivector_type& v, const Teuchos::RCP<const map_type>& wanted,
-                 Teuchos::RCP<const map_type>& known) const {
-    const auto map = v.getMap();
-    if (map.get() == wanted.get() || map.get() == known.get()) return;
-    Impl::require<DimensionMismatch>(!map.is_null() && map->isSameAs(*wanted), [&] {
-      return std::string("TpetraOperator::apply: ") + what + " has " +
-             (map.is_null() ? std::string("no map")
-                            : "a map of " + std::to_string(map->getGlobalNumElements()) + " elements") +
-             ", the operator's has " + std::to_string(wanted->getGlobalNumElements()) +
-             "; the maps must be the same in the sense of Tpetra::Map::isSameAs";
-    });
-    known = map;
-  }
-
   const multivector_type& copy_of(const multivector_type& X) const {
     multivector_type& copy = cached(copy_, X.getMap(), X.getNumVectors());
     Tpetra::deep_copy(copy, X);
@@ -368,12 +363,6 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
       kept = Teuchos::rcp(new multivector_type(map, columns, false));
     }
     return *kept;
-  }
-  static bool share_memory(const multivector_type& X, const multivector_type& Y) {
-    if (&X == &Y) return true;
-    const auto x = Compat::read(X), y = Compat::read(Y);
-    if (x.span() == 0 || y.span() == 0) return false;
-    return x.data() < y.data() + y.span() && y.data() < x.data() + x.span();
   }
 
   /// Phases of an apply, and their times where these are asked for.
@@ -415,12 +404,10 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
     Impl::require<NotSupported>(!transposed || hasTransposeApply(), [] {
       return std::string("TpetraOperator: op(A) = A^T needs SpmvOptions::prepare_transpose = true");
     });
-    check_map("X", X_in, transposed ? range_ : domain_, transposed ? known_range_ : known_domain_);
-    check_map("Y", Y_in, transposed ? domain_ : range_, transposed ? known_domain_ : known_range_);
-    Impl::require<DimensionMismatch>(X_in.getNumVectors() == Y_in.getNumVectors(), [&] {
-      return "TpetraOperator::apply: X has " + std::to_string(X_in.getNumVectors()) + " columns, Y has " +
-             std::to_string(Y_in.getNumVectors());
-    });
+    constexpr auto who = "TpetraOperator";
+    Impl::check_map(who, "X", X_in, transposed ? range_ : domain_, transposed ? known_range_ : known_domain_);
+    Impl::check_map(who, "Y", Y_in, transposed ? domain_ : range_, transposed ? known_domain_ : known_range_);
+    Impl::check_columns(who, X_in, Y_in);
     if (Y_in.getNumVectors() == 0) return;
     const Compat::ScopedRegion region("Tessera::tpetra apply");
     if (alpha == Scalar(0)) {
@@ -443,7 +430,7 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
     }
     if (reduce && row_->getComm()->getRank() > 0) beta = Scalar(0);
     Clock clock(space_, times);
-    const multivector_type& X = !X_in.isConstantStride() || share_memory(X_in, Y_in) ? copy_of(X_in) : X_in;
+    const multivector_type& X = !X_in.isConstantStride() || Impl::share_memory(X_in, Y_in) ? copy_of(X_in) : X_in;
     if (transposed) {
       run_transposed(X, Y_in, alpha, beta, clock);
     } else {

@@ -28,7 +28,7 @@ class TpetraProduct {
   using Memory = typename Csr::memory_space;
   using Scalar = typename Csr::value_type;
 
-  /// @param spmm  its prepare_transpose is that of `spmv`
+  /// @param spmm  its prepare_transpose and updatable are those of `spmv`; num_columns_hint 0: what the first apply has
   TpetraProduct(const Exec& space, const Csr& A, const SpmvOptions& spmv, const SpmmOptions& spmm)
       : csr_(A), spmm_options_(spmm), spmv_(space, A, spmv) {
     spmm_options_.prepare_transpose = spmv.prepare_transpose;
@@ -36,6 +36,8 @@ class TpetraProduct {
     precision_ = precision_of(spmv.compute, ScalarTraits<Scalar>::precision);
   }
 
+  /// Of several columns; empty until an apply has had them.
+  const std::optional<SpmmPlan<Csr>>& spmm() const { return spmm_; }
   bool narrow() const { return precision_ != ScalarTraits<Scalar>::precision; }
   const SpmvPlan<Csr>& spmv() const { return spmv_; }
 
@@ -48,9 +50,7 @@ class TpetraProduct {
       return;
     }
     if (!spmm_) {
-      SpmmOptions options = spmm_options_;
-      options.num_columns_hint = static_cast<int>(x.extent(1));
-      spmm_.emplace(space, csr_, options);
+      spmm_.emplace(space, csr_, with_hint(spmm_options_, static_cast<std::int64_t>(x.extent(1))));
     }
     spmm_->apply(space, op, alpha, x, beta, y);
   }
@@ -63,6 +63,10 @@ class TpetraProduct {
   }
 
  private:
+  static SpmmOptions with_hint(SpmmOptions options, std::int64_t columns) {
+    if (options.num_columns_hint == 0) options.num_columns_hint = static_cast<int>(columns);
+    return options;
+  }
   template <class X, class Y>
   void apply_narrow(const Exec& space, Op op, double alpha, const X& x, double beta, const Y& y) const {
     switch (precision_) {
@@ -140,7 +144,7 @@ class TpetraProduct {
     scales_.round(space, in, from);
     if constexpr (std::is_same_v<N, float>) {
       if (rows) {
-        if (!floats_) floats_ = std::make_unique<FloatSpmm<Csr>>(space, csr_, spmm_options_, in.columns);
+        if (!floats_) floats_ = std::make_unique<FloatSpmm<Csr>>(space, csr_, with_hint(spmm_options_, in.columns));
         floats_->apply(space, op, from, to);
         return scales_.widen(space, alpha, sums, beta, out);
       }

@@ -192,7 +192,7 @@ void update_permuted_values(const Exec& space, const Permuted<Csr>& B, const typ
 /// ascend; repeated entries stay, in the order of A.
 ///
 /// All on the device: O(nnz log^2 m) work for a longest row m, in ceil(log2 m) + 8 kernels that all entries share, so
-/// that a dense row holds nobody up. Beside the result, two columns, two offsets and an int an entry while it works.
+/// that a dense row holds nobody up. Beside the result, two columns, two offsets and an int per entry while it works.
 /// Deterministic, bit for bit. Waits.
 ///
 /// @param p  from rcm() or from anywhere: any integers, any layout, in memory that A's device can reach

@@ -221,12 +221,13 @@ class GeSpmmEngine {
       if (backend_ != nullptr || pieces.table != nullptr || !large) return false;
       if (!reach_) reach_ = std::make_shared<const ColumnReach>(space, csr_);
       std::int64_t room = 0;
-      const std::int64_t units = reach_->units_of_block(b.rows, row_bytes, room);
-      if (units == 0) return false;
+      const std::int64_t ranges = reach_->ranges_of_block(b.rows, row_bytes, room);
+      if (ranges == 0) return false;
       const std::size_t bytes = ge_spmm_local_bytes<BT>(space.concurrency(), room, ld);
       if (bytes > most) return false;
       const CsrArrays<Csr> A(matrix());
-      ge_spmm_local(space, alpha, A, b, beta, c, pieces, *reach_, units, room, columns, scratch_.reserve(space, bytes));
+      ge_spmm_local(space, alpha, A, b, beta, c, pieces, *reach_, ranges, room, columns,
+                    scratch_.reserve(space, bytes));
       return true;
     }
     return false;

@@ -20,10 +20,10 @@
 namespace Tessera {
 namespace Impl {
 
-/// Which columns each unit of rows uses: O(nnz), once per plan.
+/// Which columns each range of rows uses: O(nnz), once per plan.
 class ColumnReach {
  public:
-  static constexpr std::int64_t unit = 512;             ///< rows
+  static constexpr std::int64_t range_rows = 512;
   static constexpr std::int64_t most_bytes = 1 << 19;   ///< of a copy: half of a second cache
   static constexpr std::int64_t least_bytes = 1 << 22;  ///< of B: what is less stays in the caches, copied as a whole
   static constexpr double most_copies = 1.75;           ///< of B's rows, mean: blocks share rows of B
@@ -35,7 +35,7 @@ class ColumnReach {
 
   template <class Exec, class Csr>
   ColumnReach(const Exec& space, const Csr& A)
-      : ranges_(static_cast<std::size_t>((static_cast<std::int64_t>(A.rows()) + unit - 1) / unit)) {
+      : ranges_(static_cast<std::size_t>((static_cast<std::int64_t>(A.rows()) + range_rows - 1) / range_rows)) {
     Range* const ranges = ranges_.data();
     const std::int64_t rows = static_cast<std::int64_t>(A.rows());
     const auto* const map = A.row_map().data();
@@ -43,39 +43,40 @@ class ColumnReach {
     Kokkos::parallel_for(
         "Tessera::spmm[reach]", Kokkos::RangePolicy<Exec>(space, 0, static_cast<std::int64_t>(ranges_.size())),
         [=](const std::int64_t u) {
-          const auto begin = map[u * unit], end = map[std::min(rows, (u + 1) * unit)];
+          const auto begin = map[u * range_rows], end = map[std::min(rows, (u + 1) * range_rows)];
           if (begin == end) return;
           const auto ends = std::minmax_element(entries + begin, entries + end);
           ranges[u] = {static_cast<std::int64_t>(*ends.first), static_cast<std::int64_t>(*ends.second)};
         });
   }
 
-  Range of_block(std::int64_t block, std::int64_t units) const {
+  Range of_block(std::int64_t block, std::int64_t ranges) const {
     const auto count = static_cast<std::int64_t>(ranges_.size());
     Range all;
-    for (std::int64_t u = block * units; u < std::min(count, (block + 1) * units); ++u) {
+    for (std::int64_t u = block * ranges; u < std::min(count, (block + 1) * ranges); ++u) {
       const Range r = ranges_[static_cast<std::size_t>(u)];
       if (r.count() == 0) continue;
       all = all.count() == 0 ? r : Range{std::min(all.first, r.first), std::max(all.last, r.last)};
     }
     return all;
   }
-  std::int64_t blocks(std::int64_t units) const {
-    return (static_cast<std::int64_t>(ranges_.size()) + units - 1) / units;
+  std::int64_t blocks(std::int64_t ranges) const {
+    return (static_cast<std::int64_t>(ranges_.size()) + ranges - 1) / ranges;
   }
-  /// Units of a block for rows of B of so many bytes; 0 where copies of parts do not pay. room: rows of B, at most.
-  std::int64_t units_of_block(std::int64_t rows_of_b, std::int64_t row_bytes, std::int64_t& room) const {
+  /// Ranges of rows of a block for rows of B of so many bytes; 0 where copies of parts do not pay. room: rows of B, at
+  /// most.
+  std::int64_t ranges_of_block(std::int64_t rows_of_b, std::int64_t row_bytes, std::int64_t& room) const {
     if (rows_of_b * row_bytes < least_bytes) return 0;
-    for (std::int64_t units = 8; units > 0; units /= 2) {
+    for (std::int64_t ranges = 8; ranges > 0; ranges /= 2) {
       std::int64_t copied = 0;
       room = 0;
-      for (std::int64_t b = 0; b < blocks(units); ++b) {
-        const std::int64_t n = of_block(b, units).count();
+      for (std::int64_t b = 0; b < blocks(ranges); ++b) {
+        const std::int64_t n = of_block(b, ranges).count();
         copied += n;
         room = std::max(room, n);
       }
       if (room * row_bytes > most_bytes) continue;
-      return static_cast<double>(copied) <= most_copies * static_cast<double>(rows_of_b) ? units : 0;
+      return static_cast<double>(copied) <= most_copies * static_cast<double>(rows_of_b) ? ranges : 0;
     }
     return 0;
   }
@@ -90,7 +91,7 @@ struct GeSpmmLocalFunctor {
   GeSpmmHostFunctor<Csr, BT, CT> host;  ///< its b: a copy, of which `data` is set for each block
   Dense<const BT> b;
   const ColumnReach* reach;
-  std::int64_t units;
+  std::int64_t ranges;
   Shares shares;  ///< of the blocks
   BT* copies;
   std::int64_t copy_size;
@@ -104,11 +105,11 @@ struct GeSpmmLocalFunctor {
     for (std::int64_t k = Shares::cut(shares.items, share, shares.count),
                       last = Shares::cut(shares.items, share + 1, shares.count);
          k < last; ++k) {
-      const ColumnReach::Range range = reach->of_block(k, units);
+      const ColumnReach::Range range = reach->of_block(k, ranges);
       copy_rows(range, copy);
       GeSpmmHostFunctor<Csr, BT, CT> block = host;
       block.b.data = copy - range.first * host.b.row_stride;
-      block.multiply(k * units * ColumnReach::unit, std::min(rows, (k + 1) * units * ColumnReach::unit));
+      block.multiply(k * ranges * ColumnReach::range_rows, std::min(rows, (k + 1) * ranges * ColumnReach::range_rows));
     }
     taken[place].store(0, std::memory_order_release);
   }
@@ -150,10 +151,10 @@ std::size_t ge_spmm_local_bytes(std::int64_t threads, std::int64_t room, std::in
 /// Returns when the product has ended.
 template <class Exec, class Csr, class BT, class CT, class Sum>
 void ge_spmm_local(const Exec& space, double alpha, const Csr& A, const Dense<const BT>& b, double beta,
-                   const Dense<CT>& c, const RowPieces<Sum>& pieces, const ColumnReach& reach, std::int64_t units,
+                   const Dense<CT>& c, const RowPieces<Sum>& pieces, const ColumnReach& reach, std::int64_t ranges,
                    std::int64_t room, std::int64_t columns, char* scratch) {
   const std::int64_t ld = Dense<BT>::padded(columns), threads = std::max(1, static_cast<int>(space.concurrency()));
-  const Shares shares = ge_spmm_shares(space, reach.blocks(units), static_cast<std::int64_t>(A.nnz()) + pieces.count);
+  const Shares shares = ge_spmm_shares(space, reach.blocks(ranges), static_cast<std::int64_t>(A.nnz()) + pieces.count);
   auto* const taken = reinterpret_cast<std::atomic<int>*>(scratch);
   for (std::int64_t t = 0; t < threads; ++t) new (taken + t) std::atomic<int>(0);
   const std::int64_t behind = (threads * static_cast<std::int64_t>(sizeof(std::atomic<int>)) + 63) / 64 * 64;
@@ -162,8 +163,8 @@ void ge_spmm_local(const Exec& space, double alpha, const Csr& A, const Dense<co
   static const std::string label("Tessera::spmm[gespmm, parts of B]");
   for_each_share(
       label, space, shares,
-      GeSpmmLocalFunctor<Csr, BT, CT>{ge_spmm_host_functor(alpha, A, copied, beta, c, pieces, shares), b, &reach, units,
-                                      shares, copies, room * ld, taken, static_cast<int>(threads)});
+      GeSpmmLocalFunctor<Csr, BT, CT>{ge_spmm_host_functor(alpha, A, copied, beta, c, pieces, shares), b, &reach,
+                                      ranges, shares, copies, room * ld, taken, static_cast<int>(threads)});
 }
 
 }  // namespace Impl

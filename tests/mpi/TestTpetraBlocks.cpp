@@ -78,6 +78,40 @@ TEST(TpetraBlocks, ProductsAreTpetras) {
   }
 }
 
+// X is copied where it shares memory with Y, wherever each of them begins.
+TEST(TpetraBlocks, ColumnsOfOneMultivectorMayOverlap) {
+  const auto A = block_laplacian(9, 7, 3, Spread::Blocks);
+  const BlockOperator op(A);
+  for (const std::size_t x : {0, 1}) {
+    Vectors V(op.getDomainMap(), 3), X(op.getDomainMap(), 2), wanted(op.getRangeMap(), 2);
+    fill_whole(V, 1);
+    Tpetra::deep_copy(X, *V.subView(Teuchos::Range1D(static_cast<int>(x), static_cast<int>(x + 1))));
+    A->apply(X, wanted);
+    const auto from = V.subView(Teuchos::Range1D(static_cast<int>(x), static_cast<int>(x + 1)));
+    const auto to = V.subViewNonConst(Teuchos::Range1D(static_cast<int>(1 - x), static_cast<int>(2 - x)));
+    op.apply(*from, *to);
+    wanted.update(-1, *to, 1);
+    std::vector<double> largest(2);
+    wanted.normInf(Teuchos::ArrayView<double>(largest));
+    for (const double difference : largest) EXPECT_EQ(difference, 0) << "X from column " << x;
+  }
+}
+
+// A map that differs on two processes is refused on all: the others would wait for these in the exchange.
+TEST(TpetraBlocks, AllProcessesRefuseAMap) {
+  const auto A = block_laplacian(8, 8, 2, Spread::Blocks);
+  const BlockOperator op(A);
+  const int rank = comm()->getRank();
+  if (comm()->getSize() < 2) return;
+  const auto& right = *op.getDomainMap();
+  const std::size_t mine = Compat::local_size(right) + (rank == 0 ? 2 : 0) - (rank == 1 ? 2 : 0);
+  const MapPointer wrong = Teuchos::rcp(new Map(right.getGlobalNumElements(), mine, right.getIndexBase(), comm()));
+  Vectors X(op.getDomainMap(), 1), Y(op.getRangeMap(), 1), other(wrong, 1);
+  EXPECT_THROW(op.apply(other, Y), DimensionMismatch);
+  EXPECT_THROW(op.apply(X, other), DimensionMismatch);
+  op.apply(X, Y);
+}
+
 TEST(TpetraBlocks, Refusals) {
   const auto A = block_laplacian(5, 4, 2, Spread::Blocks);
   const BlockOperator op(A);

@@ -193,6 +193,24 @@ TEST(TpetraCalls, RefuseHaloesWithoutExponents) {
   EXPECT_LE(Judge(A).worst(X, Y, Teuchos::NO_TRANS, 1, 0, Y), 1);
 }
 
+// How many columns a plan is made for: what was given, else what the first apply has.
+TEST(TpetraCalls, KeepTheHintOfColumns) {
+  EXPECT_EQ(TpetraOptions().spmm.num_columns_hint, 0);
+  using Csr = Operator::csr_type;
+  const Csr A = csr_view(Compat::local_matrix(*square(Spread::Blocks)));
+  const Csr::execution_space space;
+  const auto rows = static_cast<std::size_t>(A.rows()), cols = static_cast<std::size_t>(A.cols());
+  const Kokkos::View<double**, Kokkos::LayoutLeft, Csr::device_type> x("x", cols, 3), y("y", rows, 3);
+  for (const int given : {0, 7}) {
+    TpetraOptions options;
+    options.spmm.num_columns_hint = given;
+    const Impl::TpetraProduct<Csr> product(space, A, options.spmv, options.spmm);
+    product.apply(space, Op::NoTrans, 1, x, 0, y);
+    ASSERT_TRUE(product.spmm());
+    EXPECT_EQ(product.spmm()->options().num_columns_hint, given == 0 ? 3 : given);
+  }
+}
+
 TEST(TpetraCalls, TakeNoColumns) {
   const auto A = square(Spread::Blocks);
   const auto X = Teuchos::rcp(new Vectors(A->getDomainMap(), 1));

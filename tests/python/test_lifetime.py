@@ -163,6 +163,31 @@ def test_two_threads_with_one_plan():
     assert wrong == []
 
 
+def test_statistics_while_another_thread_updates():
+    """They are those of the old numbers or of the new ones, of which the first fit fewer bytes and are stored anew."""
+    A = Csr(2000, 500, 0.05, "float64")
+    numbers_ = numpy.full(A.data.size, 0.5), A.data
+    plan = tessera.SpmvPlan(A.indptr, A.indices, numbers_[0], A.shape, algorithm="packed")
+    known = []
+    for values in (*numbers_, numbers_[0]):
+        plan.update_values(values)
+        known.append((plan.statistics(), plan.workspace_bytes()))
+    for statistics, _ in known:
+        del statistics["setup_seconds"]
+
+    def work():
+        for i in range(200):
+            plan.update_values(numbers_[i % 2])
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    while worker.is_alive():
+        statistics, workspace = plan.statistics(), plan.workspace_bytes()
+        del statistics["setup_seconds"]
+        assert statistics in [s for s, _ in known] and workspace in [w for _, w in known]
+    worker.join()
+
+
 def test_numbers_that_come_last_are_kept():
     """Of numbers that threads give a plan at the same time it keeps those that it reads, and no others."""
     A = Csr(30, 20, 0.2, "float64")

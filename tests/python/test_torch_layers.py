@@ -2,13 +2,13 @@
 # SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
 """Layers of tessera.torch that are one step of autograd, against the same by PyTorch's own operations; attention in
-TF32; graphs that look like each other."""
+TF32; graphs that look like each other, and those of inference mode."""
 
 import pytest
 
 torch = pytest.importorskip("torch", minversion="2.4")
 
-from test_torch import DEVICE, attend, dense, graph, sparse
+from test_torch import DEVICE, attend, close, dense, graph, sparse
 
 import tessera
 import tessera.torch
@@ -249,3 +249,20 @@ def test_graphs_that_begin_at_the_same_place():
         assert torch.allclose(tessera.torch.spmm(indptr, indices, values, b), expected, rtol=1e-13, atol=1e-13)
     with pytest.raises(tessera.InvalidArgument, match="of 2 columns"):
         tessera.torch.spmm_transposed(indptr, numbers_of_both[:4], values, dense(3, 2), 2)
+
+
+def test_index_tensors_of_inference_mode():
+    """They do not count changes, so that no plan of theirs is kept: changes in place are seen."""
+    with torch.inference_mode():
+        indptr, indices, values = graph()
+        b, q = dense(51, 4), dense(37, 4)
+        for _ in range(2):
+            A = sparse(indptr, indices, values, 51)
+            assert close(tessera.torch.spmm(indptr, indices, values, b), A @ b)
+            assert close(tessera.torch.spmm_transposed(indptr, indices, values, q, 51), A.to_dense().t() @ q)
+            rows = torch.repeat_interleave(torch.arange(37, device=DEVICE), indptr.long().diff())
+            scores = tessera.torch.sddmm(indptr, indices, q, b)
+            assert close(scores, (q[rows] * b[indices.long()]).sum(1))
+            weights = sparse(indptr, indices, tessera.torch.row_softmax(indptr, scores), 51)
+            assert close(tessera.torch.attention(indptr, indices, q, b, b, scale=1.0), weights @ b)
+            indices.add_(1)

@@ -155,7 +155,7 @@ TEST(HostSpmm, CopiesPartsOfB) {
   const SpmmPlan<DeviceMatrix<Host, double>::Csr> plan(Host(), device.view(), o);
   const Impl::ColumnReach reach(Host(), device.view());
   std::int64_t room = 0;
-  EXPECT_GT(reach.units_of_block(size, 80, room), 0) << "the other copy would be tested";
+  EXPECT_GT(reach.ranges_of_block(size, 80, room), 0) << "the other copy would be tested";
   const auto numbers_of_b = numbers<double>(size * n, Data::Real, 2);
   Kokkos::View<double**, Kokkos::LayoutLeft, Host> b("b", size, n), c("c", size, n);
   Kokkos::View<double**, Kokkos::LayoutRight, Host> rows_of_b("b", size, n), rows_of_c("c", size, n);

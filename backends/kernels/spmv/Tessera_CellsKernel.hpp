@@ -41,13 +41,13 @@ struct CellsCursor {
     int run = 0;
     TESSERA_UNROLL
     for (int from = 0; from < CellsLayout::keys; from += Wave::lanes) {
-      wave.each([&](int lane) { before(lane) = CellsLayout::end_of(runs[from + lane].word) <= slice; });
+      wave.each([&](int lane) { before(lane) = CellsLayout::end_of(runs[from + lane].code) <= slice; });
       run += Wave::count(wave.ballot(before));
     }
-    first = run > 0 ? CellsLayout::end_of(runs[run - 1].word) : 0;
+    first = run > 0 ? CellsLayout::end_of(runs[run - 1].code) : 0;
     const CellsRun here = runs[run];
-    end = CellsLayout::end_of(here.word);
-    kind = here.word & 255u;
+    end = CellsLayout::end_of(here.code);
+    kind = here.code & 255u;
     unit = here.unit;
   }
   TESSERA_INLINED_FUNCTION int left() const { return steps() - step; }

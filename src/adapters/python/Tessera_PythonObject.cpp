@@ -81,7 +81,7 @@ CsrOperands::CsrOperands(nb::handle indptr, nb::handle indices, nb::handle data,
   indptr_ = take(indptr, "indptr");
   indices_ = take(indices, "indices");
   data_ = take(data, "data");
-  data_->require_numbers();
+  type_ = data_->require_numbers().type();
   Impl::require<NotSupported>(indices_->number() == Number::Int32,
                               [&] { return "indices must be int32, not " + indices_->type(); });
   Impl::require<NotSupported>(indptr_->number() == Number::Int32 || indptr_->number() == Number::Int64,
@@ -109,8 +109,8 @@ std::unique_ptr<Operand> CsrOperands::new_data(nb::handle data) const {
   auto operand = std::make_unique<Operand>(data, "data", Operand::Access::Read);
   operand->require_numbers().require_place();
   Impl::require<InvalidArgument>(operand->contiguous(), [] { return std::string("data must be one contiguous row"); });
-  Impl::require<NotSupported>(operand->number() == data_->number(), [&] {
-    return "update_values: the plan was made with data of " + data_->type() + ", these are " + operand->type();
+  Impl::require<NotSupported>(operand->array().element == arrays_.element, [&] {
+    return "update_values: the plan was made with data of " + type_ + ", these are " + operand->type();
   });
   return operand;
 }

@@ -85,6 +85,7 @@ class CsrOperands {
  private:
   std::unique_ptr<Operand> indptr_, indices_, data_;
   AnyCsr arrays_;
+  std::string type_;  ///< of data_, which another thread may be swapping
 };
 
 /// From the keyword arguments of a constructor. @throw InvalidArgument  an option of that name there is none of
@@ -131,8 +132,19 @@ class PlanObject : public Closable {
     to.update_values(on, numbers->array().data, numbers->size());
     matrix_.swap(numbers);  // before another thread's: the plan reads the numbers that came last
   }
-  nb::dict statistics() const { return dict_of(plan().statistics()); }
-  std::size_t workspace_bytes(std::int64_t columns) const { return plan().workspace_bytes(columns); }
+  // Alone, since another thread's update_values, which has no GIL, may just be making the format anew.
+  nb::dict statistics() const {
+    Statistics found;
+    {
+      const Alone alone;
+      found = plan().statistics();
+    }
+    return dict_of(found);
+  }
+  std::size_t workspace_bytes(std::int64_t columns) const {
+    const Alone alone;
+    return plan().workspace_bytes(columns);
+  }
 
  private:
   CsrOperands matrix_;

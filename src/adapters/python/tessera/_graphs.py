@@ -21,8 +21,14 @@ class _Kept:
 
 
 def _state(indptr, indices):
-    """Where index tensors lie, and how often they were changed in place."""
-    return indptr.data_ptr(), indptr._version, indices.data_ptr(), indices._version
+    """Where index tensors lie, and how often they were changed in place. None of tensors that were made in inference
+    mode, which do not count that."""
+    try:
+        return indptr.data_ptr(), indptr._version, indices.data_ptr(), indices._version
+    except RuntimeError:
+        if indptr.is_inference() or indices.is_inference():
+            return None
+        raise
 
 
 class _Cache:
@@ -38,10 +44,12 @@ class _Cache:
         self.clock = 0
 
     def get(self, kind, compute, indptr, indices, cols, dtype, make):
+        state = _state(indptr, indices)
+        if state is None:
+            return make()  # not kept: a change of the tensors would not be seen
         self.clock += 1
         near = kind, compute, id(indptr), id(indices), cols, dtype
         kept = self.recent.get(near)
-        state = _state(indptr, indices)
         if kept is None or kept.state != state:
             kept = self._find((kind, compute, cols, dtype, indices.device, indptr.dtype, indices.dtype, indptr.shape,
                                indices.shape, indptr.stride(), indices.stride(), *state), make)

@@ -20,8 +20,9 @@ class SpmvPlan(_core.SpmvPlan):
     once, as int32) and stay alive with the plan: change numbers by update_values(), never in place.
 
     algorithm: auto, dasp, csr, csr5, packed. backend: auto, kokkos, reference, emulated-nvidia, emulated-amd, cuda,
-    hip. compute: auto (the type of data), or tf32. selection: predict, measure. reuse: many, once. op='T' in apply
-    needs prepare_transpose. check=False leaves out the look at every column index.
+    hip. compute: auto (the type of data); plans of other products know tf32, too, which SpMV does not have (raises
+    NotSupported). selection: predict, measure. reuse: many, once. op='T' in apply needs prepare_transpose. check=False
+    leaves out the look at every column index.
     """
 
     def __init__(self, indptr: Any, indices: Any = None, data: Any = None, shape: tuple[int, int] | None = None, *,
@@ -137,7 +138,7 @@ def spgemm(A: Any, B: Any, *, check: bool = True, stream: int | None = None, alg
 
     A and B are matrices in compressed rows (see SpmvPlan) or tuples (indptr, indices, data, shape). C is of A's kind,
     its indptr as wide as the wider one of A and B: where C may have 2^31 entries or more, pass int64. Waits for the
-    result. algorithm: auto, spa, hash, heap, coo, binned.
+    result. algorithm: auto, spa, hash, heap, coo, binned, dia, ell.
     """
     a, b = (list(taken(M, None, None, None, check)) for M in (A, B))
     if dtype_name(a[0]) != dtype_name(b[0]):
