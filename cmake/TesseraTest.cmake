@@ -1,18 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-# tessera_add_test(<name> LABEL <label> SOURCES <file>... [LIBRARIES <target>...])
+# tessera_test_options(<target> [QUICK])
+# Flags and precompiled header of a test program. QUICK: it takes longer to compile than to run, and is not optimised where
+# benchmark and examples are not.
+function(tessera_test_options target)
+  if("${ARGV1}" STREQUAL "QUICK" AND tessera_unoptimized_programs)
+    tessera_precompile(${target} REUSE_FROM tessera_precompiled)
+    target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:-O0>")
+  else()
+    tessera_precompile(${target} REUSE_FROM tessera_test_support)
+    target_compile_options(${target} PRIVATE "$<$<CONFIG:Release>:${Tessera_TEST_FLAGS}>")
+  endif()
+endfunction()
+
+# tessera_add_test(<name> LABEL <label> SOURCES <file>... [LIBRARIES <target>...] [QUICK])
 # One GoogleTest program; each of its tests becomes a ctest entry "<label>.<suite>.<test>". With Tessera_TEST_SHARDS = n
 # there are n entries "<program>.<shard>" per program instead, each of which runs every n-th test in one process: starting a
 # process and Kokkos per test takes longer than most tests.
 function(tessera_add_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "QUICK" "LABEL" "SOURCES;LIBRARIES")
   add_executable(${name} ${arg_SOURCES})
   tessera_own_target(${name})
   target_compile_definitions(${name} PRIVATE TESSERA_EXAMPLE_DATA="${PROJECT_SOURCE_DIR}/example/data")
   target_link_libraries(${name} PRIVATE tessera_test_main ${arg_LIBRARIES})
-  tessera_precompile(${name} REUSE_FROM tessera_test_support)
-  target_compile_options(${name} PRIVATE "$<$<CONFIG:Release>:${Tessera_TEST_FLAGS}>")
+  set(quick "")
+  if(arg_QUICK)
+    set(quick QUICK)
+  endif()
+  tessera_test_options(${name} ${quick})
   if(Tessera_TEST_FEWER_TYPES)
     target_compile_definitions(${name} PRIVATE TESSERA_TEST_FEWER_TYPES)
   endif()

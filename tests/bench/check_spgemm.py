@@ -66,7 +66,7 @@ def main():
                                    data_rvs=lambda n: random.uniform(-1, 1, n))
 
     for name, a, b in (("square", matrix(300, 300, 0.03), None), ("wide", matrix(60, 5000, 0.004), None),
-                       ("tall", matrix(900, 40, 0.05), None),
+                       ("tall", matrix(300, 40, 0.05), None),
                        ("two", matrix(70, 400, 0.05), matrix(400, 90, 0.04))):
         for precision in ("fp64", "fp32"):
             few_diagonals = ("dia",) if name in ("square", "two") else ()

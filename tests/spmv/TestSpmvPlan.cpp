@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <type_traits>
 
 #include "Tessera_Config.hpp"
 #include "Tessera_Device.hpp"
@@ -50,6 +51,11 @@ void expect_4096_ones() {
   const DeviceMatrix<Exec, Scalar> device(A);
   const std::vector<Scalar> x(4096, as<Scalar>(1));
   for (const SpmvOptions& o : every_way()) {
+#ifdef TESSERA_TEST_FEWER_TYPES  // which compile no emulated packed slices of BF16
+    if (std::is_same_v<Scalar, bhalf_t> && o.algorithm == SpmvAlgorithm::PackedSlices && o.backend != Backend::Auto) {
+      continue;
+    }
+#endif
     const PlanOf<Scalar> plan(Exec(), device.view(), o);
     EXPECT_EQ(product(plan, Scaling{}, x, std::vector<float>(1, 0.0f))[0], 4096.0f) << to_string(o.backend);
     EXPECT_EQ(wide(product(plan, Scaling{}, x, std::vector<Scalar>(1, as<Scalar>(0)))[0]), 4096.0);
