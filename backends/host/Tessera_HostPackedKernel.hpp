@@ -71,23 +71,6 @@ struct PackedHostValues {
   }
 };
 
-template <int Index>
-struct PackedHostIndices {
-  using Low = std::conditional_t<
-      Index == PackedIndex8, std::uint8_t,
-      std::conditional_t<Index == PackedIndex16 || Index == PackedIndex24, std::uint16_t, std::uint32_t>>;
-  static constexpr int bytes = Index + 1;
-  static constexpr std::uint32_t padding = Index == PackedIndex32 ? ~0u : (1u << (8 * bytes)) - 1;
-  const Low* low;
-  const std::uint8_t* high;
-
-  TESSERA_HOST_INLINE std::uint32_t get(int k) const {
-    if constexpr (Index == PackedIndex24) return low[k] | static_cast<std::uint32_t>(high[k]) << 16;
-    return low[k];
-  }
-  TESSERA_HOST_INLINE void skip(int n) { low += n, high += n; }
-};
-
 /// Unsigned numbers of 1 or 2 bytes, of which eight bytes are loaded at once where places are known: loads are what
 /// gathers wait for.
 template <int Bytes>
@@ -107,6 +90,32 @@ struct HostWords {
     return number;
 #endif
   }
+};
+
+template <int Index>
+struct PackedHostIndices {
+  using Low = std::conditional_t<
+      Index == PackedIndex8, std::uint8_t,
+      std::conditional_t<Index == PackedIndex16 || Index == PackedIndex24, std::uint16_t, std::uint32_t>>;
+  static constexpr int bytes = Index + 1;
+  static constexpr std::uint32_t padding = Index == PackedIndex32 ? ~0u : (1u << (8 * bytes)) - 1;
+  const Low* low;
+  const std::uint8_t* high;
+
+  TESSERA_HOST_INLINE std::uint32_t get(int k) const {
+    if constexpr (Index == PackedIndex24) return low[k] | static_cast<std::uint32_t>(high[k]) << 16;
+    return low[k];
+  }
+  /// The same for a place that is known when this is compiled. (Two words for a number of 24 bits cost more than two
+  /// loads.)
+  TESSERA_HOST_INLINE std::uint32_t known(int k) const {
+    if constexpr (Index == PackedIndex8 || Index == PackedIndex16) {
+      return HostWords<bytes>{reinterpret_cast<const std::uint8_t*>(low)}.get(k);
+    } else {
+      return get(k);
+    }
+  }
+  TESSERA_HOST_INLINE void skip(int n) { low += n, high += n; }
 };
 
 /// x and y of one column, x of stride 1, no hub columns. Sums and y are floats or doubles; a y of 16-bit numbers has
@@ -225,9 +234,9 @@ class PackedHostKernel {
           if constexpr (value_bytes > 0) v += Group * n;
           index.skip(n);
         };
-        const auto trusted = [&](int k) TESSERA_HOST_LAMBDA { return x[index.get(k)]; };
+        const auto trusted = [&](int k) TESSERA_HOST_LAMBDA -> const Value& { return x[index.known(k)]; };
         const auto tested = [&](int k) TESSERA_HOST_LAMBDA {
-          const std::uint32_t i = index.get(k);
+          const std::uint32_t i = index.known(k);
           return host_select(x, i, i != Indices::padding);
         };
         Vector sum[Group][kept];
@@ -288,7 +297,8 @@ class PackedHostKernel {
     do {
       const PackedSlice s = p_.slices[begin];
       const unsigned char* const base = aligned(p_.packets + static_cast<std::size_t>(s.packet) * packed_unit);
-      unrolled<(ids_at + 63) / 64>([&](auto i) TESSERA_HOST_LAMBDA { prefetch(base + ahead + decltype(i)::value * 64); });
+      unrolled<(ids_at + 63) / 64>([&](auto i)
+                                       TESSERA_HOST_LAMBDA { prefetch(base + ahead + decltype(i)::value * 64); });
       const Value* const x = x_ + s.column;
       const auto from = [&](int step) TESSERA_HOST_LAMBDA {
         return [x, index = HostWords<Index + 1>{base + index_at + step * Lanes * (Index + 1)}](int k)
@@ -337,7 +347,8 @@ class PackedHostKernel {
       unrolled<lane_vectors>([&](auto i) TESSERA_HOST_LAMBDA {
         const Vector scaled = lanes[decltype(i)::value].times(alpha);
         if constexpr (sizeof(Y) == 2) {
-          scaled.template scatter<Y>([&](int n) TESSERA_HOST_LAMBDA { return y + id.get(decltype(i)::value * width + n); });
+          scaled.template scatter<Y>([&](int n)
+                                         TESSERA_HOST_LAMBDA { return y + id.get(decltype(i)::value * width + n); });
         } else {
           for (int n = 0; n < width; ++n) y[id.get(decltype(i)::value * width + n)] = scaled.v[n];
         }
@@ -475,8 +486,10 @@ class PackedHostKernel {
           lanes[decltype(r)::value][j].add_product(values_.vector(v + decltype(r)::value * Lanes, j * width), xs);
         });
       } else {
-        const Vector a = Vector::gather([&](int n) TESSERA_HOST_LAMBDA -> decltype(auto) { return x(2 * j * width + n); });
-        const Vector b = Vector::gather([&](int n) TESSERA_HOST_LAMBDA -> decltype(auto) { return x((2 * j + 1) * width + n); });
+        const Vector a =
+            Vector::gather([&](int n) TESSERA_HOST_LAMBDA -> decltype(auto) { return x(2 * j * width + n); });
+        const Vector b =
+            Vector::gather([&](int n) TESSERA_HOST_LAMBDA -> decltype(auto) { return x((2 * j + 1) * width + n); });
         unrolled<Group>([&](auto r) TESSERA_HOST_LAMBDA {
           constexpr int at = decltype(r)::value;
           lanes[at][j].add(Vector::pairs(product(at, 2 * j * width, a), product(at, (2 * j + 1) * width, b)));
