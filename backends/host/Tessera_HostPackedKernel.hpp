@@ -108,8 +108,9 @@ struct PackedHostIndices {
   }
   /// The same for a place that is known when this is compiled. (Two words for a number of 24 bits cost more than two
   /// loads.)
+  template <bool Words>
   TESSERA_HOST_INLINE std::uint32_t known(int k) const {
-    if constexpr (Index == PackedIndex8 || Index == PackedIndex16) {
+    if constexpr (Words && (Index == PackedIndex8 || Index == PackedIndex16)) {
       return HostWords<bytes>{reinterpret_cast<const std::uint8_t*>(low)}.get(k);
     } else {
       return get(k);
@@ -234,9 +235,12 @@ class PackedHostKernel {
           if constexpr (value_bytes > 0) v += Group * n;
           index.skip(n);
         };
-        const auto trusted = [&](int k) TESSERA_HOST_LAMBDA -> const Value& { return x[index.known(k)]; };
+        // Narrower numbers of x, and rows that share indices, wait for other things than loads.
+        constexpr bool words = Group == 1 && sizeof(Value) == 8;
+        const auto trusted = [&](int k)
+                                 TESSERA_HOST_LAMBDA -> const Value& { return x[index.template known<words>(k)]; };
         const auto tested = [&](int k) TESSERA_HOST_LAMBDA {
-          const std::uint32_t i = index.known(k);
+          const std::uint32_t i = index.template known<words>(k);
           return host_select(x, i, i != Indices::padding);
         };
         Vector sum[Group][kept];
@@ -300,9 +304,12 @@ class PackedHostKernel {
       unrolled<(ids_at + 63) / 64>([&](auto i)
                                        TESSERA_HOST_LAMBDA { prefetch(base + ahead + decltype(i)::value * 64); });
       const Value* const x = x_ + s.column;
+      using Low = typename PackedHostIndices<Index>::Low;
       const auto from = [&](int step) TESSERA_HOST_LAMBDA {
-        return [x, index = HostWords<Index + 1>{base + index_at + step * Lanes * (Index + 1)}](int k)
-                   TESSERA_HOST_LAMBDA -> const Value& { return x[index.get(k)]; };
+        const PackedHostIndices<Index> index{reinterpret_cast<const Low*>(base + index_at + step * Lanes * (Index + 1)),
+                                             nullptr};
+        return [x, index](int k)
+                   TESSERA_HOST_LAMBDA -> const Value& { return x[index.template known<(sizeof(Value) > 2)>(k)]; };
       };
       const auto at = [&](int step) TESSERA_HOST_LAMBDA {
         return reinterpret_cast<const Stored*>(base + step * Lanes * value_bytes);
