@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "backends/host/Tessera_HostNumbers.hpp"
+#include "backends/host/Tessera_HostPackedPacket.hpp"
 #include "backends/interface/Tessera_PackedLayout.hpp"
 #include "backends/interface/Tessera_StoreResult.hpp"
 
@@ -20,73 +21,6 @@
 
 namespace Tessera {
 namespace Impl {
-
-/// The whole numbers that one byte holds: loading one costs less than converting it.
-template <class Sum>
-struct HostIntegers {
-  Sum of[256];
-  constexpr HostIntegers() : of() {
-    for (int i = 0; i < 256; ++i) of[i] = static_cast<Sum>(i < 128 ? i : i - 256);
-  }
-};
-template <class Sum>
-inline constexpr HostIntegers<Sum> host_integers{};
-
-/// Numbers of a narrow type that are multiplied with vectors of a wider one, in which sums are, too.
-template <class Narrow, class Wide>
-struct PackedMixedTypes {
-  using Value = Wide;
-  using Sum = Wide;
-  using Stored = Narrow;
-  static constexpr PackedStorage storage = PackedStorage::Full;
-  static constexpr int value_bytes = static_cast<int>(sizeof(Narrow));
-};
-
-/// How a packet's numbers are read.
-template <class Types>
-struct PackedHostValues {
-  using Value = typename Types::Value;
-  using Sum = typename Types::Sum;
-  using Stored = std::conditional_t<Types::value_bytes == 0, std::uint8_t, typename Types::Stored>;
-  using Vector = HostVector<Sum>;
-  const Value* dictionary;
-
-  TESSERA_HOST_INLINE Sum one(const Stored* v, int k) const {
-    if constexpr (Types::storage == PackedStorage::Constant) {
-      return host_number<Sum>(dictionary[0]);
-    } else if constexpr (Types::storage == PackedStorage::Dictionary) {
-      return host_number<Sum>(dictionary[v[k]]);
-    } else if constexpr (Types::storage == PackedStorage::Integer) {
-      return host_integers<Sum>.of[static_cast<std::uint8_t>(v[k])];
-    } else {
-      return host_number<Sum>(v[k]);
-    }
-  }
-  TESSERA_HOST_INLINE Vector vector(const Stored* v, int k) const {
-    if constexpr (std::is_same_v<Stored, Sum> || sizeof(Value) == 2 || Types::storage == PackedStorage::Full) {
-      return Vector::load(v + k);
-    } else {
-      return Vector::make([&](int i) TESSERA_HOST_LAMBDA { return one(v, k + i); });
-    }
-  }
-};
-
-template <int Index>
-struct PackedHostIndices {
-  using Low = std::conditional_t<
-      Index == PackedIndex8, std::uint8_t,
-      std::conditional_t<Index == PackedIndex16 || Index == PackedIndex24, std::uint16_t, std::uint32_t>>;
-  static constexpr int bytes = Index + 1;
-  static constexpr std::uint32_t padding = Index == PackedIndex32 ? ~0u : (1u << (8 * bytes)) - 1;
-  const Low* low;
-  const std::uint8_t* high;
-
-  TESSERA_HOST_INLINE std::uint32_t get(int k) const {
-    if constexpr (Index == PackedIndex24) return low[k] | static_cast<std::uint32_t>(high[k]) << 16;
-    return low[k];
-  }
-  TESSERA_HOST_INLINE void skip(int n) { low += n, high += n; }
-};
 
 /// x and y of one column, x of stride 1, no hub columns. Sums and y are floats or doubles; a y of 16-bit numbers has
 /// the type of x. half_t: where host_packed_fast_fp16(). args.columns: of the partial sums, one of which is written.
@@ -102,11 +36,16 @@ class PackedHostKernel {
         alpha_(static_cast<Sum>(args.alpha)),
         beta_(static_cast<Sum>(args.beta)),
         narrow_(sizeof(Value) == 2 && args.y_type != ElementType::Float),
+        overwrites_(beta_ == Sum(0) && args.y_stride == 1),
         values_{static_cast<const Value*>(args.dictionary)} {}
 
   void run(std::uint32_t begin, std::uint32_t end) const {
     while (begin < end) {
       const PackedSlice s = p_.slices[begin];
+      if (is_short(s.packed)) {
+        begin = short_of(s, begin, end, std::make_integer_sequence<int, short_most>());
+        continue;
+      }
       switch (s.group()) {
         case 1:
           begin = s.index() == PackedIndexFree ? free_run(begin, end) : run_of<1>(s.index(), begin, end);
@@ -129,6 +68,7 @@ class PackedHostKernel {
   static constexpr int value_bytes = Types::value_bytes, chunk = value_bytes == 8 ? 2 : 4, width = Vector::width;
   static constexpr int lane_vectors = Lanes / width;
   static constexpr std::uint32_t kind_mask = 7u << 13 | 3u << 19;
+  static constexpr std::uint32_t short_most = 8;  ///< steps of a slice that has code of its own
   /// Values and indices of a packet lie in two places of the same pages, which hardware prefetchers follow badly.
   static constexpr int ahead = 4096;  // bytes
 
@@ -143,6 +83,14 @@ class PackedHostKernel {
   TESSERA_HOST_INLINE static void prefetch(const unsigned char* p) {
 #if defined(__GNUC__)
     __builtin_prefetch(p);
+#endif
+  }
+
+  static const unsigned char* aligned(const unsigned char* packet) {
+#if defined(__GNUC__)
+    return static_cast<const unsigned char*>(__builtin_assume_aligned(packet, packed_unit));
+#else
+    return packet;
 #endif
   }
 
@@ -190,9 +138,12 @@ class PackedHostKernel {
           if constexpr (value_bytes > 0) v += Group * n;
           index.skip(n);
         };
-        const auto trusted = [&](int k) TESSERA_HOST_LAMBDA { return x[index.get(k)]; };
+        // Narrower numbers of x, and rows that share indices, wait for other things than loads.
+        constexpr bool words = Group == 1 && sizeof(Value) == 8;
+        const auto trusted = [&](int k)
+                                 TESSERA_HOST_LAMBDA -> const Value& { return x[index.template known<words>(k)]; };
         const auto tested = [&](int k) TESSERA_HOST_LAMBDA {
-          const std::uint32_t i = index.get(k);
+          const std::uint32_t i = index.template known<words>(k);
           return host_select(x, i, i != Indices::padding);
         };
         Vector sum[Group][kept];
@@ -221,8 +172,102 @@ class PackedHostKernel {
       });
       finish(s, base, lanes);
       ++begin;
-    } while (begin < end && (p_.slices[begin].packed & kind_mask) == kind);
+    } while (begin < end && (p_.slices[begin].packed & kind_mask) == kind && !is_short(p_.slices[begin].packed));
     return begin;
+  }
+
+  /// Whether a slice has one lane per row, an entry in each slot, few steps and narrow indices, and y is overwritten:
+  /// most slices of matrices of short rows, over whose loops and choices a core takes as long as over their entries.
+  TESSERA_HOST_INLINE bool is_short(std::uint32_t packed) const {
+    constexpr std::uint32_t any_steps = 1023, index_8_or_16 = 1u << 13, contiguous = 1u << 16;
+    constexpr std::uint32_t all_full = 1u << 27 | std::uint32_t{Lanes - 1} << 21;
+    return overwrites_ && (packed & ~(any_steps | index_8_or_16 | contiguous)) == all_full &&
+           (packed & any_steps) - 1 < short_most;
+  }
+  template <int... Steps>
+  std::uint32_t short_of(const PackedSlice& s, std::uint32_t begin, std::uint32_t end,
+                         std::integer_sequence<int, Steps...>) const {
+    using Run = std::uint32_t (PackedHostKernel::*)(std::uint32_t, std::uint32_t) const;
+    static constexpr Run runs[2][short_most] = {{&PackedHostKernel::short_run<PackedIndex8, Steps + 1>...},
+                                                {&PackedHostKernel::short_run<PackedIndex16, Steps + 1>...}};
+    return (this->*runs[s.index()][s.steps() - 1])(begin, end);
+  }
+  /// The slices from `begin` on that are like it, without loops over their steps. The same additions in the same order
+  /// as in indexed_run.
+  template <int Index, int Steps>
+  std::uint32_t short_run(std::uint32_t begin, std::uint32_t end) const {
+    constexpr int slots = Lanes * Steps, whole = Steps / chunk, rest = Steps % chunk;
+    constexpr int index_at = slots * value_bytes, ids_at = index_at + slots * (Index + 1);
+    const std::uint32_t packed = p_.slices[begin].packed;
+    const bool has_ids = p_.slices[begin].has_ids();
+    const Sum alpha = alpha_;  // not read again after each store to y
+    do {
+      const PackedSlice s = p_.slices[begin];
+      const unsigned char* const base = aligned(p_.packets + static_cast<std::size_t>(s.packet) * packed_unit);
+      unrolled<(ids_at + 63) / 64>([&](auto i)
+                                       TESSERA_HOST_LAMBDA { prefetch(base + ahead + decltype(i)::value * 64); });
+      const Value* const x = x_ + s.column;
+      using Low = typename PackedHostIndices<Index>::Low;
+      const auto from = [&](int step) TESSERA_HOST_LAMBDA {
+        const PackedHostIndices<Index> index{reinterpret_cast<const Low*>(base + index_at + step * Lanes * (Index + 1)),
+                                             nullptr};
+        return [x, index](int k)
+                   TESSERA_HOST_LAMBDA -> const Value& { return x[index.template known<(sizeof(Value) > 2)>(k)]; };
+      };
+      const auto at = [&](int step) TESSERA_HOST_LAMBDA {
+        return reinterpret_cast<const Stored*>(base + step * Lanes * value_bytes);
+      };
+      Vector lanes[1][lane_vectors];
+      if constexpr (whole > 0) {
+        Vector sum[1][Lanes];
+        unrolled<Lanes>([&](auto i) TESSERA_HOST_LAMBDA { sum[0][decltype(i)::value] = Vector::zero(); });
+        unrolled<whole>([&](auto c) TESSERA_HOST_LAMBDA {
+          constexpr int step = decltype(c)::value * chunk;
+          add<0, Lanes>(at(step), sum, from(step));
+        });
+        to_lanes<0, Lanes>(sum, lanes);
+      } else {
+        unrolled<lane_vectors>([&](auto i) TESSERA_HOST_LAMBDA { lanes[0][decltype(i)::value] = Vector::zero(); });
+      }
+      constexpr int two = whole * chunk, one = Steps - 1;
+      if constexpr (chunk == 4 && (rest & 2) != 0) add_tail<2, 0, Lanes>(at(two), lanes, from(two));
+      if constexpr ((rest & 1) != 0) add_tail<1, 0, Lanes>(at(one), lanes, from(one));
+      overwrite(alpha, s.row, has_ids ? base + ids_at : nullptr, lanes[0]);
+      ++begin;
+    } while (begin < end && p_.slices[begin].packed == packed);
+    return begin;
+  }
+  /// Results of Lanes rows to y. @param ids  of the rows; null: they are consecutive
+  TESSERA_HOST_INLINE void overwrite(Sum alpha, std::int64_t row, const unsigned char* ids,
+                                     const Vector (&lanes)[lane_vectors]) const {
+    const auto each = [&](auto* y) TESSERA_HOST_LAMBDA {
+      using Y = std::remove_pointer_t<decltype(y)>;
+      if (ids == nullptr) {
+        unrolled<lane_vectors>([&](auto i) TESSERA_HOST_LAMBDA {
+          const Vector scaled = lanes[decltype(i)::value].times(alpha);
+          if constexpr (sizeof(Y) == 2) {
+            scaled.store(y + decltype(i)::value * width);
+          } else {
+            std::memcpy(y + decltype(i)::value * width, &scaled.v, sizeof(scaled.v));
+          }
+        });
+        return;
+      }
+      const HostWords<2> id{ids};
+      unrolled<lane_vectors>([&](auto i) TESSERA_HOST_LAMBDA {
+        const Vector scaled = lanes[decltype(i)::value].times(alpha);
+        if constexpr (sizeof(Y) == 2) {
+          scaled.template scatter<Y>([&](int n)
+                                         TESSERA_HOST_LAMBDA { return y + id.get(decltype(i)::value * width + n); });
+        } else {
+          for (int n = 0; n < width; ++n) y[id.get(decltype(i)::value * width + n)] = scaled.v[n];
+        }
+      });
+    };
+    if constexpr (sizeof(Value) == 2) {
+      if (narrow_) return each(static_cast<Value*>(p_.y) + row);
+    }
+    each(static_cast<Sum*>(p_.y) + row);
   }
 
   std::uint32_t free_run(std::uint32_t begin, std::uint32_t end) const {
@@ -303,7 +348,7 @@ class PackedHostKernel {
   TESSERA_HOST_INLINE void add(const Stored* v, Vector (&sum)[Group][Kept], X&& x) const {
     unrolled<Kept*(chunk / width)>([&](auto i) TESSERA_HOST_LAMBDA {
       constexpr int n = decltype(i)::value, l = n / (chunk / width), k = First * chunk + n * width;
-      const Vector xs = Vector::gather([&](int j) TESSERA_HOST_LAMBDA { return x(k + j); });
+      const Vector xs = Vector::gather([&](int j) TESSERA_HOST_LAMBDA -> decltype(auto) { return x(k + j); });
       unrolled<Group>([&](auto r) TESSERA_HOST_LAMBDA {
         sum[decltype(r)::value][l].add_product(values_.vector(v + decltype(r)::value * Lanes * chunk, k), xs);
       });
@@ -346,13 +391,15 @@ class PackedHostKernel {
     unrolled<Kept / width>([&](auto i) TESSERA_HOST_LAMBDA {
       constexpr int j = First / width + decltype(i)::value;
       if constexpr (Size == 1) {
-        const Vector xs = Vector::gather([&](int n) TESSERA_HOST_LAMBDA { return x(j * width + n); });
+        const Vector xs = Vector::gather([&](int n) TESSERA_HOST_LAMBDA -> decltype(auto) { return x(j * width + n); });
         unrolled<Group>([&](auto r) TESSERA_HOST_LAMBDA {
           lanes[decltype(r)::value][j].add_product(values_.vector(v + decltype(r)::value * Lanes, j * width), xs);
         });
       } else {
-        const Vector a = Vector::gather([&](int n) TESSERA_HOST_LAMBDA { return x(2 * j * width + n); });
-        const Vector b = Vector::gather([&](int n) TESSERA_HOST_LAMBDA { return x((2 * j + 1) * width + n); });
+        const Vector a =
+            Vector::gather([&](int n) TESSERA_HOST_LAMBDA -> decltype(auto) { return x(2 * j * width + n); });
+        const Vector b =
+            Vector::gather([&](int n) TESSERA_HOST_LAMBDA -> decltype(auto) { return x((2 * j + 1) * width + n); });
         unrolled<Group>([&](auto r) TESSERA_HOST_LAMBDA {
           constexpr int at = decltype(r)::value;
           lanes[at][j].add(Vector::pairs(product(at, 2 * j * width, a), product(at, (2 * j + 1) * width, b)));
@@ -456,7 +503,7 @@ class PackedHostKernel {
   const SpmvPackedArgs& p_;
   const Value* x_;
   Sum alpha_, beta_;
-  bool narrow_;
+  bool narrow_, overwrites_;
   Values values_;
 };
 

@@ -57,6 +57,7 @@ struct Shares {
   /// First item of a share. work_before(i): of all items before item i.
   template <class WorkBefore>
   std::int64_t begin(std::int64_t share, WorkBefore&& work_before) const {
+    if (share == 0) return 0;
     if (share == count) return items;
     const std::int64_t until = cut(work, share, count);
     return first_item(items, [&](std::int64_t i) { return work_before(i) >= until; });

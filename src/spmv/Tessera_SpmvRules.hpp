@@ -32,11 +32,15 @@ struct SpmvRule {
   /// Factors are the geometric means of measured time over predicted bytes, packed slices = 1.
   static constexpr double dasp_wait = 1.17, csr5_wait = 1.86, csr_wait = 4.32;
   /// Hosts: where no instruction widens FP16, numbers are widened one by one, which costs more than their bytes. In
-  /// matrices this small with rows this short, threads share lines of y, unless most entries are one long row's. Of
-  /// rows this short that are about equal, a slice takes longer than its eight or sixteen entries without it.
-  /// Everything else was at least as fast in packed slices, which widen numbers of 16 bits by vectors.
+  /// matrices this small with rows this short, a CPU learns the branches of all rows, unless most entries are one long
+  /// row's; of rows that are alike, slices have an entry in every slot and need no branches (those without indices
+  /// gain nothing), and rows may be less alike where one thread multiplies all of them. Of rows of one entry or little
+  /// more that are about equal, a slice takes longer than its eight entries without it. Everything else was at least as
+  /// fast in packed slices, which widen numbers of 16 bits by vectors.
   static constexpr std::int64_t host_least_entries = 8192, host_least_narrow = 512, host_long_row = 1000;
-  static constexpr double host_least_mean = 8, host_short_mean = 2, host_equal_cv = 0.5;
+  static constexpr std::int64_t host_least_alike = 3000, host_alone = 6000;
+  static constexpr double host_least_mean = 8, host_short_mean = 1.5, host_equal_cv = 0.5, host_alike_cv = 0.35,
+                          host_alike_alone_cv = 0.55;
 };
 
 /// Predicted bytes of an apply: matrix, x (by the sampled sectors), y.
@@ -92,7 +96,10 @@ inline void predict_spmv(SpmvChoice& c, const SpmvFeatures& f, bool host, bool n
   if (!host && on_matrix_units(c.precision)) add(SpmvAlgorithm::Dasp);
   const bool one_row = f.longest >= SpmvRule::host_long_row && 2 * f.longest > f.nnz;
   const std::int64_t least = bytes >= 4 ? SpmvRule::host_least_entries : SpmvRule::host_least_narrow;
-  const bool tiny = f.nnz < least && f.mean < SpmvRule::host_least_mean && !one_row;
+  const bool alike =
+      f.nnz >= SpmvRule::host_least_alike && f.shift <= 0.5 &&
+      f.cv < (f.nnz + f.rows < SpmvRule::host_alone ? SpmvRule::host_alike_alone_cv : SpmvRule::host_alike_cv);
+  const bool tiny = f.nnz < least && f.mean < SpmvRule::host_least_mean && !one_row && !alike;
   const bool slow = c.precision == Precision::FP16 && !host_packed_fast_fp16();
   const bool equal = bytes >= 4 && f.mean < SpmvRule::host_short_mean && f.cv < SpmvRule::host_equal_cv;
   const bool against_bytes = host && natural && (slow || tiny || equal);

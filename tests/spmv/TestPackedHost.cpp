@@ -51,7 +51,7 @@ struct HostSlices {
       if (a.blocks > 1) {
         Impl::packed_spmv_host_blocks(space, a, format.lanes);
       } else {
-        Impl::packed_spmv_host(space, a, format.lanes);
+        Impl::packed_spmv_host(space, a, format.lanes, Impl::ScalarTraits<typename X::non_const_value_type>::precision);
       }
     }
     space.fence();
@@ -258,6 +258,52 @@ TYPED_TEST(PackedKernel, StridesOfBothKinds) {
       const std::vector<Sum> before(got.size(), 77);
       EXPECT_TRUE(agrees<Sum>(A, {-1, 2.5}, xj, before, got, true));
       EXPECT_EQ(beside, std::vector<Sum>(beside.size(), 77)) << "something beside y was written";
+    }
+  }
+}
+
+/// What the kernel writes to a y of NaNs with `stride` between its elements.
+template <class Number, class Vector, class Scalar>
+std::vector<Number> overwritten(const HostSlices<Scalar>& P, const HostMatrix<Scalar>& A, int stride) {
+  const Kokkos::View<Vector*, DeviceOf<Exec>> x("x", A.cols);
+  const Kokkos::View<Number**, Kokkos::LayoutLeft, DeviceOf<Exec>> y("y", stride, A.rows);
+  for (int i = 0; i < A.cols; ++i) x(i) = as<Vector>(number(Data::Real, 6, i));
+  Kokkos::deep_copy(y, as<Number>(std::nan("")));
+  P.apply(Exec(), Op::NoTrans, 0.7, x, 0, Kokkos::subview(y, stride - 1, Kokkos::ALL()));
+  std::vector<Number> got;
+  for (int i = 0; i < A.rows; ++i) got.push_back(y(stride - 1, i));
+  return got;
+}
+
+// Slices of few steps, all slots of which have entries, are runs of their own where y is overwritten and its elements
+// are neighbours: the same bits as by the loops for all slices.
+TYPED_TEST(PackedKernel, ShortSlices) {
+  for (const int cols : {150, 5003}) {
+    for (int steps = 1; steps <= 10; ++steps) {
+      for (const char* lengths : {"equal", "uniform"}) {
+        const std::string spec =
+            "random:rows=1203:cols=" + std::to_string(cols) + ":lengths=" + lengths + ":mean=" + std::to_string(steps);
+        SCOPED_TRACE(spec);
+        const auto A = make_matrix<TypeParam>(spec.c_str(), Data::Real, 5);
+        const HostSlices<TypeParam> P(A);
+        const SpmvPackedArgs a = P.format.arguments();
+        int full = 0;
+        for (std::uint32_t i = 0; i < a.slice_count; ++i) {
+          const PackedSlice& s = a.slices[i];
+          full += s.steps() == steps && s.full_steps() == steps && s.rows() == packed_host_lanes &&
+                  s.index() == (cols < 255 ? PackedIndex8 : PackedIndex16);
+        }
+        EXPECT_GT(full, 0);
+        this->expect(A, P, {0.7, 0});
+        const auto expect_same = [&](auto to, auto from) {
+          using Number = decltype(to);
+          using Vector = decltype(from);
+          EXPECT_TRUE(same_bits(overwritten<Number, Vector>(P, A, 1), overwritten<Number, Vector>(P, A, 2)));
+        };
+        expect_same(SumOf<TypeParam>{}, TypeParam{});
+        expect_same(TypeParam{}, TypeParam{});
+        if constexpr (std::is_same_v<TypeParam, float>) expect_same(double{}, double{});
+      }
     }
   }
 }

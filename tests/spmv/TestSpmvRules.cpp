@@ -139,7 +139,7 @@ TEST(SpmvRules, ShortEqualRowsAndOneLongRowOnHosts) {
   SpmvFeatures few = rows_of(3, 100);  // 16 bits are widened by vectors in slices
   few.cv = 1;
   EXPECT_EQ(choice_of(few, Precision::BF16, true).algorithm, SpmvAlgorithm::Csr);
-  few = rows_of(3, 1000);
+  few = rows_of(3, 900);
   EXPECT_EQ(choice_of(few, Precision::FP32, true).algorithm, SpmvAlgorithm::Csr);
   EXPECT_EQ(choice_of(few, Precision::BF16, true).algorithm, SpmvAlgorithm::PackedSlices);
   SpmvFeatures one = rows_of(5, 1000);
@@ -147,6 +147,23 @@ TEST(SpmvRules, ShortEqualRowsAndOneLongRowOnHosts) {
   EXPECT_EQ(choice_of(one, Precision::FP64, true).algorithm, SpmvAlgorithm::Csr);
   one.longest = one.nnz;
   EXPECT_EQ(choice_of(one, Precision::FP64, true).algorithm, SpmvAlgorithm::PackedSlices);
+}
+
+// Hosts: small matrices of short rows take slices where rows are alike; less so where one thread has all the work.
+TEST(SpmvRules, FewRowsThatAreAlikeOnHosts) {
+  const auto taken = [](double mean, std::int64_t rows, double cv, double shift = 0) {
+    SpmvFeatures f = rows_of(mean, rows);
+    f.cv = cv, f.shift = shift;
+    return choice_of(f, Precision::FP64, true).algorithm;
+  };
+  EXPECT_EQ(taken(6.5, 1138, 0.13), SpmvAlgorithm::PackedSlices);
+  EXPECT_EQ(taken(6.5, 1138, 0.45), SpmvAlgorithm::Csr) << "rows of all lengths";
+  EXPECT_EQ(taken(6.5, 1138, 0.13, 0.9), SpmvAlgorithm::Csr) << "slices without indices";
+  EXPECT_EQ(taken(4, 1000, 0.5), SpmvAlgorithm::PackedSlices) << "one thread's work";
+  EXPECT_EQ(taken(4, 1000, 0.7), SpmvAlgorithm::Csr);
+  EXPECT_EQ(taken(4, 700, 0), SpmvAlgorithm::Csr) << "too few entries";
+  EXPECT_EQ(taken(1.4, 3000, 0.3), SpmvAlgorithm::Csr) << "rows of one entry or little more";
+  EXPECT_EQ(taken(2, 3000, 0.3), SpmvAlgorithm::PackedSlices);
 }
 
 /// A device with room for tables of x.
