@@ -44,8 +44,8 @@ namespace Tessera {
 /// pattern, or one matrix twice, formats are shared.)
 ///
 /// Phases of one plan must not run at the same time. They return when they are done, so that each may have another
-/// execution space instance; numbers of A and B that were enqueued on other instances must be there before. Destroying a
-/// plan that has memory on a device waits for it.
+/// execution space instance; numbers of A and B that were enqueued on other instances must be there before. Destroying
+/// a plan that has memory on a device waits for it.
 ///
 /// Rows by Gustavson, TOMS 1978; methods: Xie et al., "IA-SpGEMM", PPoPP'19, section 2.
 template <class Csr>
