@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -168,6 +169,25 @@ TEST(CsrRowsOffsets, UnsignedBeyond31Bits) {
   EXPECT_EQ(y, (std::vector<double>{7, 7, 11, 110, 0, 0, 10, 100}));
   const Impl::CsrRowsFunctor shares{args, host_csr_rows_fp64, {}};
   EXPECT_EQ(shares.work_before(1), 1 + std::int64_t{behind});
+}
+
+// Unsigned offsets of ordinary size: the bits that those of 64 bits give.
+TEST(CsrRowsAuto, UnsignedOffsets) {
+  using Exec = Kokkos::DefaultHostExecutionSpace;
+  constexpr int columns = 3;
+  const auto A = make_matrix<double>(all_classes(60, 9), Data::Real, 5);
+  const DeviceMatrix<Exec, double> wide(A);
+  const auto row_map = to_device<Exec>(std::vector<std::uint32_t>(A.row_map.begin(), A.row_map.end()));
+  const auto narrow = csr_view(A.rows, A.cols, row_map, wide.entries, wide.values);
+  const Kokkos::View<double**, Kokkos::LayoutRight, DeviceOf<Exec>> x("x", A.cols, columns), y("y", A.rows, columns),
+      wanted("wanted", A.rows, columns);
+  for (int i = 0; i < A.cols; ++i) {
+    for (int j = 0; j < columns; ++j) x(i, j) = number(Data::Real, 6 + j, i);
+  }
+  SpmvPlan<typename DeviceMatrix<Exec, double>::Csr>(Exec(), wide.view(), {}).apply(Exec(), x, wanted);
+  SpmvPlan<std::decay_t<decltype(narrow)>>(Exec(), narrow, {}).apply(Exec(), x, y);
+  Exec().fence();
+  EXPECT_EQ(std::memcmp(y.data(), wanted.data(), sizeof(double) * y.size()), 0);
 }
 
 // Auto takes these kernels from two vectors on: numbers that no row uses reach no result, beta = 0 overwrites whatever
