@@ -23,7 +23,8 @@ namespace Tessera {
 ///
 /// @tparam Scalar   double, float, half_t or bhalf_t.
 /// @tparam Ordinal  signed or unsigned integer; the number of columns must be below 2^31.
-/// @tparam Offset   any integer of at least 32 bits (int, std::int64_t, size_t): consumed as it is.
+/// @tparam Offset   any integer of at least 32 bits (int, unsigned, std::int64_t, size_t): consumed as it is; unsigned
+///                  ones of 32 bits count up to 2^32 - 1 entries.
 /// @tparam Device   Kokkos::Device<ExecutionSpace, MemorySpace>.
 template <class Scalar, class Ordinal, class Offset, class Device>
 class CsrView {

@@ -88,7 +88,7 @@ class SpgemmPlan {
 
   /// Writes the m + 1 offsets of C's rows. @return nnz(C)
   /// @throw DimensionMismatch  another extent
-  /// @throw NotSupported  nnz(C) does not fit offsets of this type; row_map is as it was
+  /// @throw NotSupported  nnz(C) is above 2^31 - 1 and offsets have 32 bits, signed or not; row_map is as it was
   template <class RowMap>
   std::int64_t symbolic(const execution_space& space, const RowMap& row_map) {
     Impl::check_spgemm_array<Csr, size_type>("row_map", row_map, static_cast<std::size_t>(rows()) + 1);

@@ -227,7 +227,7 @@ class CsrRows {
   }
   /// Where a row begins. Both widths in one text: to compile it twice costs more than to ask.
   TESSERA_ROWS_INLINE std::int64_t first(std::int64_t row) const {
-    return args_.offset_bytes == 4 ? static_cast<const std::int32_t*>(args_.row_map)[row]
+    return args_.offset_bytes == 4 ? static_cast<const std::uint32_t*>(args_.row_map)[row]
                                    : static_cast<const std::int64_t*>(args_.row_map)[row];
   }
   /// Tiles of up to four vectors of N numbers; where a tile is no multiple of N, its last vectors overlap. A tile of

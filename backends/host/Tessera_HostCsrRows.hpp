@@ -18,7 +18,7 @@ namespace Tessera {
 /// neighbours (LayoutRight, or a copy) but where all three are double, or all float.
 struct HostCsrRowsArgs {
   const void* row_map = nullptr;
-  int offset_bytes = 4;  ///< 4 or 8
+  int offset_bytes = 4;  ///< 4 or 8; signed or not: none is negative
   const std::int32_t* entries = nullptr;
   const void* values = nullptr;
   const void* x = nullptr;

@@ -58,7 +58,7 @@ struct AttentionRowsArgs {
   Precision precision = Precision::FP32;  ///< or FP64; TF32 is multiplied in FP32
   std::int64_t rows = 0, nnz = 0;
   const void* row_map = nullptr;  ///< rows + 1 offsets
-  int offset_bytes = 4;           ///< 4 or 8
+  int offset_bytes = 4;           ///< 4 or 8; signed or not: none is negative
   const std::int32_t* columns = nullptr;
   const SpmmRowPiece* table = nullptr;    ///< null: piece p is row p
   const std::uint32_t* shares = nullptr;  ///< first piece of each share, and the number of pieces

@@ -13,13 +13,13 @@
 
 namespace Tessera {
 
-/// Offsets of 32 or 64 bits.
+/// Offsets of 32 or 64 bits, signed or not: none is negative.
 struct SpgemmOffsets {
   const void* of = nullptr;
   bool wide = false;
 
   TESSERA_FUNCTION std::int64_t operator()(std::int64_t row) const {
-    return wide ? static_cast<const std::int64_t*>(of)[row] : static_cast<const std::int32_t*>(of)[row];
+    return wide ? static_cast<const std::int64_t*>(of)[row] : static_cast<const std::uint32_t*>(of)[row];
   }
 };
 

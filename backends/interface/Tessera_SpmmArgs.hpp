@@ -145,7 +145,7 @@ struct GeSpmmArgs {
   Precision precision = Precision::FP32;
   std::int64_t rows = 0, cols = 0, nnz = 0;
   const void* row_map = nullptr;  ///< rows + 1 offsets
-  int offset_bytes = 8;           ///< 4 or 8
+  int offset_bytes = 8;           ///< 4 or 8; signed or not: none is negative
   const std::int32_t* columns = nullptr;
   const void* values = nullptr;
   const SpmmRowPiece* table = nullptr;            ///< null: piece p is row p

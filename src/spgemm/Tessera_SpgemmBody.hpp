@@ -197,11 +197,10 @@ void SpgemmBody<Csr>::run(const char* label, const Exec& space, const Row& row) 
 
 template <class Csr>
 void SpgemmBody<Csr>::require_fits(std::int64_t entries) {
-  require<NotSupported>(
-      static_cast<std::uint64_t>(entries) <= static_cast<std::uint64_t>(std::numeric_limits<Offset>::max()), [&] {
-        return "spgemm: C has " + std::to_string(entries) +
-               " entries, more than offsets of this type count: use 64-bit offsets";
-      });
+  require<NotSupported>(entries <= spgemm_most_entries<Offset>(), [&] {
+    return "spgemm: C has " + std::to_string(entries) +
+           " entries, more than offsets of 32 bits may count: use 64-bit offsets";
+  });
 }
 
 template <class Csr>

@@ -34,6 +34,12 @@ struct SpgemmScratchBytes {
 /// Dense arrays of so many bytes are never too large.
 constexpr std::size_t spgemm_small_scratch = std::size_t{1} << 26;
 
+/// Entries that C may have: of 32-bit offsets backends write no more than 2^31 - 1, signed or not.
+template <class Offset>
+constexpr std::int64_t spgemm_most_entries() {
+  return sizeof(Offset) == 4 ? std::numeric_limits<std::int32_t>::max() : std::numeric_limits<std::int64_t>::max();
+}
+
 /// Bytes of C's columns and numbers up to which they are allocated for as many entries as rows may have, before these
 /// are known: beside the search for columns (perf_test/notes/spgemm.md, "Devices: how").
 constexpr std::size_t spgemm_little = std::size_t{1} << 25;
@@ -47,9 +53,8 @@ constexpr std::size_t spgemm_most_reserved = 0;
 #endif
 template <class Scalar, class Ordinal, class Offset>
 constexpr bool spgemm_may_reserve(std::int64_t products) {
-  const auto n = static_cast<std::uint64_t>(products);
-  return n <= spgemm_most_reserved / (sizeof(Scalar) + sizeof(Ordinal)) &&
-         n <= static_cast<std::uint64_t>(std::numeric_limits<Offset>::max());
+  return static_cast<std::uint64_t>(products) <= spgemm_most_reserved / (sizeof(Scalar) + sizeof(Ordinal)) &&
+         products <= spgemm_most_entries<Offset>();
 }
 
 /// Windows of rows on FP64 matrix units (perf_test/notes/spgemm.md, "Devices: tiles"): rows of A fill at least so

@@ -33,7 +33,7 @@ struct CsrRowsFunctor {
 
   /// Work: the entries, and one more per row.
   std::int64_t work_before(std::int64_t row) const {
-    return row + (args.offset_bytes == 4 ? static_cast<const std::int32_t*>(args.row_map)[row]
+    return row + (args.offset_bytes == 4 ? static_cast<const std::uint32_t*>(args.row_map)[row]
                                          : static_cast<const std::int64_t*>(args.row_map)[row]);
   }
   std::int64_t begin_of(std::int64_t share) const {

@@ -87,6 +87,25 @@ TYPED_TEST(SpgemmColumns, EveryMethod) {
   }
 }
 
+// Unsigned offsets of 32 bits: as many entries as signed ones count, since backends write no others.
+TEST(SpgemmOffsets, TooManyEntriesForUnsignedOnes) {
+  constexpr std::uint32_t side = 46342;  // squared: just above 2^31
+  using Matrix = CsrView<double, std::uint64_t, std::uint32_t, Device>;
+  const Kokkos::View<std::uint32_t*, Device> ascending("ascending", side + 1), two("two", 2), row_map("C", side + 1);
+  const Kokkos::View<std::uint64_t*, Device> zeros("zeros", side), columns("columns", side);
+  const Kokkos::View<double*, Device> values("values", side);
+  for (std::uint32_t i = 0; i <= side; ++i) ascending(i) = i;
+  for (std::uint32_t i = 0; i < side; ++i) columns(i) = i;
+  two(1) = side;
+  Kokkos::deep_copy(row_map, 5u);
+  SpgemmPlan<Matrix> plan(Exec(), Matrix(side, 1, ascending, zeros, values), Matrix(1, side, two, columns, values));
+  EXPECT_THROW(plan.symbolic(Exec(), row_map), NotSupported);
+  EXPECT_EQ(row_map(0), 5u);
+  // What backends read of A and B.
+  const std::uint32_t offsets[] = {0, 3'000'000'000u};
+  EXPECT_EQ((Tessera::SpgemmOffsets{offsets, false}(1)), 3'000'000'000);
+}
+
 }  // namespace SpgemmOfColumns
 }  // namespace Testing
 }  // namespace Tessera

@@ -26,6 +26,11 @@ struct SpmmUnit {
   SpmmAlgorithm algorithm;
   ComputeType compute = ComputeType::Auto;
 };
+/// Pointer to numbers of an array that would begin `behind` of them earlier.
+template <class T>
+const T* earlier(const std::vector<T>& numbers, std::uint32_t behind) {
+  return reinterpret_cast<const T*>(reinterpret_cast<std::uintptr_t>(numbers.data()) - behind * sizeof(T));
+}
 Pattern mixed() { return generate("every_length:longest=70:cols=90"); }
 Pattern heavy() { return generate("dense_row:others=1"); }
 
@@ -301,6 +306,51 @@ TEST(CopiesOfB, AreRounded) {
     EXPECT_EQ(got[0], static_cast<float>(sum * (copy == Tf32Copy::Always ? 1 : 0x1.0008p0)));
     EXPECT_EQ(plan.statistics().launches, copy == Tf32Copy::Always ? 2 : 1);
   }
+}
+
+// Unsigned offsets above 2^31: of arrays that begin so much earlier the kernel reads only what is there.
+TEST(EmulatedSpmmOffsets, UnsignedBeyond31Bits) {
+  const std::uint32_t behind = 3'000'000'000u;
+  const std::vector<std::uint32_t> row_map{behind, behind + 2, behind + 2, behind + 3};
+  const std::vector<std::int32_t> entries{0, 2, 1};
+  const std::vector<double> values{2, 3, 5}, b{1, 10, 100, 0, 2, 20, 200, 0, 3, 30, 300, 0};
+  std::vector<double> c(12, 7);
+  GeSpmmArgs args;
+  args.precision = Precision::FP64;
+  args.rows = args.cols = args.count = 3;
+  args.nnz = std::int64_t{behind} + 3;
+  args.row_map = row_map.data();
+  args.offset_bytes = 4;
+  args.columns = earlier(entries, behind);
+  args.values = earlier(values, behind);
+  args.dense.b = b.data();
+  args.dense.ldb = 4;
+  args.dense.c = c.data();
+  args.dense.ldc = 4;
+  args.dense.c_type = ElementType::Double;
+  args.dense.columns = 3;  // of which the emulation has entries by 64-bit numbers, as devices where they are so many
+  ASSERT_TRUE(kernel_table(nvidia).spmm.gespmm(args, Stream{}).ok());
+  EXPECT_EQ(c, (std::vector<double>{11, 110, 1100, 7, 0, 0, 0, 7, 10, 100, 1000, 7}));
+}
+
+// Unsigned offsets of ordinary size: the bits that those of 64 bits give.
+TEST(EmulatedSpmmOffsets, Unsigned) {
+  const auto A = make_matrix<double>(mixed(), Data::Real, 5);
+  const DeviceMatrix<Exec, double> wide(A);
+  const auto row_map = to_device<Exec>(std::vector<std::uint32_t>(A.row_map.begin(), A.row_map.end()));
+  const auto narrow = csr_view(A.rows, A.cols, row_map, wide.entries, wide.values);
+  const auto b = to_device<Exec>(numbers<double>(std::int64_t{5} * A.cols, Data::Real, 6));
+  using Dense = Kokkos::View<double**, Kokkos::LayoutRight, DeviceOf<Exec>>;
+  const Kokkos::View<const double**, Kokkos::LayoutRight, DeviceOf<Exec>> B(b.data(), A.cols, 5);
+  const Dense c("c", A.rows, 5), wanted("wanted", A.rows, 5);
+  SpmmOptions options;
+  options.algorithm = rows;
+  options.backend = nvidia;
+  SpmmPlan<DeviceMatrix<Exec, double>::Csr>(Exec(), wide.view(), options).apply(Exec(), B, wanted);
+  SpmmPlan<std::decay_t<decltype(narrow)>>(Exec(), narrow, options).apply(Exec(), B, c);
+  Exec().fence();
+  EXPECT_TRUE(same_bits(to_host(DeviceVector<Exec, double>(c.data(), c.size())),
+                        to_host(DeviceVector<Exec, double>(wanted.data(), wanted.size()))));
 }
 
 }  // namespace Testing

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -143,6 +144,50 @@ TYPED_TEST(CsrRows, EveryWidth) {
       ++turn;
     }
   }
+}
+
+// Unsigned offsets above 2^31: the kernel gets arrays that begin so much earlier, of which it reads only what is there.
+TEST(CsrRowsOffsets, UnsignedBeyond31Bits) {
+  const std::uint32_t behind = 3'000'000'000u;
+  const std::vector<std::uint32_t> row_map{0, behind, behind + 2, behind + 2, behind + 3};
+  const std::vector<std::int32_t> entries{0, 2, 1};
+  const std::vector<double> values{2, 3, 5};
+  const auto earlier = [&](const auto& numbers) {
+    using T = typename std::decay_t<decltype(numbers)>::value_type;
+    return reinterpret_cast<const T*>(reinterpret_cast<std::uintptr_t>(numbers.data()) - behind * sizeof(T));
+  };
+  const std::vector<double> x{1, 10, 2, 20, 3, 30};
+  std::vector<double> y(8, 7);
+  HostCsrRowsArgs args;
+  args.row_map = row_map.data();
+  args.offset_bytes = 4;
+  args.entries = earlier(entries);
+  args.values = earlier(values);
+  args.x = x.data();
+  args.y = y.data();
+  host_csr_rows_fp64(args, 1, 4);
+  EXPECT_EQ(y, (std::vector<double>{7, 7, 11, 110, 0, 0, 10, 100}));
+  const Impl::CsrRowsFunctor shares{args, host_csr_rows_fp64, {}};
+  EXPECT_EQ(shares.work_before(1), 1 + std::int64_t{behind});
+}
+
+// Unsigned offsets of ordinary size: the bits that those of 64 bits give.
+TEST(CsrRowsAuto, UnsignedOffsets) {
+  using Exec = Kokkos::DefaultHostExecutionSpace;
+  constexpr int columns = 3;
+  const auto A = make_matrix<double>(all_classes(60, 9), Data::Real, 5);
+  const DeviceMatrix<Exec, double> wide(A);
+  const auto row_map = to_device<Exec>(std::vector<std::uint32_t>(A.row_map.begin(), A.row_map.end()));
+  const auto narrow = csr_view(A.rows, A.cols, row_map, wide.entries, wide.values);
+  const Kokkos::View<double**, Kokkos::LayoutRight, DeviceOf<Exec>> x("x", A.cols, columns), y("y", A.rows, columns),
+      wanted("wanted", A.rows, columns);
+  for (int i = 0; i < A.cols; ++i) {
+    for (int j = 0; j < columns; ++j) x(i, j) = number(Data::Real, 6 + j, i);
+  }
+  SpmvPlan<typename DeviceMatrix<Exec, double>::Csr>(Exec(), wide.view(), {}).apply(Exec(), x, wanted);
+  SpmvPlan<std::decay_t<decltype(narrow)>>(Exec(), narrow, {}).apply(Exec(), x, y);
+  Exec().fence();
+  EXPECT_EQ(std::memcmp(y.data(), wanted.data(), sizeof(double) * y.size()), 0);
 }
 
 // Auto takes these kernels from two vectors on: numbers that no row uses reach no result, beta = 0 overwrites whatever

@@ -107,10 +107,9 @@ class AttentionRowsBackwardKernel {
   }
   TESSERA_FUNCTION static bool is_on(const Step& step, int b) { return (step.on >> b & 1) != 0; }
   TESSERA_FUNCTION static std::int64_t entry_of(const AttentionRowsBackwardArgs& args, const Step& step, int b) {
-    const std::int64_t at = std::int64_t{step.first} + b;
+    const std::uint32_t at = step.first + static_cast<std::uint32_t>(b);
     if (!ByColumns || args.source == nullptr || !is_on(step, b)) return at;
-    return args.pattern.offset_bytes == 4 ? static_cast<const std::int32_t*>(args.source)[at]
-                                          : static_cast<const std::int64_t*>(args.source)[at];
+    return Team::offset_at(args.pattern, args.source, at);
   }
   TESSERA_FUNCTION static void load(const AttentionRowsBackwardArgs& args, const Head& head, const Step& step, int lane,
                                     Gathered& to) {

@@ -213,7 +213,7 @@ class SpgemmCounted {
     if (args.wide) {
       static_cast<std::int64_t*>(args.row_map)[row] = args.before + offset;
     } else {
-      static_cast<std::int32_t*>(args.row_map)[row] = static_cast<std::int32_t>(args.before + offset);
+      static_cast<std::uint32_t*>(args.row_map)[row] = static_cast<std::uint32_t>(args.before + offset);
     }
   }
 };

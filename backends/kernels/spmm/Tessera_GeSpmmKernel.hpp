@@ -246,8 +246,8 @@ struct GeSpmmKernel {
       const auto* offsets = static_cast<const std::int64_t*>(args.row_map) + index;
       return {static_cast<Index>(offsets[0]), static_cast<Index>(offsets[1]), row, -1};
     }
-    const auto* offsets = static_cast<const std::int32_t*>(args.row_map) + index;
-    return {offsets[0], offsets[1], row, -1};
+    const auto* offsets = static_cast<const std::uint32_t*>(args.row_map) + index;
+    return {static_cast<Index>(offsets[0]), static_cast<Index>(offsets[1]), row, -1};
   }
 
   /// Asks for the part of A that the device needs in its next round: short rows wait for memory three times in a row,
