@@ -107,14 +107,16 @@ class NarrowHalo {
   void pack(const Exec& space, const X& x) const {
     const auto columns = static_cast<std::int64_t>(x.extent(1));
     Kokkos::parallel_for("Tessera::tpetra[pack]",
-                         Kokkos::RangePolicy<Exec>(space, 0, static_cast<std::int64_t>(send_.extent(0)) * columns),
+                         Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(
+                             space, 0, static_cast<std::int64_t>(send_.extent(0)) * columns),
                          Pack<W, X>{send_, x, reinterpret_cast<W*>(send_bytes_.data()), columns});
   }
   template <class W, class To>
   void unpack(const Exec& space, const To& to) const {
     const auto columns = static_cast<std::int64_t>(to.extent(1));
     Kokkos::parallel_for("Tessera::tpetra[unpack]",
-                         Kokkos::RangePolicy<Exec>(space, 0, static_cast<std::int64_t>(receive_.extent(0)) * columns),
+                         Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(
+                             space, 0, static_cast<std::int64_t>(receive_.extent(0)) * columns),
                          Unpack<W, To>{receive_, reinterpret_cast<const W*>(receive_bytes_.data()), to, columns});
   }
 

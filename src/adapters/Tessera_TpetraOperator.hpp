@@ -331,10 +331,10 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
         precision == Precision::FP16 ? 65504.0 : 3.3895313892515355e38;  // bfloat16's; float's is 0.4 % more
     const auto values = A.values();
     double largest = 0;
-    Kokkos::parallel_reduce(
-        "Tessera::tpetra[numbers]",
-        Kokkos::RangePolicy<execution_space>(space_, 0, static_cast<std::int64_t>(values.extent(0))),
-        Impl::LargestNumber<csr_type>{values}, Kokkos::Max<double>(largest));
+    Kokkos::parallel_reduce("Tessera::tpetra[numbers]",
+                            Kokkos::RangePolicy<execution_space, Kokkos::IndexType<std::int64_t>>(
+                                space_, 0, static_cast<std::int64_t>(values.extent(0))),
+                            Impl::LargestNumber<csr_type>{values}, Kokkos::Max<double>(largest));
     largest = over_all(largest, Teuchos::REDUCE_MAX);
     Impl::require<InvalidArgument>(!(largest > limit), [&] {
       return "TpetraOperator: the matrix has numbers up to " + std::to_string(largest) + ", " +
@@ -477,7 +477,8 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
       const auto y = Compat::read_write(Y);
       const auto count = static_cast<std::int64_t>(block.extent(0));
       Kokkos::parallel_for("Tessera::tpetra[boundary]",
-                           Kokkos::RangePolicy<execution_space>(space_, 0, count * static_cast<std::int64_t>(columns)),
+                           Kokkos::RangePolicy<execution_space, Kokkos::IndexType<std::int64_t>>(
+                               space_, 0, count * static_cast<std::int64_t>(columns)),
                            typename BoundaryRows::Add{split_.boundary(), block, y.data(), column_stride(y), count});
     }
     clock.end(&TpetraTimes::boundary);
@@ -505,10 +506,10 @@ class TpetraOperator : public Tpetra::Operator<Scalar, LocalOrdinal, GlobalOrdin
       const auto count = static_cast<std::int64_t>(block.extent(0));
       {
         const auto x = Compat::read(*X);
-        Kokkos::parallel_for(
-            "Tessera::tpetra[boundary]",
-            Kokkos::RangePolicy<execution_space>(space_, 0, count * static_cast<std::int64_t>(columns)),
-            typename BoundaryRows::Take{split_.boundary(), x.data(), column_stride(x), block, count});
+        Kokkos::parallel_for("Tessera::tpetra[boundary]",
+                             Kokkos::RangePolicy<execution_space, Kokkos::IndexType<std::int64_t>>(
+                                 space_, 0, count * static_cast<std::int64_t>(columns)),
+                             typename BoundaryRows::Take{split_.boundary(), x.data(), column_stride(x), block, count});
       }
       const auto sent = Compat::overwrite(*halo);
       halo_->apply(space_, Op::Trans, static_cast<double>(alpha), typename BoundaryRows::ConstBlock(block), 0.0, sent);

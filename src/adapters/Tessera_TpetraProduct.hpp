@@ -106,15 +106,19 @@ class TpetraProduct {
                               typename V::template Magnitude<X>{x, std::int64_t(j)},
                               Kokkos::Max<double, Memory>(result));
     }
-    Kokkos::parallel_for("Tessera::tpetra[round]", Kokkos::RangePolicy<Exec>(space, 0, std::int64_t(m * columns)),
-                         typename V::template Round<X, From>{x, from, largest_, std::int64_t(m)});
+    Kokkos::parallel_for(
+        "Tessera::tpetra[round]",
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, std::int64_t(m * columns)),
+        typename V::template Round<X, From>{x, from, largest_, std::int64_t(m)});
     if (columns == 1) {
       spmv_.apply(space, op, 1.0, Kokkos::subview(from, Kokkos::ALL(), 0), 0.0, Kokkos::subview(to, Kokkos::ALL(), 0));
     } else {
       spmv_.apply(space, op, 1.0, from, 0.0, to);
     }
-    Kokkos::parallel_for("Tessera::tpetra[widen]", Kokkos::RangePolicy<Exec>(space, 0, std::int64_t(n * columns)),
-                         typename V::template Add<To, Y>{to, y, largest_, alpha, beta, std::int64_t(n)});
+    Kokkos::parallel_for(
+        "Tessera::tpetra[widen]",
+        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, std::int64_t(n * columns)),
+        typename V::template Add<To, Y>{to, y, largest_, alpha, beta, std::int64_t(n)});
   }
 
   /// The same with the loops of hosts. Four columns or more become rows in FP32, which SpMM reads several times faster.

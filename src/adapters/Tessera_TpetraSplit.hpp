@@ -167,7 +167,8 @@ bool same_pattern(const Exec& space, const Csr& A, const Csr& B) {
   if (A.row_map().data() == B.row_map().data() && A.entries().data() == B.entries().data()) return true;
   std::int64_t found = 0;
   const auto n = static_cast<std::int64_t>(A.nnz()), rows = static_cast<std::int64_t>(A.rows()) + 1;
-  Kokkos::parallel_reduce("Tessera::tpetra[pattern]", Kokkos::RangePolicy<Exec>(space, 0, n > rows ? n : rows),
+  Kokkos::parallel_reduce("Tessera::tpetra[pattern]",
+                          Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, n > rows ? n : rows),
                           typename SplitFunctors<Csr>::Differences{A, B}, found);
   return found == 0;
 }
@@ -201,9 +202,10 @@ class TpetraSplit {
         view_ = csr_view(A.rows(), owned, A.row_map(), A.entries(), A.values());
       } else {
         owned_.entries = Compat::allocate<Ordinals>(space, "Tessera::tpetra::owned entries", A.nnz());
-        Kokkos::parallel_for("Tessera::tpetra[renumber]",
-                             Kokkos::RangePolicy<Exec>(space, 0, static_cast<std::int64_t>(A.nnz())),
-                             typename Functors::Renumber{A, place, owned_.entries});
+        Kokkos::parallel_for(
+            "Tessera::tpetra[renumber]",
+            Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, static_cast<std::int64_t>(A.nnz())),
+            typename Functors::Renumber{A, place, owned_.entries});
         view_ = csr_view(A.rows(), owned, A.row_map(), owned_.entries, A.values());
       }
       return;

@@ -122,11 +122,13 @@ TransposedPattern<Pattern> transposed_pattern(const Exec& space, const Pattern& 
   t.source = decltype(t.source)("Tessera::transpose::source", A.nnz());
   t.entries = decltype(t.entries)("Tessera::transpose::entries", A.nnz());
   decltype(t.row_map) next("Tessera::transpose::next", static_cast<std::size_t>(rows));
-  Kokkos::parallel_for("Tessera::convert[transpose] count", Kokkos::RangePolicy<Exec>(space, 0, nnz),
+  Kokkos::parallel_for("Tessera::convert[transpose] count",
+                       Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, nnz),
                        typename F::Count{A, t});
   Kokkos::parallel_scan("Tessera::convert[transpose] scan", Kokkos::RangePolicy<Exec>(space, 0, rows + 1),
                         typename F::Scan{t, rows});
-  Kokkos::parallel_for("Tessera::convert[transpose] place", Kokkos::RangePolicy<Exec>(space, 0, nnz),
+  Kokkos::parallel_for("Tessera::convert[transpose] place",
+                       Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, nnz),
                        typename F::Place{A, t, next});
   Kokkos::parallel_for("Tessera::convert[transpose] sort", Kokkos::RangePolicy<Exec>(space, 0, rows),
                        typename F::Sort{A, t});
@@ -141,9 +143,10 @@ template <class Exec, class Csr>
 void update_transposed_values(const Exec& space, const Transposed<Csr>& t, const typename Csr::values_type& values) {
   using From = Impl::ValuesOf<Csr>;
   using Gather = Impl::TransposeValues<From, decltype(t.values), decltype(t.pattern.source)>;
-  Kokkos::parallel_for("Tessera::convert[transpose] values",
-                       Kokkos::RangePolicy<Exec>(space, 0, static_cast<std::int64_t>(values.extent(0))),
-                       Gather{From(values), t.values, t.pattern.source});
+  Kokkos::parallel_for(
+      "Tessera::convert[transpose] values",
+      Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, static_cast<std::int64_t>(values.extent(0))),
+      Gather{From(values), t.values, t.pattern.source});
 }
 
 /// A^T. Deterministic: inside a row of A^T entries stand in the order of A. O(nnz log(longest column)) work, one

@@ -44,7 +44,8 @@ void count_column_uses(const Exec& space, const Pattern& A, const Uses& uses) {
   HubCountFunctor<Pattern> count;
   count.entries = A.entries();
   count.uses = uses;
-  Kokkos::parallel_for("Tessera::convert[packed] column uses", Kokkos::RangePolicy<Exec>(space, 0, A.nnz()), count);
+  Kokkos::parallel_for("Tessera::convert[packed] column uses",
+                       Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, A.nnz()), count);
 }
 
 /// Columns per bin, of those used more often than `least`: all others are too many for atomics on few addresses.

@@ -193,7 +193,8 @@ void cells_scatter(const Exec& space, const Experimental::PackedCells<Memory>& p
   const auto scatter = [&](auto zero) {
     using Value = decltype(zero);
     const CellsValueFunctor<Values, Value> f{values, p.slots, reinterpret_cast<Value*>(p.packets.data())};
-    Kokkos::parallel_for("Tessera::convert[cells] values", Kokkos::RangePolicy<Exec>(space, 0, p.nnz), f);
+    Kokkos::parallel_for("Tessera::convert[cells] values",
+                         Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, p.nnz), f);
   };
   switch (p.precision) {
     case Precision::FP64:
