@@ -105,7 +105,8 @@ class SddmmPlan : public CsrPlan<Csr, Impl::SddmmOperation> {
   /// A's numbers := alpha <X_i, Y_j> [* S_ij], written straight into the format of a plan that was made of the same
   /// pattern and multiplies next: an SpmmPlan by FlashSparse or Panels. One head; the same launches as apply, and no
   /// pass over the numbers between. Costs 4 bytes per entry (FlashSparse: 8) for the place of each number.
-  /// @param A  SpmmPlan on this pattern; what it has of the numbers of its matrix is replaced
+  /// @param A  SpmmPlan on this pattern; what it has of the numbers of its matrix is replaced, and products of types
+  ///        that its format does not take (SpmmPlan: mixed) throw StalePlan until its next update_values
   /// @throw NotSupported  A keeps no numbers (GeSpmm, Csr: write them into its matrix), was made with updatable = false
   ///        or prepare_transpose, or holds another type than the elements of X or, for 16-bit ones, float
   /// @throw DimensionMismatch, StalePlan (A has other pattern arrays), WorkspaceTooSmall, DeviceError

@@ -72,7 +72,8 @@ class SpmmPlan : public CsrPlan<Csr, Impl::SpmmOperation> {
   /// aligned to 16 bytes, B in TF32 (Tf32Copy), C if its rows are not contiguous (Panels, FlashSparse). No allocation
   /// and no wait once an apply of the same shapes and layouts was made; can be captured in a graph then.
   /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument (overlap, null
-  ///        pointer), WorkspaceTooSmall, DeviceError
+  ///        pointer), StalePlan (mixed types that go straight from CSR, after SddmmPlan::apply_into has replaced the
+  ///        format's numbers and until update_values), WorkspaceTooSmall, DeviceError
   template <class B, class C>
   void apply(const execution_space& space, Op op, double alpha, const B& b, double beta, const C& c) const {
     Impl::check_dense<Csr, B, C>();

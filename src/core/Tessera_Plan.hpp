@@ -123,6 +123,16 @@ class PlanBody {
   bool automatic() const noexcept { return auto_; }
   /// The plan multiplies in the precision of the matrix.
   bool natural() const { return ScalarTraits<typename Csr::value_type>::precision == choice_.precision; }
+  /// Somebody wrote other numbers into the format than csr() has; until update_values.
+  void numbers_replaced() noexcept { numbers_replaced_ = true; }
+  /// Before products that take csr()'s numbers instead of the format's. @throw StalePlan
+  void require_own_numbers() const {
+    require<StalePlan>(!numbers_replaced_, [] {
+      return std::string(Operation::name) +
+             ": the format's numbers were replaced, so that products of types that it does not take, which read the "
+             "matrix's arrays, have none: call update_values first";
+    });
+  }
 
  private:
   void make_engine(const Exec& space, Algorithm algorithm);
@@ -134,7 +144,7 @@ class PlanBody {
   Options options_;
   typename Operation::Choice choice_;
   Backend format_backend_ = Backend::Kokkos;  ///< of formats, and whose memory pool is used
-  bool auto_ = false;
+  bool auto_ = false, numbers_replaced_ = false;
   std::optional<Features> features_;
   Engine engine_;
   std::optional<Transposed<Csr>> transposed_;
@@ -232,8 +242,10 @@ void PlanBody<Operation>::update_values(const Exec& space, const typename Csr::v
   });
   require<StalePlan>(options_.updatable,
                      [] { return std::string("update_values: the plan was made with updatable = false"); });
-  csr_ = with_values(csr_, values);
-  with_engine(engine_, [&](auto& engine) { engine.update(space, csr_); });
+  const Csr given = with_values(csr_, values);
+  with_engine(engine_, [&](auto& engine) { engine.update(space, given); });
+  csr_ = given;  // not if the format has no room for the numbers
+  numbers_replaced_ = false;
   if constexpr (Operation::transposes) {
     if (!transpose_plan_) return;
     update_transposed_values(space, *transposed_, values);
@@ -303,6 +315,11 @@ void PlanBody<Operation>::report() const {
 
 /// What is inside a plan: for those that write into its format, and for tests.
 struct PlanAccess {
+  /// To be called by who has written into the format.
+  template <class Csr, template <class> class Operation>
+  static void numbers_replaced(const CsrPlan<Csr, Operation>& plan) {
+    plan.body_->numbers_replaced();
+  }
   /// The matrix that the plan was made of.
   template <class Csr, template <class> class Operation>
   static const auto& matrix(const CsrPlan<Csr, Operation>& plan) {

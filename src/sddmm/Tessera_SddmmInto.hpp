@@ -98,6 +98,7 @@ void sddmm_into(const Csr& S, const Body& body, const Exec& space, Op op_y, doub
     out.slots = target.slots;
     check_sddmm_extents(S, in, out);
     body.apply(space, Op::NoTrans, alpha, in, 0.0, out);
+    PlanAccess::numbers_replaced(A);
   };
   const Precision stored = target.precision == Precision::TF32 ? Precision::FP32 : target.precision;
   if (stored == ScalarTraits<T>::precision) return run(static_cast<T*>(target.values));

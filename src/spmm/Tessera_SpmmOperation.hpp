@@ -129,6 +129,7 @@ void SpmmOperation<Csr>::apply(const Plan& plan, const Exec& space, double alpha
   if ((windows && !mixed) || (rows && !plan.natural())) {
     check_dense_types<BT, CT>(to_string(choice.algorithm), choice.precision);
   }
+  if (mixed) plan.require_own_numbers();
   if (c.rows == 0 || c.columns == 0) return;
   if (alpha == 0 || A.nnz() == 0) return scale_dense<Sum>(space, "Tessera::spmm[scale]", beta, c);
   if (mixed) {

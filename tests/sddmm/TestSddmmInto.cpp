@@ -162,6 +162,36 @@ TEST(SddmmIntoPlans, FloatsOfHalves) {
   t.expect_product(product);
 }
 
+// Types that the format does not take go straight from CSR, whose numbers are not those of the format.
+TEST(SddmmIntoPlans, MixedTypesAreStaleUntilTheUpdate) {
+  using Case = IntoCase<float>;
+  // Windows that share all of their columns, so that Auto takes panels.
+  Case t(pattern_of_rows(64, 64, [](std::int64_t i, std::vector<int>& to) {
+    for (int k = 0; k < 16; ++k) to.push_back(static_cast<int>(i / 16 * 16) + k);
+  }));
+  SpmmOptions options;
+  options.backend = Backend::EmulatedNvidia;
+  options.num_columns_hint = 128;
+  Case::Spmm product(Exec(), t.device.view(), options);
+  ASSERT_EQ(product.options().algorithm, SpmmAlgorithm::Panels);
+  const Kokkos::View<double**, Kokkos::LayoutRight, DeviceOf<Exec>> wide("wide", t.c.extent(0), t.c.extent(1));
+  const auto mixed = [&](double alpha) { product.apply(Exec(), Op::NoTrans, alpha, t.b, 0, wide); };
+  EXPECT_NO_THROW(mixed(1));
+  Case::Sddmm(Exec(), t.device.view()).apply_into(Exec(), Op::NoTrans, 2, t.x, t.y, product);
+  Kokkos::deep_copy(wide, 7.0);
+  EXPECT_THROW(mixed(1), StalePlan);
+  EXPECT_THROW(mixed(0), StalePlan);
+  EXPECT_EQ(wide(0, 0), 7.0);
+  t.multiply(2, false);
+  t.expect_product(product);
+  product.update_values(Exec(), t.device.view().values());
+  EXPECT_NO_THROW(mixed(1));
+  product.apply(Exec(), t.b, t.c);
+  for (std::size_t i = 0; i < wide.extent(0); ++i) {
+    for (std::size_t n = 0; n < wide.extent(1); ++n) ASSERT_EQ(wide(i, n), double{t.c(i, n)}) << i << ", " << n;
+  }
+}
+
 TEST(SddmmIntoPlans, Refusals) {
   IntoCase<double> t(mixed_pattern()), elsewhere(mixed_pattern());
   using Case = IntoCase<double>;
