@@ -28,6 +28,8 @@ class CsrPlan {
   /// packets are made anew.
   /// @param values  nnz numbers in CSR order
   /// @throw StalePlan  wrong number of values, or options.updatable was false
+  /// @throw OutOfMemory, DeviceError  no room for packets of another class: the plan still has its old numbers (with
+  ///        prepare_transpose those of A or of A^T may be the new ones: call it again before the next apply)
   void update_values(const execution_space& space, const typename Csr::values_type& values) {
     body_->update_values(space, values);
     csr_ = Impl::with_values(csr_, values);

@@ -123,29 +123,22 @@ class SpmvHandle {
   /// y := alpha op(A) x + beta y: what spmv(space, &handle, ...) calls.
   /// @throw StalePlan  A has another graph than at the first call, or its values are another array than at the last
   ///        update_values (numbers changed in place cannot be seen: the plan keeps the old ones until update_values)
-  /// @throw DimensionMismatch, InvalidArgument, NotSupported, DeviceError  as the plans
+  /// @throw DimensionMismatch, InvalidArgument, NotSupported, OutOfMemory, DeviceError  as the plans. A first call that
+  ///        throws leaves the handle without a matrix.
   template <class X, class Y>
   void apply(const execution_space& space, Op op, double alpha, const Matrix& A, const X& x, double beta, const Y& y) {
     Impl::check_product(op, A, x, y);
     require_same(A);
-    if (!matrix_) adopt(A);
-    const bool turned = op != Op::NoTrans;
-    if constexpr (Compat::view_rank<X> == 2) {
-      if (x.extent(1) != 1) {
-        prepare_rows(space, turned);
-        if (!spmm_[turned]) spmm_[turned].emplace(space, rows(turned), spmm_options_for(x.extent(1)));
-        return spmm_[turned]->apply(space, Op::NoTrans, alpha, x, beta, y);
-      }
-    }
-    if (turned && !transposed_) transposed_ = transpose(space, view_);
-    if (!spmv_[turned]) spmv_[turned].emplace(space, operand(turned), spmv_options_);
-    spmv_[turned]->apply(space, Op::NoTrans, alpha, x, beta, y);
+    if (matrix_) return multiply(space, op != Op::NoTrans, alpha, x, beta, y);
+    adopt(A);
+    or_forget([&] { multiply(space, op != Op::NoTrans, alpha, x, beta, y); });
   }
 
   /// New numbers for the same graph, in the same or another array: refreshes every plan there is, without analysis.
   /// Asynchronous on `space` but where SpmvPlan::update_values waits. Before the first call it does nothing.
   /// @throw StalePlan  another graph (sizes, number of entries, or arrays of row_map and entries; their contents are
   ///        not compared), or options.updatable was false
+  /// @throw OutOfMemory, DeviceError  as the plans; the handle then forgets the matrix, as reset() does
   void update_values(const execution_space& space, const Matrix& A) {
     if (!matrix_) return;
     Impl::require<StalePlan>(same_graph(A), [&] { return stale("update_values", A); });
@@ -159,15 +152,7 @@ class SpmvHandle {
              std::to_string(matrix_->values.extent(0));
     });
     adopt(A);
-    if (transposed_) update_transposed_values(space, *transposed_, view_.values());
-    if constexpr (blocks) {
-      if (expanded_) Impl::write_out<false>(space, view_, nullptr, nullptr, expanded_->values);
-      if (transposed_rows_) update_transposed_values(space, *transposed_rows_, csr_view(*expanded_).values());
-    }
-    for (const bool turned : {false, true}) {
-      if (spmv_[turned]) spmv_[turned]->update_values(space, operand(turned).values());
-      if (spmm_[turned]) spmm_[turned]->update_values(space, rows(turned).values());
-    }
+    or_forget([&] { update(space); });
   }
   /// The same on the default instance.
   void update_values(const Matrix& A) { update_values(execution_space(), A); }
@@ -220,6 +205,41 @@ class SpmvHandle {
            (text(*matrix_) == text(A) ? " in other arrays" : "") + "); call handle.reset() or use a second handle";
   }
 
+  template <class X, class Y>
+  void multiply(const execution_space& space, bool turned, double alpha, const X& x, double beta, const Y& y) {
+    if constexpr (Compat::view_rank<X> == 2) {
+      if (x.extent(1) != 1) {
+        prepare_rows(space, turned);
+        if (!spmm_[turned]) spmm_[turned].emplace(space, rows(turned), spmm_options_for(x.extent(1)));
+        return spmm_[turned]->apply(space, Op::NoTrans, alpha, x, beta, y);
+      }
+    }
+    if (turned && !transposed_) transposed_ = transpose(space, view_);
+    if (!spmv_[turned]) spmv_[turned].emplace(space, operand(turned), spmv_options_);
+    spmv_[turned]->apply(space, Op::NoTrans, alpha, x, beta, y);
+  }
+  /// The numbers of view_ to all that was made of it.
+  void update(const execution_space& space) {
+    if (transposed_) update_transposed_values(space, *transposed_, view_.values());
+    if constexpr (blocks) {
+      if (expanded_) Impl::write_out<false>(space, view_, nullptr, nullptr, expanded_->values);
+      if (transposed_rows_) update_transposed_values(space, *transposed_rows_, csr_view(*expanded_).values());
+    }
+    for (const bool turned : {false, true}) {
+      if (spmv_[turned]) spmv_[turned]->update_values(space, operand(turned).values());
+      if (spmm_[turned]) spmm_[turned]->update_values(space, rows(turned).values());
+    }
+  }
+  /// Otherwise plans of the matrix would be missing, or have other numbers than it.
+  template <class F>
+  void or_forget(const F& f) {
+    try {
+      f();
+    } catch (...) {
+      reset();
+      throw;
+    }
+  }
   void adopt(const Matrix& A) {
     if constexpr (blocks) {
       view_ = bsr_view(A);

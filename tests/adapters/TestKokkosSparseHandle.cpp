@@ -271,6 +271,23 @@ TEST(KokkosSparseMatrixMarket, FileToMatrix) {
   EXPECT_EQ(none.numCols(), 5);
 }
 
+// A first call that throws leaves a handle that takes any matrix.
+TEST_F(KokkosSparseHandle, AfterAFailedFirstCall) {
+  SpmvOptions options;
+  options.algorithm = SpmvAlgorithm::Dasp;
+  options.backend = Backend::Kokkos;
+  options.fallback = false;
+  Handle handle(options);
+  const Vector y = to_device<Exec>(y0);
+  const auto other = their_matrix<Matrix>(make_matrix<double>("diagonal:rows=111:cols=99", Data::Integers, 1));
+  EXPECT_THROW(Tessera::spmv(&handle, "N", 1, theirs, to_device<Exec>(x), 0, y), NotSupported);
+  EXPECT_TRUE(handle.matches(other));
+  EXPECT_EQ(handle.spmv_plan(), nullptr);
+  const Multi b("b", 99, 3), c("c", 111, 3);
+  Tessera::spmv(&handle, "N", 1, other, b, 0, c);  // by SpMM, which can
+  EXPECT_NE(handle.spmm_plan(), nullptr);
+}
+
 struct Refusal {
   std::string name;
   ErrorCode code;

@@ -68,7 +68,7 @@ struct PackedMoveFunctor : PackedTypesOf<Csr> {
   }
 };
 
-/// New packets for values in full; indices, row ids and masks move along. Two waits.
+/// New packets for values in full; indices, row ids and masks move along. Two waits. An exception leaves p as it was.
 template <class Pattern, class Exec>
 void packed_widen(const Exec& space, Experimental::PackedSlices<typename Pattern::memory_space>& p,
                   const KernelTable* backend) {
@@ -84,9 +84,16 @@ void packed_widen(const Exec& space, Experimental::PackedSlices<typename Pattern
   Kokkos::deep_copy(space, move.old_slices, p.slices);
   move.old_bytes = p.value_bytes();
   move.old_packets = reinterpret_cast<const unsigned char*>(p.packets.data());
-  const std::shared_ptr<void> old = p.packet_storage;
+  const Experimental::PackedSlices<Memory> before = p;
   p.storage = PackedStorage::Full;
-  place_packets<Pattern>(space, p, total, backend);
+  try {
+    place_packets<Pattern>(space, p, total, backend);
+  } catch (...) {  // there is no room for them
+    p = before;
+    Kokkos::deep_copy(space, p.slices, move.old_slices);
+    Compat::fence(space, "Tessera::update[packed] the old slices are back");
+    throw;
+  }
   move.slices = p.slices;
   move.packets = reinterpret_cast<unsigned char*>(p.packets.data());
   move.lanes = p.lanes;
@@ -102,6 +109,7 @@ namespace Experimental {
 
 /// New numbers for the same pattern. Stored in full: one kernel, no wait. In a value class: the numbers are looked at
 /// first, which waits once; numbers that leave the class are from then on stored in full, in new packets.
+/// @throw OutOfMemory, DeviceError  no room for these; p is as it was
 template <class Csr, class Exec>
 void packed_update(const Exec& space, PackedSlices<typename Csr::memory_space>& p,
                    const typename Csr::values_type& values, const KernelTable* backend = nullptr) {
