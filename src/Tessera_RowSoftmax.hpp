@@ -46,7 +46,7 @@ std::int64_t vector_heads(const V& v) {
 /// @param A  the pattern; its numbers are not read
 /// @param x, y  a number per entry in A's order, x(nnz), y(nnz), or of several heads x(h, nnz), y(h, nnz); of any
 ///        element types, sums double as soon as one is double, else float. y may be x and else must not overlap it
-/// @throw DimensionMismatch  other extents  @throw InvalidArgument  null pointer
+/// @throw DimensionMismatch  other extents  @throw InvalidArgument  null pointer, overlap
 ///
 /// Asynchronous on `space`, one launch, no allocation, no wait. Time O(nnz), bytes nnz (2 x + y) with those of an
 /// element. Deterministic, whatever the number of threads.
@@ -64,14 +64,16 @@ void row_softmax(const Exec& space, const Csr& A, const X& x, const Y& y) {
             Impl::Shares(),
             16};
   const auto nnz = static_cast<std::int64_t>(A.nnz());
-  Impl::require_size("x of row_softmax", f.x, nnz, f.heads, f.heads);
-  Impl::require_size("y of row_softmax", f.y, nnz, Impl::vector_heads(y), f.heads);
+  constexpr const char* name = "row_softmax";
+  Impl::require_size(name, "x", f.x, nnz, f.heads, f.heads);
+  Impl::require_size(name, "y", f.y, nnz, Impl::vector_heads(y), f.heads);
+  if (!Impl::same_vectors(f.x, f.y)) Impl::require_apart(name, "x and y, which are not the same,", f.x, f.y, f.heads);
   Impl::run_softmax("Tessera::row_softmax", space, f);
 }
 
 /// Its gradient: dx_e := y_e (dy_e - sum of y dy over the entries of e's row), with y the result of row_softmax.
 /// @param dy, dx  as y; of one element type; dx may be dy and else overlaps nothing
-/// @throw DimensionMismatch  other extents
+/// @throw DimensionMismatch  other extents  @throw InvalidArgument  null pointer, overlap
 ///
 /// Asynchronous on `space`, one launch, no allocation, no wait. Bytes nnz (2 y + 2 dy + dx).
 template <class Exec, class Csr, class Y, class DY, class DX>
@@ -89,9 +91,14 @@ void row_softmax_backward(const Exec& space, const Csr& A, const Y& y, const DY&
              Impl::Shares(),
              16};
   const auto nnz = static_cast<std::int64_t>(A.nnz());
-  Impl::require_size("y of row_softmax_backward", f.y, nnz, f.heads, f.heads);
-  Impl::require_size("dy of row_softmax_backward", f.d_y, nnz, Impl::vector_heads(dy), f.heads);
-  Impl::require_size("dx of row_softmax_backward", f.d_x, nnz, Impl::vector_heads(dx), f.heads);
+  constexpr const char* name = "row_softmax_backward";
+  Impl::require_size(name, "y", f.y, nnz, f.heads, f.heads);
+  Impl::require_size(name, "dy", f.d_y, nnz, Impl::vector_heads(dy), f.heads);
+  Impl::require_size(name, "dx", f.d_x, nnz, Impl::vector_heads(dx), f.heads);
+  Impl::require_apart(name, "dx and y", f.d_x, f.y, f.heads);
+  if (!Impl::same_vectors(f.d_y, f.d_x)) {
+    Impl::require_apart(name, "dx and dy, which are not the same,", f.d_x, f.d_y, f.heads);
+  }
   Impl::run_softmax("Tessera::row_softmax_backward", space, f);
 }
 

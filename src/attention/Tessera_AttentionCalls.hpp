@@ -48,7 +48,7 @@ template <class Q, class View, class T>
 void require_attention_vector(const char* name, const Q& q, const View& view, const BatchVector<T>& v,
                               std::int64_t size) {
   const auto heads = static_cast<std::int64_t>(Compat::view_rank<View> == 2 ? view.extent(0) : 1);
-  require_size(name, v, size, heads, heads_of(q));
+  require_size("attention", name, v, size, heads, heads_of(q));
 }
 
 /// @throw DimensionMismatch, InvalidArgument
@@ -102,6 +102,7 @@ BatchVector<typename Csr::value_type> attention_gradient_of_values(
   const auto v = batch_vector_of(d_values);
   require_attention_vector("the gradient of values", q, d_values, v, static_cast<std::int64_t>(A.nnz()));
   require_apart_from("the gradient of values", v, in.heads, in.q, in.k, in.v, g.o, g.d_o, g.d_q, g.d_k, g.d_v);
+  require_apart("attention", "the gradient of values and the log-sum-exp", v, g.lse, in.heads);
   return v;
 }
 

@@ -145,14 +145,14 @@ void require_size(const char* name, const DenseBatch<T>& d, std::int64_t rows, s
   require_memory("attention", name, d.matrix.data, heads != 0 && span_of(d.matrix) != 0);
 }
 template <class T>
-void require_size(const char* name, const BatchVector<T>& v, std::int64_t size, std::int64_t heads,
-                  std::int64_t wanted_heads) {
+void require_size(const char* operation, const char* name, const BatchVector<T>& v, std::int64_t size,
+                  std::int64_t heads, std::int64_t wanted_heads) {
   require<DimensionMismatch>(v.size == size && heads == wanted_heads, [&] {
-    return std::string("attention: ") + name + " has " + std::to_string(v.size) + " numbers for each of " +
+    return std::string(operation) + ": " + name + " has " + std::to_string(v.size) + " numbers for each of " +
            std::to_string(heads) + " heads, it must have " + std::to_string(size) + " for each of " +
            std::to_string(wanted_heads);
   });
-  require_memory("attention", name, v.data, heads != 0 && size != 0);
+  require_memory(operation, name, v.data, heads != 0 && size != 0);
 }
 
 /// A batch as bytes from its first to its last element.
@@ -196,6 +196,20 @@ void require_apart_from(const char* name, const BatchVector<T>& v, std::int64_t 
   };
   require<InvalidArgument>(!(meets(operands) || ...),
                            [&] { return std::string("attention: ") + name + " overlaps a dense operand"; });
+}
+/// Two vectors per head. @throw InvalidArgument
+template <class T, class U>
+void require_apart(const char* operation, const char* names, const BatchVector<T>& a, const BatchVector<U>& b,
+                   std::int64_t heads) {
+  require<InvalidArgument>(!overlap(a.matrix(heads), b.matrix(heads)),
+                           [&] { return std::string(operation) + ": " + names + " overlap"; });
+}
+/// Whether they are one and the same.
+template <class T, class U>
+bool same_vectors(const BatchVector<T>& a, const BatchVector<U>& b) {
+  return std::is_same_v<std::remove_const_t<T>, std::remove_const_t<U>> &&
+         static_cast<const void*>(a.data) == static_cast<const void*>(b.data) && a.size == b.size &&
+         a.stride == b.stride && a.head_stride == b.head_stride;
 }
 /// @throw InvalidArgument
 template <class T>

@@ -94,6 +94,12 @@ TEST_F(BadAttentionCalls, Overlap) {
   const auto right = Kokkos::subview(same, Kokkos::ALL(), std::make_pair(3, 9));
   expect<InvalidArgument>({"dK and dV overlap"},
                           [&] { plan.backward(Exec(), 1, q, k, v, o, lse, d_o, d_q, left, right); });
+  const Plan biased(Exec(), A.view(), with(AttentionValues::Bias, true));
+  const Vector both("both", rows + nnz - 1);
+  const auto first = Kokkos::subview(both, std::make_pair(std::size_t{0}, rows));
+  const auto last = Kokkos::subview(both, std::make_pair(rows - 1, rows - 1 + nnz));
+  expect<InvalidArgument>({"gradient of values and the log-sum-exp overlap"},
+                          [&] { biased.backward(Exec(), 1, q, k, v, o, first, d_o, d_q, d_k, d_v, last); });
 }
 TEST_F(BadAttentionCalls, Null) {
   using Unmanaged = Kokkos::MemoryTraits<Kokkos::Unmanaged>;

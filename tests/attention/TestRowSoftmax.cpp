@@ -147,6 +147,33 @@ TEST_F(RowSoftmaxByHand, BadCalls) {
   EXPECT_THROW(row_softmax_backward(Exec(), A.view(), x, y, few), DimensionMismatch);
   const Kokkos::View<double**, DeviceOf<Exec>> two("two", 2, 5), three("three", 3, 5);
   EXPECT_THROW(row_softmax(Exec(), A.view(), two, three), DimensionMismatch);
+  try {
+    row_softmax(Exec(), A.view(), x, few);
+  } catch (const DimensionMismatch& e) {
+    EXPECT_EQ(std::string(e.what()).find("Tessera: row_softmax: y has 4 numbers"), 0u) << e.what();
+  }
+}
+// In place, or apart: numbers of two rows of one matrix are.
+TEST_F(RowSoftmaxByHand, Overlap) {
+  const DeviceVector<Exec, double> all("all", 11), d("d", 5);
+  const auto from = [&](std::size_t first) { return Kokkos::subview(all, std::make_pair(first, first + 5)); };
+  EXPECT_THROW(row_softmax(Exec(), A.view(), from(0), from(4)), InvalidArgument);
+  EXPECT_NO_THROW(row_softmax(Exec(), A.view(), from(0), from(0)));
+  EXPECT_NO_THROW(row_softmax(Exec(), A.view(), from(0), from(5)));
+  EXPECT_THROW(row_softmax_backward(Exec(), A.view(), from(0), d, from(0)), InvalidArgument);
+  EXPECT_THROW(row_softmax_backward(Exec(), A.view(), from(0), d, from(1)), InvalidArgument);
+  EXPECT_THROW(row_softmax_backward(Exec(), A.view(), d, from(0), from(1)), InvalidArgument);
+  EXPECT_NO_THROW(row_softmax_backward(Exec(), A.view(), d, from(0), from(0)));
+  EXPECT_NO_THROW(row_softmax_backward(Exec(), A.view(), from(0), d, from(5)));
+  // Other numbers in the same memory.
+  const Kokkos::View<float*, DeviceOf<Exec>> narrow(reinterpret_cast<float*>(d.data()), 5);
+  EXPECT_THROW(row_softmax(Exec(), A.view(), d, narrow), InvalidArgument);
+  const Kokkos::View<double**, Kokkos::LayoutRight, DeviceOf<Exec>> heads("heads", 2, 10);
+  const auto columns = [&](std::size_t first) {
+    return Kokkos::subview(heads, Kokkos::ALL(), std::make_pair(first, first + 5));
+  };
+  EXPECT_THROW(row_softmax(Exec(), A.view(), columns(0), columns(3)), InvalidArgument);
+  EXPECT_NO_THROW(row_softmax(Exec(), A.view(), columns(0), columns(5)));
 }
 
 }  // namespace Testing
