@@ -125,7 +125,8 @@ class AttentionPlan : public CsrPlan<Csr, Impl::AttentionOperation> {
     launch(space, scale, in, Impl::attention_gradients<Csr>(backward_ != nullptr, in, q, o, lse, d_o, d_q, d_k, d_v));
   }
 
-  /// Scratch that an apply of one head with so many columns of Q and V needs at most, whatever their layouts.
+  /// Scratch that an apply of one head with so many columns of Q and V needs at most, whatever their layouts. (Chain:
+  /// of any number of heads, of which it takes fewer at once in a workspace that has no room for more.)
   std::size_t workspace_bytes(std::int64_t columns) const { return body_->workspace_bytes(columns); }
   /// Device memory of formats and of the transposed pattern; scratch apart.
   std::size_t format_bytes() const { return Base::format_bytes() + (backward_ ? backward_->bytes() : 0); }

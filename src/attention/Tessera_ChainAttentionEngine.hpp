@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 #include "Tessera_Statistics.hpp"
@@ -53,10 +54,13 @@ class ChainAttentionEngine {
   /// Scores of one head; what the two plans need is theirs.
   std::size_t workspace_bytes(std::int64_t) const { return ScratchLayout::rounded(csr_.nnz() * sizeof(Sum)); }
 
-  /// There are rows and heads. As many heads at once as have up to most_scores, one at least.
+  /// There are rows and heads. As many heads at once as have up to most_scores and as scratch has room for, one at
+  /// least.
   void apply(const Exec& space, Sum scale, const AttentionInput<T>& in, const AttentionOutput<T>& out) const {
     const auto nnz = static_cast<std::int64_t>(csr_.nnz());
-    const std::int64_t at_once = nnz > 0 ? std::clamp<std::int64_t>(most_scores / nnz, 1, in.heads) : in.heads;
+    const auto room = std::min<std::size_t>(scratch_.most() / sizeof(Sum), std::numeric_limits<std::int64_t>::max());
+    const std::int64_t most = std::min(most_scores, static_cast<std::int64_t>(room));
+    const std::int64_t at_once = nnz > 0 ? std::clamp<std::int64_t>(most / nnz, 1, in.heads) : in.heads;
     ScratchLayout layout(scratch_.reserve(space, static_cast<std::size_t>(at_once * nnz) * sizeof(Sum)));
     const BatchVector<Sum> p{layout.take<Sum>(at_once * nnz), nnz, 1, nnz};
     for (std::int64_t h = 0; h < in.heads; h += at_once) {

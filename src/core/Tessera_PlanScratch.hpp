@@ -4,6 +4,7 @@
 #define TESSERA_CORE_PLAN_SCRATCH_HPP
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -26,8 +27,9 @@ class PlanScratch {
     workspace_ = workspace;
   }
 
-  /// Whether so many bytes can be had: always, unless the caller gave a workspace.
-  bool offers(std::size_t bytes) const { return workspace_.bytes == 0 || bytes <= workspace_.bytes; }
+  /// Bytes that can be had: any number, unless the caller gave a workspace.
+  std::size_t most() const { return workspace_.bytes > 0 ? workspace_.bytes : std::numeric_limits<std::size_t>::max(); }
+  bool offers(std::size_t bytes) const { return bytes <= most(); }
 
   /// At least so many bytes, aligned to 16 (null for none), for kernels enqueued on `space` from now on. Where the plan
   /// was last applied on another instance, waits for that one (once). @throw WorkspaceTooSmall, DeviceError

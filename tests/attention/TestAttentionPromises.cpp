@@ -273,6 +273,20 @@ TEST(AttentionChains, ManyScoresGoInParts) {
     EXPECT_TRUE(same_bits(o, wanted.o) && same_bits(lse, wanted.lse));
   }
 }
+/// Of several heads as many at once as a workspace of one head has room for.
+TEST(AttentionChains, AWorkspaceOfOneHeadServesAll) {
+  AttentionSuite<Exec, float> suite(AttentionAlgorithm::Chain);
+  const auto p = suite.problem(generate("every_length:longest=70:cols=90"), 3, 16, 24);
+  const DeviceMatrix<Exec, float, int> A(AttentionSuite<Exec, float>::matrix<int>(p));
+  const auto wanted = suite.run(p);
+  const std::size_t need = AttentionSuite<Exec, float>::Plan(Exec(), A.view(), suite.options).workspace_bytes(24);
+  const DeviceVector<Exec, std::uint64_t> memory("workspace", need / 4 + 8);
+  for (const std::size_t bytes : {need, 2 * need}) {
+    suite.options.workspace = {memory.data(), bytes};
+    const auto found = suite.run(p);
+    EXPECT_TRUE(same_bits(found.o, wanted.o) && same_bits(found.lse, wanted.lse)) << bytes;
+  }
+}
 TEST(AttentionBackends, ChainsOfPlans) {
   std::vector<Backend> backends{Backend::Reference};
 #ifndef TESSERA_TEST_FEWER_TYPES
