@@ -115,8 +115,10 @@ class SpgemmPlan {
     B_ = B;
   }
 
-  /// Scratch that a phase takes at most, known as soon as the plan is there: no phase ever takes more. Beside it are
-  /// 8 bytes per row that the plan keeps and, of hosts' own methods, 4 per row while symbolic() counts.
+  /// Scratch that a phase takes at most, known as soon as the plan is there: no phase ever takes more, but the first
+  /// update_values that brings two arrays of numbers to a plan by Dia or Ell which was made of one matrix twice, and
+  /// which then takes those of B besides. Beside it are 8 bytes per row that the plan keeps and, of hosts' own methods,
+  /// 4 per row while symbolic() counts.
   std::size_t workspace_bytes() const { return body_->workspace_bytes(); }
   /// With the algorithm as decided.
   const SpgemmOptions& options() const noexcept { return options_; }

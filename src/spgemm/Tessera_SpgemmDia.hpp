@@ -308,7 +308,7 @@ class SpgemmDia {
     if (!shared_) make_bits(space, B, rows_.B, bits_b_);
     if (shared_) rows_.B.bits = rows_.A.bits;
     make_values(space, rows_.A, values_a_);
-    if (!shared_) make_values(space, rows_.B, values_b_);
+    if (!one_matrix(A, B)) make_values(space, rows_.B, values_b_);
   }
 
   void count(const Exec& space, std::int32_t* counts) const {
@@ -318,10 +318,10 @@ class SpgemmDia {
   /// @param columns  of C; null: they were written before
   void numeric(const Exec& space, const Csr& A, const Csr& B, const Offset* row_map, Ordinal* columns, Scalar* values) {
     fill(space, A, rows_.A);
-    if (shared_ && A.values().data() == B.values().data()) {
+    if (one_matrix(A, B)) {
       rows_.B.values = rows_.A.values;
     } else {
-      if (shared_) make_values(space, rows_.B, values_b_);
+      make_values(space, rows_.B, values_b_);  // where the plan was made of one matrix
       fill(space, B, rows_.B);
     }
     Kokkos::parallel_for("Tessera::spgemm numeric", range(space, blocks(rows_.A.rows)),
@@ -344,6 +344,8 @@ class SpgemmDia {
     std::int64_t diagonals = 0;
   };
 
+  /// Whether B's numbers are A's.
+  bool one_matrix(const Csr& A, const Csr& B) const { return shared_ && A.values().data() == B.values().data(); }
   static Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>> range(const Exec& space, std::int64_t n) {
     return {space, 0, n};
   }

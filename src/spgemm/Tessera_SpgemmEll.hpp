@@ -186,7 +186,7 @@ class SpgemmEll {
       pad_columns(space, B, b_, columns_b_);
     }
     a_.values = take<Scalar>(space, values_a_, a_);
-    if (!shared_) b_.values = take<Scalar>(space, values_b_, b_);
+    if (!one_matrix(A, B)) take<Scalar>(space, values_b_, b_);
     c_.columns = take<Ordinal>(space, columns_c_, c_);
   }
 
@@ -197,10 +197,10 @@ class SpgemmEll {
   void numeric(const Exec& space, const Csr& A, const Csr& B, const Offset* row_map, Ordinal* columns, bool write,
                Scalar* values) {
     pad(space, A, a_, false);
-    if (shared_ && A.values().data() == B.values().data()) {
+    if (one_matrix(A, B)) {
       b_.values = a_.values;
     } else {
-      if (values_b_ == nullptr) take<Scalar>(space, values_b_, b_);
+      if (values_b_ == nullptr) take<Scalar>(space, values_b_, b_);  // of a plan that was made of one matrix
       b_.values = static_cast<Scalar*>(values_b_.get());
       pad(space, B, b_, false);
     }
@@ -214,6 +214,8 @@ class SpgemmEll {
 
  private:
   using Padded = SpgemmPadded<Csr>;
+  /// Whether B's numbers are A's.
+  bool one_matrix(const Csr& A, const Csr& B) const { return shared_ && A.values().data() == B.values().data(); }
   static Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>> range(const Exec& space, std::int64_t n) {
     return {space, 0, n};
   }
