@@ -87,28 +87,35 @@ class SpgemmPlan {
   std::int64_t products() const noexcept { return body_->products(); }
 
   /// Writes the m + 1 offsets of C's rows. @return nnz(C)
-  /// @throw DimensionMismatch  another extent
+  /// @throw DimensionMismatch  another extent  @throw InvalidArgument  null pointer, overlap with A or B
   /// @throw NotSupported  nnz(C) is above 2^31 - 1 and offsets have 32 bits, signed or not; row_map is as it was
   template <class RowMap>
   std::int64_t symbolic(const execution_space& space, const RowMap& row_map) {
     Impl::check_spgemm_array<Csr, size_type>("row_map", row_map, static_cast<std::size_t>(rows()) + 1);
+    Impl::require_spgemm_apart("row_map", row_map, A_, B_);
     return body_->symbolic(space, reinterpret_cast<Offset*>(row_map.data()));
   }
   /// Writes the columns and numbers of C. @param row_map  as symbolic() wrote it
   /// @throw StalePlan  before symbolic()  @throw DimensionMismatch  other extents than m + 1, nnz(C), nnz(C)
+  /// @throw InvalidArgument  null pointer, overlap of entries or values with each other, row_map, A or B
   template <class RowMap, class Entries, class Values>
   void numeric(const execution_space& space, const RowMap& row_map, const Entries& entries,
                const Values& values) const {
     check_arrays(row_map, entries, values);
+    Impl::require_spgemm_apart("entries", entries, "row_map", row_map);
+    Impl::require_spgemm_apart("entries", entries, A_, B_);
+    check_values(A_, B_, row_map, entries, values);
     body_->numeric(space, reinterpret_cast<const Offset*>(row_map.data()), entries.data(), values.data());
   }
   /// The numbers of C for matrices of the same pattern; its columns stay. A and B take the place of the plan's.
   /// @param entries  as numeric() wrote them
   /// @throw StalePlan  before symbolic(); other pattern arrays  @throw DimensionMismatch
+  /// @throw InvalidArgument  null pointer, overlap of values with row_map, entries, A or B
   template <class RowMap, class Entries, class Values>
   void update_values(const execution_space& space, const Csr& A, const Csr& B, const RowMap& row_map,
                      const Entries& entries, const Values& values) {
     check_arrays(row_map, entries, values);
+    check_values(A, B, row_map, entries, values);
     body_->update(space, Impl::plan_matrix(A), Impl::plan_matrix(B), reinterpret_cast<const Offset*>(row_map.data()),
                   entries.data(), values.data());
     A_ = A;
@@ -143,6 +150,12 @@ class SpgemmPlan {
     Impl::check_spgemm_array<Csr, size_type>("row_map", row_map, static_cast<std::size_t>(rows()) + 1);
     Impl::check_spgemm_array<Csr, ordinal_type>("entries", entries, static_cast<std::size_t>(nnz()));
     Impl::check_spgemm_array<Csr, value_type>("values", values, static_cast<std::size_t>(nnz()));
+  }
+  template <class RowMap, class Entries, class Values>
+  void check_values(const Csr& A, const Csr& B, const RowMap& row_map, const Entries& entries,
+                    const Values& values) const {
+    Impl::require_spgemm_apart("values", values, "row_map or entries", row_map, entries);
+    Impl::require_spgemm_apart("values", values, A, B);
   }
 
   Csr A_, B_;  ///< keep the caller's arrays alive

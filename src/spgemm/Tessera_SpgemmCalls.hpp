@@ -12,6 +12,7 @@
 #include "Tessera_Compat.hpp"
 #include "Tessera_Error.hpp"
 #include "core/Tessera_HugePages.hpp"
+#include "core/Tessera_VectorOperand.hpp"
 #include "spgemm/Tessera_SpgemmOptions.hpp"
 
 /// \file
@@ -37,6 +38,20 @@ void check_spgemm_array(const char* name, const View& view, std::size_t extent) 
   });
   require<InvalidArgument>(view.extent(0) <= 1 || view.stride(0) == 1,
                            [&] { return "spgemm: " + std::string(name) + " must have unit stride"; });
+  require_memory("spgemm", name, view.data(), extent != 0);
+}
+
+/// An array that a phase writes, and arrays that it reads. @throw InvalidArgument
+template <class View, class... Read>
+void require_spgemm_apart(const char* name, const View& view, const char* names, const Read&... read) {
+  require<InvalidArgument>(!(overlap(matrix_of(view), matrix_of(read)) || ...),
+                           [&] { return "spgemm: " + std::string(name) + " overlaps " + names; });
+}
+/// And the matrices.
+template <class View, class Csr>
+void require_spgemm_apart(const char* name, const View& view, const Csr& A, const Csr& B) {
+  require_spgemm_apart(name, view, "an array of A or B", A.row_map(), A.entries(), A.values(), B.row_map(), B.entries(),
+                       B.values());
 }
 
 /// For plans that are used once: work begins before C has its row map.

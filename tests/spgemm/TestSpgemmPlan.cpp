@@ -389,6 +389,64 @@ TEST_F(SpgemmPlans, Refusals) {
   EXPECT_EQ(values(3), narrow.values[3] * narrow.values[3]);
 }
 
+// Arrays of C that are null, or part of what a phase reads or writes besides: nothing is written.
+TEST_F(SpgemmPlans, RefusedArrays) {
+  const auto M = make_matrix<double, int>("diagonal:rows=7:cols=7", Data::Real, 1);
+  const Device device(M);
+  Plan plan(Exec(), device.view(), device.view());
+  const DeviceVector<Exec, int> rows("rows", 8), columns("columns", 7), both("both", 14);
+  const DeviceVector<Exec, double> values("values", 7);
+  using Unmanaged = Kokkos::MemoryTraits<Kokkos::Unmanaged>;
+  const Kokkos::View<int*, DeviceOf<Exec>, Unmanaged> no_rows(nullptr, 8), no_columns(nullptr, 7),
+      of_values(reinterpret_cast<int*>(values.data()), 7);
+  const Kokkos::View<double*, DeviceOf<Exec>, Unmanaged> no_values(nullptr, 7);
+  expect<InvalidArgument>({"row_map", "null"}, [&] { plan.symbolic(Exec(), no_rows); });
+  expect<InvalidArgument>({"row_map overlaps an array of A or B"}, [&] { plan.symbolic(Exec(), device.row_map); });
+  plan.symbolic(Exec(), rows);
+  const auto numeric = [&](const auto& map, const auto& entries, const auto& numbers) {
+    return [&, map, entries, numbers] { plan.numeric(Exec(), map, entries, numbers); };
+  };
+  expect<InvalidArgument>({"entries", "null"}, numeric(rows, no_columns, values));
+  expect<InvalidArgument>({"values", "null"}, numeric(rows, columns, no_values));
+  expect<InvalidArgument>({"entries overlaps an array of A or B"}, numeric(rows, device.entries, values));
+  expect<InvalidArgument>({"values overlaps an array of A or B"}, numeric(rows, columns, device.values));
+  expect<InvalidArgument>({"values overlaps row_map or entries"}, numeric(rows, of_values, values));
+  const auto first = Kokkos::subview(both, std::make_pair(0, 8)), last = Kokkos::subview(both, std::make_pair(7, 14));
+  Kokkos::deep_copy(first, rows);
+  expect<InvalidArgument>({"entries overlaps row_map"}, numeric(first, last, values));
+  EXPECT_EQ(to_host(device.values), M.values);
+  plan.numeric(Exec(), rows, columns, values);
+  expect<InvalidArgument>({"values overlaps an array of A or B"}, [&] {
+    plan.update_values(Exec(), device.view(), device.view(), rows, columns, device.values);
+  });
+  EXPECT_EQ(to_host(device.values), M.values);
+}
+
+// No phase takes more than the plan says, also of two matrices that share a pattern and no numbers.
+TEST_F(SpgemmPlans, FormatsOfOnePatternWithOtherNumbers) {
+  const auto M = make_matrix<double, int>("stencil2d:nx=6:ny=10", Data::Integers, 3);
+  const Device device(M);
+  const DeviceVector<Exec, double> other("other", M.values.size());
+  Kokkos::deep_copy(other, 2.0);
+  const auto view = device.view();
+  const auto twos = csr_view(view.rows(), view.cols(), view.row_map(), view.entries(), other);
+  for (const auto algorithm : {SpgemmAlgorithm::Dia, SpgemmAlgorithm::Ell}) {
+    SpgemmOptions options;
+    options.algorithm = algorithm;
+    const std::size_t of_one = Plan(Exec(), view, view, options).workspace_bytes();
+    Plan plan(Exec(), view, twos, options);
+    const std::size_t bytes = plan.workspace_bytes();
+    EXPECT_GT(bytes, of_one);
+    const DeviceVector<Exec, int> rows("rows", static_cast<std::size_t>(M.rows) + 1);
+    const auto nnz = static_cast<std::size_t>(plan.symbolic(Exec(), rows));
+    const DeviceVector<Exec, int> columns("columns", nnz);
+    const DeviceVector<Exec, double> values("values", nnz);
+    plan.numeric(Exec(), rows, columns, values);
+    plan.update_values(Exec(), twos, view, rows, columns, values);
+    EXPECT_EQ(plan.workspace_bytes(), bytes);
+  }
+}
+
 // More entries than 32-bit offsets count: said after counting, and the caller's array is as it was. (Columns of ones,
 // so that counting is quick.)
 TEST_F(SpgemmPlans, TooManyEntriesForTheOffsets) {
