@@ -45,7 +45,7 @@ namespace Tessera {
 /// same plan options, device, layouts and inputs, by Fused and backward for every number of threads; no floating-point
 /// atomics: dK and dV are summed by rows of the transposed pattern. Scratch (copies of operands whose rows are not
 /// contiguous, the scores of Chain, a number per row for backward) grows at the first call that needs more, and is
-/// kept; thread safety as SpmmPlan.
+/// kept; thread safety as SpmmPlan. Destroying a plan that has memory on a device waits for it.
 template <class Csr>
 class AttentionPlan : public CsrPlan<Csr, Impl::AttentionOperation> {
   using Base = CsrPlan<Csr, Impl::AttentionOperation>;

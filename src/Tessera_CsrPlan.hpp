@@ -12,6 +12,7 @@
 namespace Tessera {
 
 /// What SpmvPlan, SpmmPlan, SddmmPlan and AttentionPlan of a CsrView have alike: types, new numbers, reports.
+/// Destroying one that has memory on a device waits for the device: applies may be in flight, on any stream.
 template <class Csr, template <class> class Operation>
 class CsrPlan {
   static_assert(Impl::IsCsrView<Csr>::value, "Tessera: the template argument of a plan must be a Tessera::CsrView");

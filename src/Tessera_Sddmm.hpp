@@ -43,7 +43,8 @@ namespace Tessera {
 /// nothing. Deterministic: bitwise the same result for the same plan options, device, layouts and inputs.
 ///
 /// Scratch (copies of X and Y whose rows are not contiguous words of sixteen bytes, and of Y in TF32) grows at the
-/// first apply that needs more, and is kept; thread safety as SpmmPlan.
+/// first apply that needs more, and is kept; thread safety as SpmmPlan. Destroying a plan that has memory on a device
+/// waits for it.
 ///
 /// Panels, FlashSparse: Shi et al., "FlashSparse", PPoPP'25, section 4 (swap and transpose), with other loads
 /// (backends/kernels/sddmm/Tessera_SddmmWindowKernel.hpp says which). Bsmr: BSMR-SDDMM, with clusters by signatures and

@@ -43,7 +43,8 @@ namespace Tessera {
 /// and Ell refuse. Scratch is allocated by the first phase, formats by the plan, and kept. (With matrices of one
 /// pattern, or one matrix twice, formats are shared.)
 ///
-/// Phases of one plan must not run at the same time; they return when they are done.
+/// Phases of one plan must not run at the same time; they return when they are done. Destroying a plan that has
+/// memory on a device waits for it.
 ///
 /// Rows by Gustavson, TOMS 1978; methods: Xie et al., "IA-SpGEMM", PPoPP'19, section 2.
 template <class Csr>

@@ -45,7 +45,8 @@ namespace Tessera {
 /// at the first apply that needs more, and is kept. Thread safety: applies that need scratch share it. A change of the
 /// execution-space instance then waits for the previous one, which must still exist; two host threads must not apply
 /// the plan at once; captured graphs replay behind the plan's back and must not run beside other applies. Before
-/// capturing, apply once with the same shapes on the capturing instance.
+/// capturing, apply once with the same shapes on the capturing instance. Destroying a plan that has memory on a device
+/// waits for it.
 ///
 /// FlashSparse: Shi et al., PPoPP'25. GeSpmm: Huang et al., SC'20, split rows as in RoDe: Pang et al., PPoPP'24.
 template <class Csr>

@@ -33,7 +33,7 @@ namespace Tessera {
 /// atomics. Thread safety: applies of one plan whose workspace_bytes() is not 0 share scratch. A change of the
 /// execution-space instance then waits for the previous one, which must still exist; two host threads must not apply
 /// the plan at once; captured graphs replay behind the plan's back and must not run beside other applies. Before
-/// capturing, apply once on the capturing instance.
+/// capturing, apply once on the capturing instance. Destroying a plan that has memory on a device waits for it.
 ///
 /// DASP: Lu & Liu, SC'23. CSR5: Liu & Vinter, ICS'15. CSR: a Kokkos team takes several rows.
 template <class Csr>

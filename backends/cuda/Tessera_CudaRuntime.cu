@@ -131,9 +131,16 @@ Status allocate(std::size_t bytes, Stream stream, void** memory) noexcept {
   return status_of(error, "allocation");
 }
 
+/// A plan may go while another device is the current one: everywhere is on the memory's.
 void release(void* memory, Stream stream, bool everywhere) noexcept {
+  int current = 0;
+  cudaPointerAttributes place{};
+  const bool known =
+      everywhere && cudaGetDevice(&current) == cudaSuccess && cudaPointerGetAttributes(&place, memory) == cudaSuccess;
+  const bool elsewhere = known && place.device != current && cudaSetDevice(place.device) == cudaSuccess;
   if (everywhere) cudaDeviceSynchronize();
   cudaFreeAsync(memory, static_cast<cudaStream_t>(stream));
+  if (elsewhere) cudaSetDevice(current);
 }
 
 /// Through a little pinned memory, which the process keeps.

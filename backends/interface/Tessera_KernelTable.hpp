@@ -29,7 +29,8 @@ struct RuntimeCalls {
   /// Memory from a pool of the backend, usable on the stream at once; null where there is no pool. An ordinary device
   /// allocation takes as long as dozens of small products.
   Status (*allocate)(std::size_t bytes, Stream, void** memory) noexcept = nullptr;
-  /// Gives it back once everything enqueued on the stream is done; with `everywhere`, waits for all streams first.
+  /// Gives it back once everything enqueued on the stream is done; with `everywhere`, waits for all streams of the
+  /// device that it lies on first.
   void (*release)(void* memory, Stream, bool everywhere) noexcept = nullptr;
   /// Waits for the stream and copies from the device; null: as Kokkos does it. Faster than a copy to pageable memory.
   Status (*fetch)(void* host, const void* device, std::size_t bytes, Stream) noexcept = nullptr;
