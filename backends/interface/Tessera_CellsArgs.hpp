@@ -3,6 +3,7 @@
 #ifndef TESSERA_INTERFACE_CELLS_ARGS_HPP
 #define TESSERA_INTERFACE_CELLS_ARGS_HPP
 
+#include <cstddef>
 #include <cstdint>
 
 #include "backends/interface/Tessera_ElementTypes.hpp"
@@ -38,6 +39,11 @@ struct CellsLayout {
 
   TESSERA_INLINED_FUNCTION static constexpr std::uint32_t slice_units(int steps, int value_bytes) {
     return static_cast<std::uint32_t>(slots * (2 + steps * (2 + value_bytes)) / unit);
+  }
+  /// Shared memory of a thread block: sums, x of a column block with a zero behind it at a unit of its own, and runs.
+  TESSERA_INLINED_FUNCTION static constexpr std::size_t shared_bytes(std::size_t sums, std::size_t block_columns,
+                                                                     std::size_t value_bytes) {
+    return sums * (value_bytes == 8 ? 8 : 4) + block_columns * value_bytes + unit + runs_bytes;
   }
   /// Of a run: it ends before slice `end`; its slices have `steps` steps, their pieces 2^log slots.
   TESSERA_INLINED_FUNCTION static constexpr std::uint32_t run(std::uint32_t end, int log, int steps) {

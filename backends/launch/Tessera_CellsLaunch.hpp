@@ -30,7 +30,7 @@ struct CellsBody {
     return block_columns + per_word;
   }
   static std::size_t bytes(const SpmvCellsArgs& p) {
-    return p.sums * sizeof(Sum) + table_size(p.block_columns) * sizeof(Value) + CellsLayout::runs_bytes;
+    return CellsLayout::shared_bytes(p.sums, p.block_columns, sizeof(Value));
   }
 
   template <class ThreadBlock>

@@ -241,7 +241,10 @@ TEST(PackedRules, CellsFit) {
           if (s.row_blocks == 0) continue;
           ++made;
           several += s.shares > 1;
-          EXPECT_LE(Impl::cells_shared_bytes(s, bytes), static_cast<std::int64_t>(device.shared_bytes));
+          EXPECT_LE(
+              CellsLayout::shared_bytes(static_cast<std::size_t>(s.sums()), static_cast<std::size_t>(s.block_columns),
+                                        static_cast<std::size_t>(bytes)),
+              device.shared_bytes);
           EXPECT_GE(s.all_places(), rows);
           EXPECT_LT(s.places(), s.sums()) << "padding has a sum of its own";
           EXPECT_LE(s.places(), 65535);

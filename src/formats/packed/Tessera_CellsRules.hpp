@@ -24,12 +24,6 @@ static_assert(CellsShape::setup_bytes(cells_most_blocks) <= CellsShape::most_set
 /// Where a device does not say: what all of capability 8.0 and above have.
 constexpr std::size_t cells_least_shared = 99 << 10;
 
-/// Bytes of shared memory of a thread block.
-inline std::int64_t cells_shared_bytes(const CellsShape& s, int value_bytes) {
-  return std::int64_t{s.sums()} * (value_bytes == 8 ? 8 : 4) + s.block_columns * value_bytes + 16 +
-         std::int64_t{CellsLayout::runs_bytes};
-}
-
 /// The shape with so many shares of the columns; no row blocks if none fits. @param blocks  column blocks at least
 inline CellsShape cells_shape_of(const SpmvFeatures& f, const DeviceFacts& device, int value_bytes, int shares,
                                  std::int64_t blocks) {
