@@ -146,7 +146,7 @@ std::size_t ge_spmm_local_bytes(std::int64_t threads, std::int64_t room, std::in
   return static_cast<std::size_t>(threads) * (static_cast<std::size_t>(room * ld) * sizeof(BT) + 64) + 64;
 }
 
-/// No row is split. columns: of the copies, those behind B's own zeros. scratch: of ge_spmm_local_bytes, aligned to 64.
+/// No row is split. columns: of the copies, those behind B's own zeros. scratch: of ge_spmm_local_bytes, aligned to 16.
 /// Returns when the product has ended.
 template <class Exec, class Csr, class BT, class CT, class Sum>
 void ge_spmm_local(const Exec& space, double alpha, const Csr& A, const Dense<const BT>& b, double beta,
