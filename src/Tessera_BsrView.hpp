@@ -115,16 +115,7 @@ template <class RowMap, class Entries, class Values>
 auto bsr_view(typename Entries::non_const_value_type block_rows, typename Entries::non_const_value_type block_cols,
               int block, const RowMap& row_map, const Entries& entries, const Values& values,
               BlockOrder order = BlockOrder::RowMajor) {
-  static_assert(Compat::is_view_v<RowMap> && Compat::is_view_v<Entries> && Compat::is_view_v<Values>,
-                "Tessera::bsr_view: row_map, entries and values must be Kokkos Views");
-  static_assert(Compat::view_rank<RowMap> == 1 && Compat::view_rank<Entries> == 1 && Compat::view_rank<Values> == 1 &&
-                    std::is_same_v<typename RowMap::memory_space, typename Entries::memory_space> &&
-                    std::is_same_v<typename RowMap::memory_space, typename Values::memory_space>,
-                "Tessera::bsr_view: row_map, entries and values must have rank 1 and live in one memory space");
-  const auto contiguous = [](const auto& view) { return view.extent(0) <= 1 || view.stride(0) == 1; };
-  Impl::require<InvalidArgument>(contiguous(row_map) && contiguous(entries) && contiguous(values), [] {
-    return std::string("bsr_view: row_map, entries and values must have unit stride; copy strided Views first");
-  });
+  Impl::check_csr_arrays("bsr_view", row_map, entries, values);
   using Result = BsrView<typename Values::non_const_value_type, typename Entries::non_const_value_type,
                          typename RowMap::non_const_value_type, typename Values::device_type>;
   return Result(block_rows, block_cols, block, Impl::plain_view<typename Result::row_map_type>(row_map),

@@ -116,22 +116,29 @@ To plain_view(const From& from) {
   if (from.extent(0) <= 1 && from.stride(0) != 1) return To(from.data(), from.extent(0));
   return To(from);
 }
+
+/// What csr_view() and bsr_view() require of the three arrays. @throw InvalidArgument
+template <class RowMap, class Entries, class Values>
+void check_csr_arrays(const char* function, const RowMap& row_map, const Entries& entries, const Values& values) {
+  static_assert(Compat::is_view_v<RowMap> && Compat::is_view_v<Entries> && Compat::is_view_v<Values>,
+                "Tessera::csr_view, bsr_view: row_map, entries and values must be Kokkos Views");
+  static_assert(
+      Compat::view_rank<RowMap> == 1 && Compat::view_rank<Entries> == 1 && Compat::view_rank<Values> == 1 &&
+          std::is_same_v<typename RowMap::memory_space, typename Entries::memory_space> &&
+          std::is_same_v<typename RowMap::memory_space, typename Values::memory_space>,
+      "Tessera::csr_view, bsr_view: row_map, entries and values must have rank 1 and live in one memory space");
+  const auto contiguous = [](const auto& view) { return view.extent(0) <= 1 || view.stride(0) == 1; };
+  require<InvalidArgument>(contiguous(row_map) && contiguous(entries) && contiguous(values), [&] {
+    return std::string(function) + ": row_map, entries and values must have unit stride; copy strided Views first";
+  });
+}
 }  // namespace Impl
 
 /// From three rank-1 Views. No copy, no allocation, no kernel. Managed Views are kept alive by the result.
 template <class RowMap, class Entries, class Values>
 auto csr_view(typename Entries::non_const_value_type rows, typename Entries::non_const_value_type cols,
               const RowMap& row_map, const Entries& entries, const Values& values) {
-  static_assert(Compat::is_view_v<RowMap> && Compat::is_view_v<Entries> && Compat::is_view_v<Values>,
-                "Tessera::csr_view: row_map, entries and values must be Kokkos Views");
-  static_assert(Compat::view_rank<RowMap> == 1 && Compat::view_rank<Entries> == 1 && Compat::view_rank<Values> == 1 &&
-                    std::is_same_v<typename RowMap::memory_space, typename Entries::memory_space> &&
-                    std::is_same_v<typename RowMap::memory_space, typename Values::memory_space>,
-                "Tessera::csr_view: row_map, entries and values must have rank 1 and live in one memory space");
-  const auto contiguous = [](const auto& view) { return view.extent(0) <= 1 || view.stride(0) == 1; };
-  Impl::require<InvalidArgument>(contiguous(row_map) && contiguous(entries) && contiguous(values), [] {
-    return std::string("csr_view: row_map, entries and values must have unit stride; copy strided Views first");
-  });
+  Impl::check_csr_arrays("csr_view", row_map, entries, values);
   using Result = CsrView<typename Values::non_const_value_type, typename Entries::non_const_value_type,
                          typename RowMap::non_const_value_type, typename Values::device_type>;
   return Result(rows, cols, Impl::plain_view<typename Result::row_map_type>(row_map),

@@ -57,6 +57,30 @@ inline void require_memory(const char* operation, const char* name, const void* 
   });
 }
 
+/// Whether kernels of backends that multiply in this precision read In and write Out.
+template <class In, class Out>
+constexpr bool fits_backend(Precision precision) {
+  constexpr Precision own = ScalarTraits<In>::precision;
+  const bool operands = precision == Precision::TF32 ? own == Precision::FP32 : own == precision;
+  return operands && (std::is_same_v<In, Out> || (sizeof(In) == 2 && std::is_same_v<Out, float>));
+}
+/// @param in, out  names of operands  @param instead  what takes every combination  @throw NotSupported
+template <class In, class Out>
+void check_backend_types(const char* operation, const char* algorithm, Precision precision, const char* in,
+                         const char* out, const char* instead) {
+  require<NotSupported>(fits_backend<In, Out>(precision), [&] {
+    const bool narrow = precision == Precision::FP16 || precision == Precision::BF16;
+    const std::string operand = precision == Precision::FP64   ? "double"
+                                : precision == Precision::FP16 ? "half_t"
+                                : precision == Precision::BF16 ? "bhalf_t"
+                                                               : "float";
+    return std::string(operation) + "[" + algorithm + "] in " + to_string(precision) + " takes " + in + " of " +
+           operand + " and " + out + " of " + (narrow ? "float or " + operand : operand) + ", not " + in + " of " +
+           to_string(ScalarTraits<In>::element) + " and " + out + " of " + to_string(ScalarTraits<Out>::element) +
+           "; " + instead + " takes every combination";
+  });
+}
+
 /// A dense operand that is read, and how many elements from its first one on may be read.
 template <class T>
 struct DenseInput {

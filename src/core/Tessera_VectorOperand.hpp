@@ -64,30 +64,6 @@ void check_extents(const Matrix& A, Op op, const X& x, const Y& y) {
                            [] { return std::string("spmv: x and y must not overlap"); });
 }
 
-/// Whether the kernels of the backends take these vectors.
-template <class XT, class YT>
-bool fits_backend(Precision precision) {
-  if (precision == Precision::FP64 || precision == Precision::FP32) {
-    return ScalarTraits<XT>::precision == precision && std::is_same_v<XT, YT>;
-  }
-  return ScalarTraits<XT>::precision == precision &&
-         (std::is_same_v<YT, float> || ScalarTraits<YT>::precision == precision);
-}
-
-template <class XT, class YT>
-void check_backend_types(const char* algorithm, Precision precision) {
-  require<NotSupported>(fits_backend<XT, YT>(precision), [&] {
-    const bool wide = precision == Precision::FP64 || precision == Precision::FP32;
-    const std::string operand = precision == Precision::FP64   ? "double"
-                                : precision == Precision::FP32 ? "float"
-                                : precision == Precision::FP16 ? "half_t"
-                                                               : "bhalf_t";
-    return "spmv[" + std::string(algorithm) + "] in " + to_string(precision) + " takes x of " + operand + " and y of " +
-           (wide ? operand : "float or " + operand) + ", not x of " + to_string(ScalarTraits<XT>::element) +
-           " and y of " + to_string(ScalarTraits<YT>::element) + "; SpmvAlgorithm::Csr takes every combination";
-  });
-}
-
 inline void require_workspace(const Workspace& w, std::size_t need) {
   if (w.bytes == 0 && w.data == nullptr) return;
   if (w.bytes < need) throw WorkspaceTooSmall(need, w.bytes);

@@ -126,20 +126,11 @@ void check_sddmm_extents(const Csr& S, const SddmmInput<T>& in, const SddmmOutpu
                            [] { return std::string("sddmm: P must not overlap X or Y"); });
 }
 
-/// Whether the kernels of the backends take these elements.
-template <class T, class PT>
-constexpr bool sddmm_fits_backend(Precision precision) {
-  constexpr Precision own = ScalarTraits<T>::precision;
-  const bool operands = precision == Precision::TF32 ? own == Precision::FP32 : own == precision;
-  return operands && (std::is_same_v<T, PT> || (sizeof(T) == 2 && std::is_same_v<PT, float>));
-}
+/// @throw NotSupported
 template <class T, class PT>
 void check_sddmm_types(const char* algorithm, Precision precision) {
-  require<NotSupported>(sddmm_fits_backend<T, PT>(precision), [&] {
-    return "sddmm[" + std::string(algorithm) + "] in " + to_string(precision) + " does not take X and Y of " +
-           to_string(ScalarTraits<T>::element) + " with P of " + to_string(ScalarTraits<PT>::element) +
-           "; SddmmAlgorithm::Rows in the matrix's own precision takes every combination";
-  });
+  check_backend_types<T, PT>("sddmm", algorithm, precision, "X and Y", "P",
+                             "SddmmAlgorithm::Rows in the matrix's own precision");
 }
 
 /// Whether rows are whole words of sixteen bytes, in every head, and lie less than 2^31 bytes apart.

@@ -154,7 +154,7 @@ void SddmmOperation<Csr>::apply(const Plan& plan, const Exec& space, double alph
   const Choice& choice = plan.choice();
   const bool panels = has_windows(choice.algorithm);
   // Auto takes every combination of types: those that no unit multiplies go entry by entry.
-  const bool other = panels && plan.automatic() && plan.natural() && !sddmm_fits_backend<T, PT>(choice.precision);
+  const bool other = panels && plan.automatic() && plan.natural() && !fits_backend<T, PT>(choice.precision);
   // Also where no kernel of a backend will run: what is accepted must not depend on alpha.
   if ((panels && !other) || (choice.backend != Backend::Reference && !plan.natural())) {
     check_sddmm_types<T, PT>(to_string(choice.algorithm), choice.precision);

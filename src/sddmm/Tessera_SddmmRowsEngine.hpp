@@ -42,7 +42,7 @@ class SddmmRowsEngine {
   template <class T, class PT>
   void apply(const Exec& space, double alpha, const SddmmInput<T>& in, double beta, const SddmmOutput<PT>& out) const {
     if constexpr (std::is_same_v<T, PT> || (sizeof(T) == 2 && std::is_same_v<PT, float>)) {
-      if (backend_ != nullptr && sddmm_fits_backend<T, PT>(precision_)) {
+      if (backend_ != nullptr && fits_backend<T, PT>(precision_)) {
         SddmmRowsArgs args;
         args.precision = precision_;
         args.nnz = static_cast<std::int64_t>(csr_.nnz());

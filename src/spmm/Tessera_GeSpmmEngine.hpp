@@ -267,7 +267,7 @@ class GeSpmmEngine {
   template <class BT, class CT, class Sum>
   bool on_backend(const Exec& space, double alpha, const Dense<const BT>& b, std::size_t span, double beta,
                   const Dense<CT>& c, const RowPieces<Sum>& pieces, void* compact) const {
-    const bool natural = precision_ == ScalarTraits<Value>::precision && dense_fits_backend<BT, CT>(precision_);
+    const bool natural = precision_ == ScalarTraits<Value>::precision && fits_backend<BT, CT>(precision_);
     if (backend_ == nullptr || backend_->spmm.gespmm == nullptr || !natural || c.column_stride != 1 ||
         !serves_in_place(b, span) || sizeof(typename Csr::ordinal_type) != 4) {
       return false;

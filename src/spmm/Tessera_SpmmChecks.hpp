@@ -45,28 +45,11 @@ void check_dense_extents(const Csr& A, Op op, const Dense<T>& b, const Dense<U>&
   require<InvalidArgument>(!overlap(b, c), [] { return std::string("spmm: B and C must not overlap"); });
 }
 
-/// Whether the kernels of the backends take these elements.
-template <class BT, class CT>
-constexpr bool dense_fits_backend(Precision precision) {
-  constexpr Precision b = ScalarTraits<BT>::precision;
-  if (precision == Precision::TF32) return b == Precision::FP32 && std::is_same_v<BT, CT>;
-  if (precision == Precision::FP64 || precision == Precision::FP32) return b == precision && std::is_same_v<BT, CT>;
-  return b == precision && (std::is_same_v<CT, float> || std::is_same_v<BT, CT>);
-}
-
+/// @throw NotSupported
 template <class BT, class CT>
 void check_dense_types(const char* algorithm, Precision precision) {
-  require<NotSupported>(dense_fits_backend<BT, CT>(precision), [&] {
-    const bool narrow = precision == Precision::FP16 || precision == Precision::BF16;
-    const std::string operand = precision == Precision::FP64   ? "double"
-                                : precision == Precision::FP16 ? "half_t"
-                                : precision == Precision::BF16 ? "bhalf_t"
-                                                               : "float";
-    return "spmm[" + std::string(algorithm) + "] in " + to_string(precision) + " takes B of " + operand + " and C of " +
-           (narrow ? "float or " + operand : operand) + ", not B of " + to_string(ScalarTraits<BT>::element) +
-           " and C of " + to_string(ScalarTraits<CT>::element) +
-           "; SpmmAlgorithm::GeSpmm in the matrix's own precision takes every combination";
-  });
+  check_backend_types<BT, CT>("spmm", algorithm, precision, "B", "C",
+                              "SpmmAlgorithm::GeSpmm in the matrix's own precision");
 }
 
 }  // namespace Impl

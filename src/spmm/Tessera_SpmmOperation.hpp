@@ -124,7 +124,7 @@ void SpmmOperation<Csr>::apply(const Plan& plan, const Exec& space, double alpha
   const bool windows = choice.algorithm == Algorithm::Panels || choice.algorithm == Algorithm::FlashSparse;
   const bool rows = choice.backend != Backend::Reference && !windows;
   // Auto takes every combination of types: those that its format does not serve go straight from CSR.
-  const bool mixed = windows && plan.automatic() && plan.natural() && !dense_fits_backend<BT, CT>(choice.precision);
+  const bool mixed = windows && plan.automatic() && plan.natural() && !fits_backend<BT, CT>(choice.precision);
   // Also where no kernel of a backend will run: what is accepted must not depend on alpha.
   if ((windows && !mixed) || (rows && !plan.natural())) {
     check_dense_types<BT, CT>(to_string(choice.algorithm), choice.precision);

@@ -140,7 +140,9 @@ void SpmvOperation<Csr>::apply(const Plan& plan, const Exec& space, double alpha
   // Auto takes every combination of types: those that its format does not serve go straight from CSR.
   const bool mixed = format && plan.automatic() && plan.natural() && !fits_backend<XT, YT>(choice.precision);
   // Also where no kernel of a backend will run: what is accepted must not depend on alpha.
-  if (format && !mixed) check_backend_types<XT, YT>(to_string(choice.algorithm), choice.precision);
+  if (format && !mixed) {
+    check_backend_types<XT, YT>("spmv", to_string(choice.algorithm), choice.precision, "x", "y", "SpmvAlgorithm::Csr");
+  }
   if (alpha == 0 || A.nnz() == 0) {
     return scale_dense<AccumulatorOf<Value, XT, YT>>(space, "Tessera::spmv[scale]", beta, dense_of(y));
   }

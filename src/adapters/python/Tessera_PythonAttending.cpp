@@ -134,11 +134,11 @@ class Rows {
     arrays_.wide = n == Number::Int64;
     arrays_.indices = arrays_.data = arrays_.indptr;  // not looked at, but null is refused
   }
-  const CsrArrays& arrays() const noexcept { return arrays_; }
+  const AnyCsr& arrays() const noexcept { return arrays_; }
 
  private:
   Operand indptr_;
-  CsrArrays arrays_;
+  AnyCsr arrays_;
 };
 
 nb::object make_of_shape(const Operand& like) {

@@ -84,13 +84,13 @@ AttentionValues parse_values(const std::string& name) {
 }
 
 template <class Scalar>
-std::unique_ptr<AnyAttention> make(void* stream, const CsrArrays& A, const AttentionOptions& options) {
+std::unique_ptr<AnyAttention> make(void* stream, const AnyCsr& A, const AttentionOptions& options) {
   return make_as<AnyAttention, Attention, Scalar, int>(stream, A, options);
 }
 
 }  // namespace
 
-std::unique_ptr<AnyAttention> make_attention(void* stream, const CsrArrays& A, const PlanOptions& from) {
+std::unique_ptr<AnyAttention> make_attention(void* stream, const AnyCsr& A, const PlanOptions& from) {
   // Plans with offsets of 64 bits are not compiled (attention/Tessera_AttentionInstances.hpp).
   Impl::require<NotSupported>(!A.wide, [] { return std::string("attention: the indptr of a pattern is int32"); });
   auto options = common_options<AttentionOptions>(from);

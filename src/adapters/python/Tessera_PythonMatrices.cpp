@@ -9,7 +9,7 @@ namespace Tessera {
 namespace Python {
 namespace {
 
-bool same_arrays(const CsrArrays& a, const CsrArrays& b) {
+bool same_arrays(const AnyCsr& a, const AnyCsr& b) {
   return a.indptr == b.indptr && a.indices == b.indices && a.rows == b.rows && a.cols == b.cols && a.nnz == b.nnz &&
          a.wide == b.wide;
 }

@@ -79,12 +79,12 @@ class CsrOperands {
   std::unique_ptr<Operand> new_data(nb::handle data) const;
   /// Leaves the old numbers in `data`, to be let go with the GIL; itself needs none.
   void swap(std::unique_ptr<Operand>& data) noexcept;
-  const CsrArrays& arrays() const noexcept { return arrays_; }
+  const AnyCsr& arrays() const noexcept { return arrays_; }
   const Operand& data() const noexcept { return *data_; }
 
  private:
   std::unique_ptr<Operand> indptr_, indices_, data_;
-  CsrArrays arrays_;
+  AnyCsr arrays_;
 };
 
 /// From the keyword arguments of a constructor. @throw InvalidArgument  an option of that name there is none of
@@ -97,7 +97,7 @@ nb::dict dict_of(const Statistics& statistics);
 template <class Plan>
 class PlanObject : public Closable {
  public:
-  using Make = std::unique_ptr<Plan> (*)(void*, const CsrArrays&, const PlanOptions&);
+  using Make = std::unique_ptr<Plan> (*)(void*, const AnyCsr&, const PlanOptions&);
 
   PlanObject(Make make, nb::handle indptr, nb::handle indices, nb::handle data, std::int64_t rows, std::int64_t cols,
              bool check, nb::handle stream, nb::handle keywords)
@@ -120,7 +120,7 @@ class PlanObject : public Closable {
     Impl::require<StalePlan>(plan_ != nullptr, [] { return std::string("Tessera was finalized"); });
     return *plan_;
   }
-  const CsrArrays& arrays() const noexcept { return matrix_.arrays(); }
+  const AnyCsr& arrays() const noexcept { return matrix_.arrays(); }
   nb::tuple shape() const { return nb::make_tuple(arrays().rows, arrays().cols); }
 
   void update_values(nb::handle data, nb::handle stream) {

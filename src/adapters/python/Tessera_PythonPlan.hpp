@@ -30,7 +30,7 @@ struct Array {
 };
 
 /// A matrix in compressed rows, its arrays contiguous.
-struct CsrArrays {
+struct AnyCsr {
   std::int64_t rows = 0, cols = 0, nnz = 0;
   const void* indptr = nullptr;              ///< rows + 1 numbers of 64 bits, if wide, or 32
   bool wide = false;                         ///< 16-bit matrices have none
@@ -108,25 +108,24 @@ class AnySpgemm {
 };
 
 /// @throw as the constructors of the plans; NotSupported also for offsets of 64 bits with 16-bit numbers
-std::unique_ptr<AnyProduct> make_spmv(void* stream, const CsrArrays& A, const PlanOptions& options);
+std::unique_ptr<AnyProduct> make_spmv(void* stream, const AnyCsr& A, const PlanOptions& options);
 /// See make_spmv.
-std::unique_ptr<AnyProduct> make_spmm(void* stream, const CsrArrays& A, const PlanOptions& options);
+std::unique_ptr<AnyProduct> make_spmm(void* stream, const AnyCsr& A, const PlanOptions& options);
 /// See make_spmv.
-std::unique_ptr<AnySddmm> make_sddmm(void* stream, const CsrArrays& S, const PlanOptions& options);
+std::unique_ptr<AnySddmm> make_sddmm(void* stream, const AnyCsr& S, const PlanOptions& options);
 /// See make_spmv; offsets have 32 bits.
-std::unique_ptr<AnyAttention> make_attention(void* stream, const CsrArrays& A, const PlanOptions& options);
+std::unique_ptr<AnyAttention> make_attention(void* stream, const AnyCsr& A, const PlanOptions& options);
 /// See make_spmv; A and B have the same types.
-std::unique_ptr<AnySpgemm> make_spgemm(void* stream, const CsrArrays& A, const CsrArrays& B,
-                                       const PlanOptions& options);
+std::unique_ptr<AnySpgemm> make_spgemm(void* stream, const AnyCsr& A, const AnyCsr& B, const PlanOptions& options);
 
 /// y := softmax of the rows of x, numbers of the entries of a pattern; of A only rows, nnz and indptr count.
 /// @throw as Tessera::row_softmax; NotSupported  x and y of two types
-void row_softmax(void* stream, const CsrArrays& A, const Array& x, const Array& y);
+void row_softmax(void* stream, const AnyCsr& A, const Array& x, const Array& y);
 /// dx from dy and the result y. @throw as Tessera::row_softmax_backward; NotSupported  of several types
-void row_softmax_backward(void* stream, const CsrArrays& A, const Array& y, const Array& dy, const Array& dx);
+void row_softmax_backward(void* stream, const AnyCsr& A, const Array& y, const Array& dy, const Array& dx);
 
 /// @throw InvalidArgument  the fault and its place, as Tessera::validate finds it
-void check_csr(void* stream, const CsrArrays& A);
+void check_csr(void* stream, const AnyCsr& A);
 
 /// DLPack's kinds of devices.
 enum class DeviceKind : int { Host = 1, Cuda = 2, Rocm = 10 };

@@ -56,7 +56,7 @@ int device_id() { return Compat::device_id(Exec()); }
 int concurrency() { return Exec().concurrency(); }
 void fence(void* stream) { Compat::fence(space_on(stream), "Tessera: Python"); }
 
-void check_csr(void* stream, const CsrArrays& A) {
+void check_csr(void* stream, const AnyCsr& A) {
   const auto report_on = [&](const auto& matrix) {
     const CsrReport report = validate(space_on(stream), matrix);
     Impl::require<InvalidArgument>(report.valid, [&] { return "not a CSR matrix: " + report.fault; });

@@ -39,7 +39,7 @@ class Sddmm final : public Handle<AnySddmm, SddmmPlan<Csr>> {
 
 }  // namespace
 
-std::unique_ptr<AnySddmm> make_sddmm(void* stream, const CsrArrays& S, const PlanOptions& from) {
+std::unique_ptr<AnySddmm> make_sddmm(void* stream, const AnyCsr& S, const PlanOptions& from) {
   auto options = common_options<SddmmOptions>(from);
   options.algorithm = parse_sddmm_algorithm(from.algorithm);
   options.scale_by_values = from.scale_by_values;

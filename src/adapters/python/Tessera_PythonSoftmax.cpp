@@ -12,7 +12,7 @@ namespace {
 
 /// f(pattern, T()) with the pattern's offsets as wide as they are, and the one type that all arrays have.
 template <class F>
-void with_pattern(const CsrArrays& A, std::initializer_list<const Array*> arrays, F&& f) {
+void with_pattern(const AnyCsr& A, std::initializer_list<const Array*> arrays, F&& f) {
   const ElementType element = (*arrays.begin())->element;
   for (const Array* a : arrays) {
     Impl::require<NotSupported>(a->element == element, [&] {
@@ -36,7 +36,7 @@ void with_pattern(const CsrArrays& A, std::initializer_list<const Array*> arrays
 
 }  // namespace
 
-void row_softmax(void* stream, const CsrArrays& A, const Array& x, const Array& y) {
+void row_softmax(void* stream, const AnyCsr& A, const Array& x, const Array& y) {
   const Exec& space = space_on(stream);
   with_pattern(A, {&x, &y}, [&](const auto& pattern, auto type) {
     using T = decltype(type);
@@ -48,7 +48,7 @@ void row_softmax(void* stream, const CsrArrays& A, const Array& x, const Array& 
   });
 }
 
-void row_softmax_backward(void* stream, const CsrArrays& A, const Array& y, const Array& dy, const Array& dx) {
+void row_softmax_backward(void* stream, const AnyCsr& A, const Array& y, const Array& dy, const Array& dx) {
   const Exec& space = space_on(stream);
   with_pattern(A, {&y, &dy, &dx}, [&](const auto& pattern, auto type) {
     using T = decltype(type);

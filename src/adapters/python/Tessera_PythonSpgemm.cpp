@@ -16,7 +16,7 @@ class Spgemm final : public AnySpgemm {
   using Plain = Kokkos::View<T*, Kokkos::LayoutLeft, Memory, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
  public:
-  Spgemm(const Exec& space, const Csr& A, const CsrArrays& B, const SpgemmOptions& options)
+  Spgemm(const Exec& space, const Csr& A, const AnyCsr& B, const SpgemmOptions& options)
       : plan_(space, A, matrix_of<Scalar, Offset>(B), options) {
     const std::int64_t most = Impl::SpgemmOnce::start(plan_, space);
     if (Compat::is_host_v<Exec> && plan_.statistics().backend == to_string(Backend::Kokkos)) most_ = most;
@@ -44,7 +44,7 @@ class Spgemm final : public AnySpgemm {
 
 }  // namespace
 
-std::unique_ptr<AnySpgemm> make_spgemm(void* stream, const CsrArrays& A, const CsrArrays& B, const PlanOptions& from) {
+std::unique_ptr<AnySpgemm> make_spgemm(void* stream, const AnyCsr& A, const AnyCsr& B, const PlanOptions& from) {
   Impl::require<InvalidArgument>(A.element == B.element && A.wide == B.wide, [] {
     return std::string("spgemm: A and B must have numbers of one type and offsets of one width");
   });

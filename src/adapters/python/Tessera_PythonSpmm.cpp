@@ -36,7 +36,7 @@ RowReordering parse_reordering(const std::string& name) {
 
 }  // namespace
 
-std::unique_ptr<AnyProduct> make_spmm(void* stream, const CsrArrays& A, const PlanOptions& from) {
+std::unique_ptr<AnyProduct> make_spmm(void* stream, const AnyCsr& A, const PlanOptions& from) {
   auto options = common_options<SpmmOptions>(from);
   options.algorithm = parse_spmm_algorithm(from.algorithm);
   options.prepare_transpose = from.prepare_transpose;

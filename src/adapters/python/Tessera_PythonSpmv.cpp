@@ -41,7 +41,7 @@ class Spmv final : public Handle<AnyProduct, SpmvPlan<Csr>> {
 
 }  // namespace
 
-std::unique_ptr<AnyProduct> make_spmv(void* stream, const CsrArrays& A, const PlanOptions& from) {
+std::unique_ptr<AnyProduct> make_spmv(void* stream, const AnyCsr& A, const PlanOptions& from) {
   auto options = common_options<SpmvOptions>(from);
   options.algorithm = parse_spmv_algorithm(from.algorithm);
   options.prepare_transpose = from.prepare_transpose;

@@ -50,7 +50,7 @@ Strided<Rank, T> strided(const char* name, const Array& a) {
 
 /// The caller keeps the arrays. @throw as CsrView
 template <class Scalar, class Offset>
-Matrix<Scalar, Offset> matrix_of(const CsrArrays& a) {
+Matrix<Scalar, Offset> matrix_of(const AnyCsr& a) {
   using M = Matrix<Scalar, Offset>;
   constexpr std::int64_t limit = std::numeric_limits<int>::max();
   Impl::require<InvalidArgument>(a.rows >= 0 && a.cols >= 0 && a.rows <= limit && a.cols <= limit, [&] {
@@ -65,13 +65,13 @@ Matrix<Scalar, Offset> matrix_of(const CsrArrays& a) {
 }
 
 template <class Base, template <class> class Handle, class Scalar, class Offset, class... Rest>
-std::unique_ptr<Base> make_as(void* stream, const CsrArrays& A, const Rest&... rest) {
+std::unique_ptr<Base> make_as(void* stream, const AnyCsr& A, const Rest&... rest) {
   return std::make_unique<Handle<Matrix<Scalar, Offset>>>(space_on(stream), matrix_of<Scalar, Offset>(A), rest...);
 }
 
 /// A Handle<Matrix<Scalar, Offset>> of the types that A has.
 template <class Base, template <class> class Handle, bool Half = true, class... Rest>
-std::unique_ptr<Base> make_handle(void* stream, const CsrArrays& A, const Rest&... rest) {
+std::unique_ptr<Base> make_handle(void* stream, const AnyCsr& A, const Rest&... rest) {
   if (A.element == ElementType::Double) {
     if (A.wide) return make_as<Base, Handle, double, std::size_t>(stream, A, rest...);
     return make_as<Base, Handle, double, int>(stream, A, rest...);
