@@ -139,11 +139,11 @@ class PackedHostKernel {
           index.skip(n);
         };
         // Narrower numbers of x, and rows that share indices, wait for other things than loads.
-        constexpr bool words = Group == 1 && sizeof(Value) == 8;
+        constexpr bool at_once = Group == 1 && sizeof(Value) == 8;
         const auto trusted = [&](int k)
-                                 TESSERA_HOST_LAMBDA -> const Value& { return x[index.template known<words>(k)]; };
+                                 TESSERA_HOST_LAMBDA -> const Value& { return x[index.template known<at_once>(k)]; };
         const auto tested = [&](int k) TESSERA_HOST_LAMBDA {
-          const std::uint32_t i = index.template known<words>(k);
+          const std::uint32_t i = index.template known<at_once>(k);
           return host_select(x, i, i != Indices::padding);
         };
         Vector sum[Group][kept];
@@ -253,7 +253,7 @@ class PackedHostKernel {
         });
         return;
       }
-      const HostWords<2> id{ids};
+      const HostEightBytes<2> id{ids};
       unrolled<lane_vectors>([&](auto i) TESSERA_HOST_LAMBDA {
         const Vector scaled = lanes[decltype(i)::value].times(alpha);
         if constexpr (sizeof(Y) == 2) {

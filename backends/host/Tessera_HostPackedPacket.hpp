@@ -69,16 +69,16 @@ struct PackedHostValues {
 /// Unsigned numbers of 1 or 2 bytes, of which eight bytes are loaded at once where places are known: loads are what
 /// gathers wait for.
 template <int Bytes>
-struct HostWords {
+struct HostEightBytes {
   static_assert(Bytes == 1 || Bytes == 2, "bytes of a number");
   const unsigned char* p;
 
   TESSERA_HOST_INLINE std::uint32_t get(int k) const {
 #if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     constexpr int count = 8 / Bytes;
-    std::uint64_t word;
-    std::memcpy(&word, p + k / count * 8, 8);
-    return static_cast<std::uint32_t>(word >> (k % count * 8 * Bytes) & ((1u << 8 * Bytes) - 1));
+    std::uint64_t eight;
+    std::memcpy(&eight, p + k / count * 8, 8);
+    return static_cast<std::uint32_t>(eight >> (k % count * 8 * Bytes) & ((1u << 8 * Bytes) - 1));
 #else
     std::conditional_t<Bytes == 1, std::uint8_t, std::uint16_t> number;
     std::memcpy(&number, p + k * Bytes, Bytes);
@@ -101,12 +101,12 @@ struct PackedHostIndices {
     if constexpr (Index == PackedIndex24) return low[k] | static_cast<std::uint32_t>(high[k]) << 16;
     return low[k];
   }
-  /// The same for a place that is known when this is compiled. (Two words for a number of 24 bits cost more than two
-  /// loads.)
-  template <bool Words>
+  /// The same for a place that is known when this is compiled. (Eight bytes of two planes for a number of 24 bits cost
+  /// more than two loads.)
+  template <bool AtOnce>
   TESSERA_HOST_INLINE std::uint32_t known(int k) const {
-    if constexpr (Words && (Index == PackedIndex8 || Index == PackedIndex16)) {
-      return HostWords<bytes>{reinterpret_cast<const std::uint8_t*>(low)}.get(k);
+    if constexpr (AtOnce && (Index == PackedIndex8 || Index == PackedIndex16)) {
+      return HostEightBytes<bytes>{reinterpret_cast<const std::uint8_t*>(low)}.get(k);
     } else {
       return get(k);
     }
