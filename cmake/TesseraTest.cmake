@@ -3,7 +3,7 @@
 
 # tessera_test_options(<target> [QUICK])
 # Flags and precompiled header of a test program. QUICK: it takes longer to compile than to run, and is not optimised where
-# benchmark and examples are not.
+# examples are not.
 function(tessera_test_options target)
   if("${ARGV1}" STREQUAL "QUICK" AND tessera_unoptimized_programs)
     tessera_precompile(${target} REUSE_FROM tessera_precompiled)
