@@ -32,7 +32,7 @@ enum class SortRange {
 
 /// Parameters of the DASP format [Lu & Liu, SC'23]; the defaults are the paper's where the paper has one.
 struct DaspOptions {
-  int max_medium_length = 255;       ///< longer rows are cut into pieces (MAX_LEN - 1), 4 to 255; 0: by size
+  int max_medium_length = 0;         ///< longer rows are cut into pieces, 4 to 255 (the paper: MAX_LEN - 1); 0: by size
   double threshold = 0.75;           ///< least share of real entries in a step of the regular part, in (0, 1]
   int min_pairs = 128;               ///< rows of 1 and 3 are paired only if there are this many of each
   SortRange sort = SortRange::Auto;  ///< where rows are sorted by length
