@@ -106,9 +106,9 @@ set(Tessera_PERF_TEST_FLAGS ""
 set(Tessera_EXAMPLE_FLAGS "" CACHE STRING "Last flags of the examples in release builds (development)")
 set(Tessera_PYTHON_FLAGS "" CACHE STRING "Last flags of the Python package's own plans in release builds (development)")
 set(Tessera_UNOPTIMIZED ""
-    CACHE STRING "Regular expression: files of the library that release builds compile at -O0, as spmv_float_int (a compiled plan), or at -Og, as HostBsr (development)")
+    CACHE STRING "Regular expression: files of the library, as spmv_float_int (a compiled plan) or HostBsr, that release builds compile at -Og (development)")
 set(Tessera_PLANS_TOGETHER 0
-    CACHE STRING "So many compiled plans are one translation unit: of Tessera_UNOPTIMIZED, where it names any (development)")
+    CACHE STRING "So many compiled plans are one translation unit, but those with flags of their own (development)")
 set(Tessera_TEST_SHARDS 0 CACHE STRING "Per test program so many ctest entries; 0: one per test (development)")
 set(Tessera_TEST_TOGETHER 0
     CACHE STRING "So many files of a test program are one translation unit; 0: each by itself (development)")

@@ -168,7 +168,7 @@ def test_who_asks_a_plan_waits_for_other_threads(ask):
     """One thread at a time is in the library: an answer in the middle of an update would be read from what is freed."""
     A = Csr(2000, 2000, 0.1, "float64")
     plan = tessera.SpmmPlan(*A.arrays)
-    B, C = numbers((2000, 1024), "float64"), numpy.full((2000, 1024), numpy.nan)
+    B, C = numbers((2000, 256), "float64"), numpy.full((2000, 256), numpy.nan)
     plan.apply(B)
     worker = threading.Thread(target=lambda: plan.apply(B, out=C))
     worker.start()
