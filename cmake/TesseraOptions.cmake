@@ -103,7 +103,7 @@ set(Tessera_TEST_FLAGS "${tessera_default_TEST_FLAGS}"
     CACHE STRING "Last flags of the test programs in release builds (-O1 halves their compile time)")
 set(Tessera_PERF_TEST_FLAGS ""
     CACHE STRING "Last flags of the benchmarks in release builds (development; its figures need the default)")
-set(Tessera_EXAMPLE_FLAGS "" CACHE STRING "Last flags of the examples in release builds (development)")
+set(Tessera_EXAMPLE_FLAGS "" CACHE STRING "Last flags of the examples in release builds; -O0: also of test programs that compute little (development)")
 set(Tessera_PYTHON_FLAGS "" CACHE STRING "Last flags of the Python package's own plans in release builds (development)")
 set(Tessera_UNOPTIMIZED ""
     CACHE STRING "Regular expression: files of the library, as spmv_float_int (a compiled plan) or HostBsr, that release builds compile at -Og (development)")

@@ -30,7 +30,8 @@ enum class SortRange {
   Global   ///< over the whole matrix, as in the paper
 };
 
-/// Parameters of the DASP format [Lu & Liu, SC'23]; the defaults are the paper's where the paper has one.
+/// Parameters of the DASP format [Lu & Liu, SC'23]; the defaults are the paper's where the paper has one, but for
+/// max_medium_length (perf_test/notes/spmv-dasp.md).
 struct DaspOptions {
   int max_medium_length = 0;         ///< longer rows are cut into pieces, 4 to 255 (the paper: MAX_LEN - 1); 0: by size
   double threshold = 0.75;           ///< least share of real entries in a step of the regular part, in (0, 1]

@@ -6,13 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 
+#include "support/Tessera_TestAddressSpace.hpp"
 #include "support/Tessera_TestSpgemm.hpp"
-#if defined(__linux__)
-#include <sys/resource.h>
-#include <unistd.h>
-#endif
 
 namespace Tessera {
 namespace Testing {
@@ -463,26 +459,21 @@ TEST_F(SpgemmPlans, TooManyEntriesForTheOffsets) {
   EXPECT_EQ(plan.nnz(), -1);
 }
 
-#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+#ifdef TESSERA_TEST_LIMITS_ADDRESS_SPACE
 // With an address space that has no room for C.
 TEST_F(SpgemmPlans, TooLargeForTheMemory) {
   const auto column = make_matrix<double, std::size_t>("dense:rows=60000:cols=1", Data::Integers, 1);
   const auto row = make_matrix<double, std::size_t>("dense:rows=1:cols=60000", Data::Integers, 2);
   const DeviceMatrix<Exec, double, std::size_t> c(column), r(row);
-  rlimit before;
-  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
-  rlimit low = before;
-  low.rlim_cur = rlim_t{10} << 30;
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &low), 0);
   const std::size_t entries = std::size_t{60000} * 60000;
   try {
+    const LimitedAddressSpace little(rlim_t{10} << 30);
     spgemm(Exec(), c.view(), r.view());
     ADD_FAILURE() << "no exception";
   } catch (const OutOfMemory& e) {
     EXPECT_EQ(e.required(), 4 * entries);
     EXPECT_NE(std::string(e.what()).find("C entries needs 14400000000 bytes"), std::string::npos) << e.what();
   }
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
   EXPECT_EQ(to_host(c.values), column.values);
 }
 // With an address space that has room for C and not for an entry per product: entries are counted first.
@@ -491,15 +482,10 @@ TEST_F(SpgemmPlans, NoRoomForEveryProduct) {
   const auto right = make_matrix<double, int>("dense:rows=100:cols=100", Data::Integers, 2);
   const Device l(left), r(right);
   const auto wanted = spgemm(Exec(), l.view(), r.view());  // of 240 MB, 2.4 are written
-  rlim_t used = 0;
-  std::ifstream("/proc/self/statm") >> used;
-  rlimit before;
-  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
-  rlimit low = before;
-  low.rlim_cur = used * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (rlim_t{64} << 20);
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &low), 0);
-  const auto found = spgemm(Exec(), l.view(), r.view());
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  const auto found = [&] {
+    const LimitedAddressSpace little(LimitedAddressSpace::used() + (rlim_t{64} << 20));
+    return spgemm(Exec(), l.view(), r.view());
+  }();
   EXPECT_EQ(found.nnz(), 200'000);
   EXPECT_EQ(to_host(found.row_map()), to_host(wanted.row_map()));
   EXPECT_EQ(to_host(found.entries()), to_host(wanted.entries()));

@@ -6,21 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <type_traits>
 
 #include "Tessera_Config.hpp"
 #include "Tessera_Device.hpp"
 #include "Tessera_Spmv.hpp"
+#include "support/Tessera_TestAddressSpace.hpp"
 #include "support/Tessera_TestCases.hpp"
 #include "support/Tessera_TestCheck.hpp"
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
-#if defined(__linux__)
-#include <sys/resource.h>
-#include <unistd.h>
-#endif
 
 namespace Tessera {
 namespace Testing {
@@ -131,7 +124,7 @@ TEST(DaspPlan, WithoutUpdates) {
   EXPECT_TRUE(agrees<double>(A, {}, x, y, product(fixed, Scaling{}, x, y), true));
 }
 
-#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+#ifdef TESSERA_TEST_LIMITS_ADDRESS_SPACE
 // New numbers that packets of the old class do not hold, and no memory for others: the plan has its old numbers.
 TEST(PackedPlan, KeepsItsNumbersWithoutRoom) {
   auto A = make_matrix<double>(generate("random:rows=50000:cols=3000:mean=100"), Data::Integers, 1);
@@ -144,18 +137,10 @@ TEST(PackedPlan, KeepsItsNumbersWithoutRoom) {
   const auto x = numbers<double>(A.cols, Data::Integers, 2), y = numbers<double>(A.rows, Data::Integers, 3);
   const auto before = product(plan, Scaling{}, x, y);
   ASSERT_LT(plan.statistics().format_bytes, 8 * A.values.size()) << "the numbers are in no class";
-#if defined(__GLIBC__)
-  malloc_trim(0);  // what tests before have left
-#endif
-  rlim_t used = 0;
-  std::ifstream("/proc/self/statm") >> used;
-  rlimit all;
-  ASSERT_EQ(getrlimit(RLIMIT_AS, &all), 0);
-  rlimit low = all;
-  low.rlim_cur = used * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (rlim_t{8} << 20);
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &low), 0);
-  EXPECT_THROW(plan.update_values(Exec(), fresh.view().values()), OutOfMemory);  // of 40 MB
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &all), 0);
+  {
+    const LimitedAddressSpace little(LimitedAddressSpace::used() + (rlim_t{8} << 20));
+    EXPECT_THROW(plan.update_values(Exec(), fresh.view().values()), OutOfMemory);  // of 40 MB
+  }
   EXPECT_EQ(Impl::PlanAccess::matrix(plan).values().data(), device.view().values().data());
   EXPECT_TRUE(same_bits(before, product(plan, Scaling{}, x, y)));
   plan.update_values(Exec(), fresh.view().values());

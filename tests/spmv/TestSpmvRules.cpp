@@ -279,6 +279,23 @@ TEST(PackedRules, CellsFit) {
   EXPECT_GT(several, 50);
 }
 
+// Where Auto takes cells, by features and times measured on an H200 (perf_test/notes/spmv-cells.md).
+TEST(PackedRules, CellsWhereTheyWereFaster) {
+  const auto taken = [](std::int64_t rows, std::int64_t cols, std::int64_t nnz, std::int64_t longest, double cv,
+                        double sectors, int bytes) {
+    SpmvFeatures f = rows_of(static_cast<double>(nnz) / static_cast<double>(rows), rows);
+    f.cols = cols, f.nnz = nnz, f.longest = longest, f.cv = cv, f.sectors = sectors;
+    return Impl::cells_shape({}, f, large_device(), bytes).row_blocks > 0;
+  };
+  const auto rmat18 = [&](int bytes) { return taken(262144, 262144, 3940070, 15835, 6.97, 0.963, bytes); };
+  EXPECT_TRUE(rmat18(4)) << "17.9 us, 21.8 without";
+  EXPECT_TRUE(rmat18(2)) << "15.0 us, 17.8";
+  EXPECT_FALSE(rmat18(8)) << "36.6 us, 30.6";
+  EXPECT_TRUE(taken(250000, 200000, 3999849, 16, 0.002, 0.995, 8)) << "27.9 us, 32.0";
+  EXPECT_TRUE(taken(400000, 400000, 19411953, 3934, 0.593, 0.539, 4)) << "45.5 us, 66.1";
+  EXPECT_FALSE(taken(400000, 400000, 19411953, 3934, 0.593, 0.539, 8)) << "93.7 us, 91.2";
+}
+
 // A team of the set-up gets no more than 48 kB from Kokkos, and holds its entries where these fit beside its tables.
 TEST(PackedRules, CellsSetUpFits) {
   int held = 0, too_many = 0;

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_TEST_ADDRESS_SPACE_HPP
+#define TESSERA_TEST_ADDRESS_SPACE_HPP
+
+/// \file
+/// An address space with little room, where the system has such limits and no sanitizer needs more.
+
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+#define TESSERA_TEST_LIMITS_ADDRESS_SPACE
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
+namespace Tessera {
+namespace Testing {
+
+/// Lowers the limit of this process as long as it lives, also if something throws.
+class LimitedAddressSpace {
+ public:
+  explicit LimitedAddressSpace(rlim_t bytes) {
+    EXPECT_EQ(getrlimit(RLIMIT_AS, &before_), 0);
+    rlimit low = before_;
+    low.rlim_cur = bytes;
+    EXPECT_EQ(setrlimit(RLIMIT_AS, &low), 0);
+  }
+  ~LimitedAddressSpace() { EXPECT_EQ(setrlimit(RLIMIT_AS, &before_), 0); }
+  LimitedAddressSpace(const LimitedAddressSpace&) = delete;
+  LimitedAddressSpace& operator=(const LimitedAddressSpace&) = delete;
+
+  /// Bytes that the process has, less what tests before have left where the library can give that back.
+  static rlim_t used() {
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
+    rlim_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
+  }
+
+ private:
+  rlimit before_{};
+};
+
+}  // namespace Testing
+}  // namespace Tessera
+
+#endif
+
+#endif
