@@ -161,8 +161,12 @@ class CudaWave {
       asm volatile("{.reg .pred q; setp.ne.s32 q, %2, 0; mov.u32 %0, %3; @q ld.global.nc.u32 %0, [%1];}"
                    : "=&r"(w[0])
                    : "l"(p), "r"(want), "r"(fill));
-    } else if constexpr (Bytes == 2) {
+    } else if constexpr (Bytes == 2 && Streaming) {
       asm volatile("{.reg .pred q; setp.ne.s32 q, %2, 0; mov.u32 %0, %3; @q ld.global.nc.L1::no_allocate.u16 %0, [%1];}"
+                   : "=&r"(w[0])
+                   : "l"(p), "r"(want), "r"(fill));
+    } else if constexpr (Bytes == 2) {
+      asm volatile("{.reg .pred q; setp.ne.s32 q, %2, 0; mov.u32 %0, %3; @q ld.global.nc.u16 %0, [%1];}"
                    : "=&r"(w[0])
                    : "l"(p), "r"(want), "r"(fill));
     } else {

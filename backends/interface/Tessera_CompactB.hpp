@@ -72,8 +72,8 @@ struct CompactB {
 /// lie side by side, so that they are one load.
 struct CompactCopy {
   const float* from = nullptr;
-  std::int64_t ld = 0,
-               head = 0;  ///< elements from row to row, and from matrix to matrix; rows at multiples of 16 bytes
+  std::int64_t ld = 0, head = 0;  ///< elements from row to row, and from matrix to matrix
+  bool whole_words = true;        ///< whether rows begin at multiples of 16 bytes
   std::int64_t rows = 0, columns = 0, heads = 1;
   void* to = nullptr;
   int across = 0;
@@ -111,7 +111,7 @@ struct CompactCopy {
     for (int half = 0; half < 2; ++half) {
       const std::int64_t first = column(g, half), left = columns - first;
       const float* const at = from + (h * head + row * ld + first);
-      if (left >= 4) {
+      if (left >= 4 && whole_words) {
         expect_aligned(at, sizeof(Four));
         const Four four = *reinterpret_cast<const Four*>(at);
         TESSERA_UNROLL

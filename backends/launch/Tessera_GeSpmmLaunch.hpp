@@ -17,11 +17,12 @@
 namespace Tessera {
 namespace Launch {
 
-/// NVIDIA: 64 registers for a compact B and for eight rows of B under way, 48 where two words are 16 sums, else 40.
+/// NVIDIA: 64 registers for a compact B and for eight rows of B under way, also of several teams, 48 where two words
+/// are 16 sums, else 40.
 template <class Kernel>
-constexpr int gespmm_thread_blocks = sizeof(typename Kernel::B::RowWord) > 16 || Kernel::deep ? 8
-                                     : Kernel::words* Kernel::width == 16                     ? 10
-                                                                                              : 12;
+constexpr int gespmm_thread_blocks = sizeof(typename Kernel::B::RowWord) > 16 || Kernel::deep || Kernel::split ? 8
+                                     : Kernel::words* Kernel::width == 16                                      ? 10
+                                                                                                               : 12;
 
 template <class Device, class Kernel>
 struct GeSpmmBody {
@@ -86,17 +87,17 @@ struct SpreadRowsBody {
   }
 };
 
-/// Teams have tiles of 128 bytes. They take eight entries at least where that fills less than a third of the device,
-/// and more where they would fill it twice.
-template <class Device, class Types>
+/// Teams have tiles of 128 bytes, or of 8 or 32 narrower words. They take eight entries at least where that fills less
+/// than a third of the device, and more where they would fill it twice.
+template <class Device, class Types, int Words = 1, bool InTurns = false>
 typename Device::Error launch_spread(GeSpmmArgs args, Stream stream) {
-  using Kernel = SpreadRowsKernel<Types, typename Device::Wave>;
+  using Kernel = SpreadRowsKernel<Types, typename Device::Wave, Words, InTurns>;
   using Body = SpreadRowsBody<Device, Kernel>;
   const std::int64_t lanes = Device::emulated ? 1024 : Device::multiprocessors() * std::int64_t{2048};
   args.shift = 0;
-  while (args.shift < SpmmSpread::log2_team && (Kernel::width << args.shift) < args.dense.columns) ++args.shift;
-  const int tile = Kernel::width << args.shift, teams = Body::threads >> args.shift;
-  const std::int64_t tiles = SpmmSpread::tiles(args.dense.columns, Kernel::width);
+  while (args.shift < SpmmSpread::log2_team && (Words * Kernel::width << args.shift) < args.dense.columns) ++args.shift;
+  const int tile = Words * Kernel::width << args.shift, teams = Body::threads >> args.shift;
+  const std::int64_t tiles = SpmmSpread::tiles(args.dense.columns, Words * Kernel::width);
   int most = 0;
   while (most + 1 < SpreadLevels::count && (2 << most) <= teams) ++most;
   SpreadLevels levels;
@@ -114,7 +115,14 @@ typename Device::Error launch_spread(GeSpmmArgs args, Stream stream) {
 
 template <class Device, class Types>
 typename Device::Error launch_gespmm(const GeSpmmArgs& args, Stream stream) {
-  if (args.spread != nullptr) return launch_spread<Device, Types>(args, stream);
+  if (args.spread != nullptr) {
+    if constexpr (!Types::B::whole) {
+      constexpr std::int64_t word = Types::B::columns;
+      if (args.dense.columns <= 2 * word) return launch_spread<Device, Types, 1, true>(args, stream);
+      if (args.dense.columns > word << SpmmSpread::log2_team) return launch_spread<Device, Types, 4>(args, stream);
+    }
+    return launch_spread<Device, Types>(args, stream);
+  }
   // An emulation has few lanes, so that small matrices fill it, and 64-bit entry numbers for some numbers of columns.
   const std::int64_t lanes = Device::emulated ? 256 : Device::multiprocessors() * std::int64_t{2048};
   const bool narrow = Device::emulated ? args.dense.columns % 4 != 3 : gespmm_narrow(args);
@@ -132,14 +140,25 @@ typename Device::Error launch_gespmm(const GeSpmmArgs& args, Stream stream) {
   return add_partials<Device, typename Types::Value, typename Types::Sum>(spmm_partial_rows(args), stream);
 }
 
+/// By the words in which rows of B can be read.
+template <class Device, class Value, class Sum>
+typename Device::Error launch_rows(const GeSpmmArgs& args, Stream stream) {
+  if (args.word_bytes == 16) return launch_gespmm<Device, GeSpmmTypes<Value, Sum>>(args, stream);
+  if constexpr (sizeof(Value) <= 4) {
+    if (args.word_bytes == 8) return launch_gespmm<Device, GeSpmmTypes<Value, Sum, RowsOfB<Value, 8>>>(args, stream);
+  }
+  return launch_gespmm<Device, GeSpmmTypes<Value, Sum, RowsOfB<Value, static_cast<int>(sizeof(Value))>>>(args, stream);
+}
+
 template <class Device>
 typename Device::Error launch_tf32_rows(GeSpmmArgs args, Stream stream) {
-  if (args.compact == nullptr) return launch_gespmm<Device, GeSpmmTypes<float, float>>(args, stream);
+  if (args.compact == nullptr) return launch_rows<Device, float, float>(args, stream);
   CompactCopy copy;
   copy.from = static_cast<const float*>(args.dense.b);
   copy.ld = args.dense.ldb;
   copy.rows = args.cols;
   copy.columns = args.dense.columns;
+  copy.whole_words = args.word_bytes == 16;
   copy.to = args.compact;
   const auto error = launch_compact<Device>(copy, stream);
   if (error != Device::success) return error;
@@ -154,13 +173,13 @@ Status spmm_gespmm(const GeSpmmArgs& args, Stream stream) noexcept {
   const auto answer = [](typename Device::Error error) { return Device::status(error, "Tessera::spmm[gespmm]"); };
   switch (args.precision) {
     case Precision::FP64:
-      return answer(launch_gespmm<Device, GeSpmmTypes<double, double>>(args, stream));
+      return answer(launch_rows<Device, double, double>(args, stream));
     case Precision::FP32:
-      return answer(launch_gespmm<Device, GeSpmmTypes<float, float>>(args, stream));
+      return answer(launch_rows<Device, float, float>(args, stream));
     case Precision::FP16:
-      return answer(launch_gespmm<Device, GeSpmmTypes<half_t, float>>(args, stream));
+      return answer(launch_rows<Device, half_t, float>(args, stream));
     case Precision::BF16:
-      return answer(launch_gespmm<Device, GeSpmmTypes<bhalf_t, float>>(args, stream));
+      return answer(launch_rows<Device, bhalf_t, float>(args, stream));
     case Precision::TF32:
       return answer(launch_tf32_rows<Device>(args, stream));
   }

@@ -169,12 +169,27 @@ bool overlap(const Dense<T>& b, const Dense<U>& c) {
   return begin_c < end_b && begin_b < end_c && !interleaved(b, c);
 }
 
+/// The widest words, of 16 bytes or of half as many again and again down to an element, in which rows of B may be read
+/// where they lie: rows begin at multiples of one, and what a row's last word has beyond the row lies in the View. 0:
+/// rows are not contiguous.
+template <class T>
+int word_bytes_in_place(const Dense<T>& b, std::size_t span_of_view) {
+  constexpr int size = static_cast<int>(sizeof(T));
+  if (b.column_stride != 1) return 0;
+  for (int bytes = 16; bytes > size; bytes /= 2) {
+    const std::int64_t columns = bytes / size, padded = (b.columns + columns - 1) / columns * columns;
+    const bool aligned = reinterpret_cast<std::uintptr_t>(b.data) % static_cast<unsigned>(bytes) == 0 &&
+                         b.row_stride % columns == 0 && b.row_stride >= padded;
+    const bool inside =
+        padded == b.columns || static_cast<std::int64_t>(span_of_view) >= (b.rows - 1) * b.row_stride + padded;
+    if (aligned && inside) return bytes;
+  }
+  return size;
+}
 /// Whether a backend may read B where it lies: SpmmDense's rules.
 template <class T>
 bool serves_in_place(const Dense<T>& b, std::size_t span_of_view) {
-  const std::int64_t padded = Dense<T>::padded(b.columns);
-  return b.aligned() && b.row_stride >= padded &&
-         (padded == b.columns || static_cast<std::int64_t>(span_of_view) >= (b.rows - 1) * b.row_stride + padded);
+  return word_bytes_in_place(b, span_of_view) == 16;
 }
 
 /// `to` := `from` (beta == 0), or from + beta to, in another layout, by tiles that pass through fast memory, so that
@@ -183,35 +198,50 @@ bool serves_in_place(const Dense<T>& b, std::size_t span_of_view) {
 template <class Exec, class From, class To, class Sum>
 struct LayoutCopy {
   using Element = std::remove_const_t<From>;
-  static constexpr int edge = 32;
+  static constexpr int elements = 1024;  ///< of a tile
   Dense<const Element> from;
   Dense<To> to;
   Sum beta;
-  std::int64_t column_tiles;
+  std::int64_t column_tiles = 1;
+  int log2_width = 5;  ///< of a tile: as many columns as `to` has, 32 at most
 
-  static constexpr int scratch_bytes = static_cast<int>(sizeof(Element)) * edge * (edge + 1);
+  LayoutCopy(const Dense<const Element>& source, const Dense<To>& target, Sum scale)
+      : from(source), to(target), beta(scale) {
+    while (log2_width > 1 && (std::int64_t{1} << (log2_width - 1)) >= to.columns) --log2_width;
+    column_tiles = (to.columns + width() - 1) / width();
+  }
+  KOKKOS_INLINE_FUNCTION int width() const { return 1 << log2_width; }
+  KOKKOS_INLINE_FUNCTION int height() const { return elements >> log2_width; }
+  std::int64_t tiles() const { return (to.rows + height() - 1) / height() * column_tiles; }
+  int scratch_bytes() const { return static_cast<int>(sizeof(Element)) * height() * (width() + 1); }
 
   struct Tile {
     std::int64_t row, column;
     int rows, columns;
   };
   KOKKOS_INLINE_FUNCTION Tile tile_of(std::int64_t t) const {
-    Tile tile{t / column_tiles * edge, t % column_tiles * edge, 0, 0};
-    tile.rows = static_cast<int>(to.rows - tile.row < edge ? to.rows - tile.row : edge);
-    tile.columns = static_cast<int>(to.columns - tile.column < edge ? to.columns - tile.column : edge);
+    Tile tile{t / column_tiles * height(), t % column_tiles * width(), 0, 0};
+    tile.rows = static_cast<int>(to.rows - tile.row < height() ? to.rows - tile.row : height());
+    tile.columns = static_cast<int>(to.columns - tile.column < width() ? to.columns - tile.column : width());
     return tile;
   }
-  /// Element n of a tile of 32 x 32, consecutive along the side with the smaller stride.
+  /// Row and column in a tile of its element n, consecutive along the side with the smaller stride.
+  KOKKOS_INLINE_FUNCTION void place(int n, bool along_rows, int& i, int& j) const {
+    i = along_rows ? n & (height() - 1) : n >> log2_width;
+    j = along_rows ? n >> (10 - log2_width) : n & (width() - 1);
+  }
   KOKKOS_INLINE_FUNCTION void load(const Tile& tile, Element* block, int n, bool along_rows) const {
-    const int i = along_rows ? n % edge : n / edge, j = along_rows ? n / edge : n % edge;
+    int i, j;
+    place(n, along_rows, i, j);
     if (i >= tile.rows || j >= tile.columns) return;
     const bool there = tile.column + j < from.columns;
-    block[i * (edge + 1) + j] = there ? *from.at(tile.row + i, tile.column + j) : Element(0.0f);
+    block[i * (width() + 1) + j] = there ? *from.at(tile.row + i, tile.column + j) : Element(0.0f);
   }
   KOKKOS_INLINE_FUNCTION void store(const Tile& tile, const Element* block, int n, bool along_rows) const {
-    const int i = along_rows ? n % edge : n / edge, j = along_rows ? n / edge : n % edge;
+    int i, j;
+    place(n, along_rows, i, j);
     if (i >= tile.rows || j >= tile.columns) return;
-    put(block[i * (edge + 1) + j], to.at(tile.row + i, tile.column + j));
+    put(block[i * (width() + 1) + j], to.at(tile.row + i, tile.column + j));
   }
   /// An element that stays what it is keeps its bits, those of a NaN too.
   KOKKOS_INLINE_FUNCTION void put(Element value, To* target) const {
@@ -226,13 +256,13 @@ struct LayoutCopy {
   /// Devices: one Kokkos team per tile.
   KOKKOS_INLINE_FUNCTION void operator()(const typename Kokkos::TeamPolicy<Exec>::member_type& team) const {
     const Tile tile = tile_of(team.league_rank());
-    const int bytes = scratch_bytes;  // a value, since the member has no address on devices
+    const int bytes = static_cast<int>(sizeof(Element)) * height() * (width() + 1);
     Element* const fast = static_cast<Element*>(team.team_shmem().get_shmem(bytes));
     const bool from_rows = from.row_stride < from.column_stride, to_rows = to.row_stride < to.column_stride;
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, edge * edge),
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, static_cast<int>(elements)),
                          [&](const int n) { load(tile, fast, n, from_rows); });
     team.team_barrier();
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, edge * edge),
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, static_cast<int>(elements)),
                          [&](const int n) { store(tile, fast, n, to_rows); });
   }
   /// Hosts: one thread per tile. The tile of `to` stays in the first cache while columns or rows of `from` go by.
@@ -258,20 +288,39 @@ struct LayoutCopy {
   }
 };
 
+/// The same on devices where rows of both are contiguous: a thread per element, so that neighbours read and write
+/// neighbours whatever the number of columns.
+template <class Exec, class From, class To, class Sum>
+struct RowsCopy {
+  LayoutCopy<Exec, From, To, Sum> copy;
+
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t n) const {
+    const std::int64_t columns = copy.to.columns;
+    const bool few = n < (std::int64_t{1} << 32) && columns < (std::int64_t{1} << 32);  // a short division
+    const std::int64_t row = few ? static_cast<std::uint32_t>(n) / static_cast<std::uint32_t>(columns) : n / columns;
+    const std::int64_t column = n - row * columns;
+    using Element = std::remove_const_t<From>;
+    copy.put(column < copy.from.columns ? *copy.from.at(row, column) : Element(0.0f), copy.to.at(row, column));
+  }
+};
+
 /// to := from + beta to, element by element; to.columns >= from.columns. One launch.
 template <class Sum, class Exec, class From, class To>
 void copy_layout(const Exec& space, const char* label, const Dense<From>& from, Sum beta, const Dense<To>& to) {
   if (to.rows == 0 || to.columns == 0) return;
-  using Copy = LayoutCopy<Exec, From, To, Sum>;
-  Copy copy{{from.data, from.rows, from.columns, from.row_stride, from.column_stride}, to, beta, 0};
-  copy.column_tiles = (to.columns + Copy::edge - 1) / Copy::edge;
-  const std::int64_t tiles = (to.rows + Copy::edge - 1) / Copy::edge * copy.column_tiles;
+  const LayoutCopy<Exec, From, To, Sum> copy({from.data, from.rows, from.columns, from.row_stride, from.column_stride},
+                                             to, beta);
   if constexpr (Compat::is_host_v<Exec>) {
-    Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, tiles), copy);
+    Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, copy.tiles()),
+                         copy);
+  } else if (from.column_stride == 1 && to.column_stride == 1) {
+    Kokkos::parallel_for(label,
+                         Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, to.rows * to.columns),
+                         RowsCopy<Exec, From, To, Sum>{copy});
   } else {
     Kokkos::parallel_for(label,
-                         Kokkos::TeamPolicy<Exec>(space, static_cast<int>(tiles), 256)
-                             .set_scratch_size(0, Kokkos::PerTeam(Copy::scratch_bytes)),
+                         Kokkos::TeamPolicy<Exec>(space, static_cast<int>(copy.tiles()), 256)
+                             .set_scratch_size(0, Kokkos::PerTeam(copy.scratch_bytes())),
                          copy);
   }
 }

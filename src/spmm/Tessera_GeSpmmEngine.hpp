@@ -41,8 +41,9 @@ inline PieceBounds ge_spmm_piece(const GeSpmmOptions& options, bool host, std::i
 }
 
 /// Whether B is copied into rows first: every entry of A reads a row of B, which costs most where its elements lie
-/// apart. The copy reads and writes B once. Hosts: where A is wide and uses a row of B hardly twice, its long rows read
-/// columns about in order, which costs less than the copy while caches hold B (perf_test/notes/hosts.md).
+/// apart; and on devices rows that are not aligned, where the backend has no kernel for these. The copy reads and
+/// writes B once. Hosts: where A is wide and uses a row of B hardly twice, its long rows read columns about in order,
+/// which costs less than the copy while caches hold B (perf_test/notes/hosts.md).
 template <class T>
 bool ge_spmm_packs(const Dense<T>& b, bool host, std::int64_t rows, std::int64_t nnz) {
   if (b.columns < 2 || nnz < (b.columns < 8 ? 4 : 1) * b.rows) return false;
@@ -130,7 +131,8 @@ class GeSpmmEngine {
   }
 
   std::size_t format_bytes() const { return table_.bytes() + sizeof(Value) * rounded_.extent(0); }
-  /// Sums of split rows, at most (where an operand is double), and a copy of B in the matrix's type.
+  /// Sums of split rows, at most (where an operand is double), a copy of B in the matrix's type, and, on a backend, C
+  /// in rows.
   std::size_t workspace_bytes(std::int64_t columns) const {
     std::size_t bytes =
         ScratchLayout::rounded(static_cast<std::size_t>(table_.partial_count * partial_ld(columns)) * 8);
@@ -142,6 +144,11 @@ class GeSpmmEngine {
           ScratchLayout::rounded(static_cast<std::size_t>(static_cast<std::int64_t>(csr_.cols()) * ld) * sizeof(Value));
     }
     if (compacts(columns)) bytes += ScratchLayout::rounded(compact_bytes(columns));
+    if (backend_ != nullptr && long_rows()) {
+      using Sum = AccumulatorOf<Value, Value, Value>;
+      const std::int64_t rows = static_cast<std::int64_t>(csr_.rows()), ld = Dense<Sum>::padded(columns);
+      bytes += ScratchLayout::rounded(static_cast<std::size_t>(rows * ld) * sizeof(Sum));
+    }
     return bytes;
   }
 
@@ -167,14 +174,21 @@ class GeSpmmEngine {
     const std::size_t pack_bytes = ScratchLayout::rounded(static_cast<std::size_t>(b.rows * ld) * sizeof(BT));
     // A caller's workspace that has no room for the copy is no error: B is then read where it lies.
     const auto rows = static_cast<std::int64_t>(csr_.rows()), nnz = static_cast<std::int64_t>(csr_.nnz());
-    const bool pack =
-        set_up_ && ge_spmm_packs(b, Compat::is_host_v<Exec>, rows, nnz) && scratch_.offers(sum_bytes + pack_bytes);
+    const bool native = takes<BT, CT>();
+    const bool pack = set_up_ && !(native && b.column_stride == 1) &&
+                      (ge_spmm_packs(b, Compat::is_host_v<Exec>, rows, nnz) || (native && long_rows())) &&
+                      scratch_.offers(sum_bytes + pack_bytes);
     if (pack && apply_local(space, alpha, b, beta, c, pieces, columns, pack_bytes)) return;
     std::size_t bytes = sum_bytes + (pack ? pack_bytes : 0);
     const std::size_t more = ScratchLayout::rounded(compact_bytes(b.columns));
     const bool compact = std::is_same_v<BT, float> && std::is_same_v<CT, float> && compacts(b.columns) &&
                          scratch_.offers(bytes + more);  // as above
     if (compact) bytes += more;
+    const std::int64_t ldc = Dense<Sum>::padded(c.columns);
+    const std::size_t row_bytes = ScratchLayout::rounded(static_cast<std::size_t>(c.rows * ldc) * sizeof(Sum));
+    const bool through_rows = native && c.column_stride != 1 && (pack || b.column_stride == 1) && long_rows() &&
+                              scratch_.offers(bytes + row_bytes);  // as above
+    if (through_rows) bytes += row_bytes;
     ScratchLayout scratch(scratch_.reserve(space, bytes));
     pieces.partials = scratch.take<Sum>(sums);
     if (pack) {
@@ -184,6 +198,11 @@ class GeSpmmEngine {
       span = static_cast<std::size_t>(b.rows * ld);
     }
     void* const room = compact ? scratch.take<char>(static_cast<std::int64_t>(more)) : nullptr;
+    if (through_rows) {
+      const Dense<Sum> rows_of_c{scratch.take<Sum>(c.rows * ldc), c.rows, c.columns, ldc, 1};
+      on_backend(space, alpha, b, span, 0, rows_of_c, pieces, room);
+      return copy_layout(space, "Tessera::spmm[add to C]", rows_of_c, static_cast<Sum>(beta), c);
+    }
     if (on_backend(space, alpha, b, span, beta, c, pieces, room)) return;
     ge_spmm(space, alpha, matrix(), b, beta, c, pieces);
   }
@@ -232,6 +251,11 @@ class GeSpmmEngine {
     }
     return false;
   }
+  /// Whether rows differ much in length or are long: then the backend's kernel is worth a copy of C into rows and back.
+  bool long_rows() const {
+    return table_.pieces.extent(0) > 0 ||
+           static_cast<std::int64_t>(csr_.nnz()) >= 200 * static_cast<std::int64_t>(csr_.rows());
+  }
   /// Whether 32 bits count the teams of items, too.
   bool spreads(const Csr& A) const {
     constexpr std::int64_t most = std::int64_t{1} << 22;
@@ -264,16 +288,22 @@ class GeSpmmEngine {
     return static_cast<std::size_t>(CompactB::bytes(static_cast<std::int64_t>(csr_.cols()), columns));
   }
 
+  /// Whether the backend's kernel takes such operands, if rows of B and C are contiguous.
+  template <class BT, class CT>
+  bool takes() const {
+    const bool natural = precision_ == ScalarTraits<Value>::precision && fits_backend<BT, CT>(precision_);
+    return backend_ != nullptr && backend_->spmm.gespmm != nullptr && natural &&
+           sizeof(typename Csr::ordinal_type) == 4;
+  }
   /// false where the backend has no such kernel, or none for these operands. compact: room for a compact B, or null.
   template <class BT, class CT, class Sum>
   bool on_backend(const Exec& space, double alpha, const Dense<const BT>& b, std::size_t span, double beta,
                   const Dense<CT>& c, const RowPieces<Sum>& pieces, void* compact) const {
-    const bool natural = precision_ == ScalarTraits<Value>::precision && fits_backend<BT, CT>(precision_);
-    if (backend_ == nullptr || backend_->spmm.gespmm == nullptr || !natural || c.column_stride != 1 ||
-        !serves_in_place(b, span) || sizeof(typename Csr::ordinal_type) != 4) {
-      return false;
-    }
+    const int word_bytes = word_bytes_in_place(b, span);
+    if (!takes<BT, CT>() || word_bytes == 0 || c.column_stride != 1) return false;
     GeSpmmArgs args;
+    // The kernels' narrow words: eight bytes or an element.
+    args.word_bytes = word_bytes >= 8 ? word_bytes : static_cast<int>(sizeof(BT));
     args.precision = compact != nullptr ? Precision::TF32 : precision_;
     args.compact = compact;
     args.rows = c.rows;

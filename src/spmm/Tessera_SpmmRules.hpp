@@ -38,8 +38,22 @@ inline double least_panel_density_of_long_rows(std::int64_t columns, Precision p
   return narrow ? 2.5 : middle ? 1.65 : wide ? 1.7 : 1.9;
 }
 
-/// The same for a matrix: less where there are windows enough.
-inline double least_panel_density(const SpmmFeatures& f, std::int64_t columns, Precision precision) {
+/// The least where contiguous rows of B are no multiples of sixteen bytes: panels copy B into such rows first, and rows
+/// read it where it lies, the faster if eight bytes at a time. 0: they are multiples.
+inline double least_panel_density_of_odd_rows(std::int64_t columns, Precision precision) {
+  const std::int64_t bytes = columns * bytes_of(precision);
+  if (bytes % 16 == 0) return 0;
+  if (bytes <= 8) return 1e9;  // next to nothing of B: A is what costs
+  const bool narrow = columns <= 8, middle = columns <= 16;
+  if (precision == Precision::FP64) return narrow ? 4.3 : middle ? 2.9 : columns <= 64 ? 2.45 : 3.4;
+  if (precision == Precision::FP32) return columns <= 4 ? 6 : narrow ? 5 : 0;
+  if (precision == Precision::TF32) return middle ? 4.4 : bytes % 8 == 0 ? 3.8 : columns <= 64 ? 2.8 : 3.4;
+  if (narrow || bytes % 8 == 0) return narrow ? 4.2 : 4.1;
+  return middle ? 3.4 : columns <= 32 ? 2.6 : columns <= 64 ? 3.2 : 3.5;
+}
+
+/// The same for a matrix whose rows of B are whole words: less where there are windows enough.
+inline double least_panel_density_of_whole_words(const SpmmFeatures& f, std::int64_t columns, Precision precision) {
   const double least = least_panel_density(columns, precision);
   if (columns <= 16) return least;
   if (long_rows(f)) return least_panel_density_of_long_rows(columns, precision);
@@ -52,6 +66,12 @@ inline double least_panel_density(const SpmmFeatures& f, std::int64_t columns, P
   // Rows of 4 lanes are dealt out where long ones are cut (RowsWalk::Dealt), which suits short ones.
   if (narrow) return f.mean < 12 && f.longest > 128 ? 3.5 : least;
   return middle ? 1.75 : 2.15;
+}
+
+inline double least_panel_density(const SpmmFeatures& f, std::int64_t columns, Precision precision) {
+  const double whole = least_panel_density_of_whole_words(f, columns, precision);
+  const double odd = least_panel_density_of_odd_rows(columns, precision);
+  return long_rows(f) && odd < 1e9 ? whole : std::max(whole, odd);  // long rows use the copy often
 }
 
 /// From how many columns on rows copy B in TF32 first (CompactB), 0 for never: it pays where a row of B is fetched
@@ -75,7 +95,8 @@ inline bool spreads_rows(const SpmmFeatures& f, Precision precision, const SpmmO
   const bool uneven = f.longest > 16 && static_cast<double>(f.longest) >= 2 * f.mean;
   const std::int64_t row_bytes = std::int64_t{options.num_columns_hint} * bytes_of(precision);
   const std::int64_t lanes = (row_bytes + 15) / 16, size = f.nnz + 4 * f.rows;
-  const bool even = lanes <= 2 && f.mean >= 32 && size <= std::int64_t{1} << 20;
+  const bool halves = row_bytes % 8 != 0 && bytes_of(precision) == 2;  // an element per lane of up to eight
+  const bool even = lanes <= 2 && !(halves && row_bytes > 4) && f.mean >= 32 && size <= std::int64_t{1} << 20;
   if (o.max_piece > 0 || !(uneven || even)) return false;
   if (lanes <= 1) return even || (f.longest >= 48 && size <= std::int64_t{1} << 22);
   const bool together = lanes == 2 ? f.mean >= 200 : lanes < 32 && f.mean * static_cast<double>(lanes) >= 128;

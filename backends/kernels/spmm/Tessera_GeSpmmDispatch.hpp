@@ -115,6 +115,36 @@ RowsWalk rows_walk(const GeSpmmArgs& args, int wave, std::int64_t lanes) {
   return B::narrows && 2 * (count << shift) * tiles <= (rounds ? 3 : 1) * lanes ? RowsWalk::Ahead : RowsWalk::Octets;
 }
 
+/// The walk where rows of B are read in words of less than sixteen bytes, and log2 of the teams that share an item.
+struct NarrowWalk {
+  RowsWalk walk;
+  int log2_teams;
+};
+template <class B>
+NarrowWalk rows_walk_in_narrow_words(const GeSpmmArgs& args, int wave, std::int64_t lanes) {
+  const std::int64_t words = (args.dense.columns + B::columns - 1) / B::columns, count = args.count, nnz = args.nnz;
+  const auto log2 = [](std::int64_t n) {
+    int log = 0;
+    while ((std::int64_t{1} << log) < n) ++log;
+    return log;
+  };
+  const int most = log2(wave), shift = std::min(most, log2(words)), all = most - shift;
+  const bool few = 3 * (count << shift) < 2 * lanes && nnz >= (std::int64_t{4} << all) * count;
+  const bool together = all > 0 && (nnz >= 200 * count || few);
+  // One or two lanes would read rows of A far apart: up to eight entries for each.
+  if (words <= 2) {
+    const int asked = nnz < 12 * count ? 0 : log2((nnz + 8 * count - 1) / (8 * count));
+    const int log2_teams = together ? all : std::min(all, asked);
+    return {log2_teams > 0 ? RowsWalk::Split : RowsWalk::Octets, log2_teams};
+  }
+  if (together) return {RowsWalk::Shared, 0};
+  // Four words per lane where rows are short, or else many lanes have none; as long as a device has enough to do.
+  const int fewer = std::min(most, log2((words + B::pair - 1) / B::pair));
+  const bool fills = 4 * (count << fewer) >= 3 * lanes, brief = args.table == nullptr && nnz <= 10 * count;
+  const bool wide = words > 16 && (fills || (words > 64 && nnz > 100 * count));
+  return {wide || brief ? RowsWalk::Pairs : RowsWalk::Octets, 0};
+}
+
 /// log2 of a team's lanes: as many as the columns of B need, at most 32 (512 bytes of a row of B, or 1,024 in pairs).
 /// Rows that reach too far for that: 8, if they are long enough to pay for reading A more often, else as many as let
 /// planes of a mesh wait, if any do.
@@ -124,11 +154,12 @@ int gespmm_shift(const GeSpmmArgs& args) {
     const std::int64_t tile = (Kernel::words * Kernel::width) << shift;
     return rows_reach_beyond(args, Kernel::B::bytes(std::min(tile, args.dense.columns)));
   };
+  constexpr bool whole = Kernel::B::whole;
   int most = 5;
-  if (Kernel::shared && rows_in_narrow_tiles(args)) most = 3;
+  if (whole && Kernel::shared && rows_in_narrow_tiles(args)) most = 3;
   if (Kernel::deep && rows_in_narrow_tiles(args)) most = 4;
   if (Kernel::batch == 8 && Kernel::B::narrows && beyond(5)) most = 3;
-  if (Kernel::words == 2 && !beyond(3)) {
+  if (whole && Kernel::words == 2 && !beyond(3)) {
     while (beyond(most)) --most;
   }
   int shift = 0;
@@ -151,6 +182,20 @@ void gespmm_dispatch(GeSpmmArgs args, std::int64_t lanes, bool narrow, const Run
     run(kernel, args);
   };
   if (!narrow) return with(GeSpmmKernel<Types, Wave, std::int64_t, RowsWalk::Quads>{});
+  if constexpr (!Types::B::whole) {
+    const NarrowWalk narrow_walk = rows_walk_in_narrow_words<typename Types::B>(args, Wave::lanes, lanes);
+    args.log2_teams = narrow_walk.log2_teams;
+    switch (narrow_walk.walk) {
+      case RowsWalk::Pairs:
+        return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Pairs>{});
+      case RowsWalk::Shared:
+        return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Shared>{});
+      case RowsWalk::Split:
+        return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Split>{});
+      default:
+        return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Octets>{});
+    }
+  }
   switch (rows_walk<typename Types::B>(args, Wave::lanes, lanes)) {
     case RowsWalk::Pairs:
       return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Pairs>{});
@@ -160,6 +205,8 @@ void gespmm_dispatch(GeSpmmArgs args, std::int64_t lanes, bool narrow, const Run
       return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Octets>{});
     case RowsWalk::Shared:
       return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Shared>{});
+    case RowsWalk::Split:  // of narrow words
+      break;
     case RowsWalk::Ahead:
       if constexpr (Types::B::narrows) return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Ahead>{});
       break;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/interface/Tessera_CompactB.hpp"
 #include "backends/interface/Tessera_Half.hpp"
@@ -20,8 +21,9 @@
 /// SC'20].
 ///
 /// A *team* of 2^shift lanes takes an item, a row or a piece of a long one [RoDe, Pang et al., PPoPP'24], and reads
-/// rows of B in words of sixteen bytes: whole lines, no shuffles. Column and value of an entry reach the team in one
-/// broadcast load each. Sums of pieces are added by a second launch, in a fixed order.
+/// rows of B in words of sixteen bytes: whole lines, no shuffles. Rows that begin anywhere are read in narrower words,
+/// of so many bytes as they are aligned to. Column and value of an entry reach the team in one broadcast load each.
+/// Sums of pieces are added by a second launch, in a fixed order.
 ///
 /// A *walk* says how many words of a row of B a lane takes and how many entries are under way at once. All hold about
 /// the same registers, but for Ahead and Dealt; which is fastest depends on the rows (perf_test/notes/spmm-rows.md):
@@ -40,14 +42,23 @@
 ///     Shared  1 word,  4 entries     the teams of a wave share an item, each takes every other group of four entries,
 ///                                    and their sums meet by shuffles: very long rows, or too few of them. In tiles of
 ///                                    128 bytes where rows of B are used many times
+///
+///     Split   1 word,  8 entries     in narrow words, of which a row of B has one or two: as many teams share an item
+///     as
+///                                    it asks for, and take its entries in turns, so that they read A side by side
+///
+/// In narrow words Octets, Shared, Split and Pairs, of four words.
 
 namespace Tessera {
 
-/// B as the caller has it. What a lane reads of a row at once is a word: sixteen bytes.
-template <class Value>
+/// B as the caller has it. What a lane reads of a row at once is a word: sixteen bytes, or fewer where rows are aligned
+/// to fewer.
+template <class Value, int Bytes = 16>
 struct RowsOfB {
-  static constexpr int columns = 16 / static_cast<int>(sizeof(Value));  ///< of a word
-  static constexpr bool narrows = true;  ///< whether rows that reach far are read in narrow tiles
+  static constexpr int columns = Bytes / static_cast<int>(sizeof(Value));  ///< of a word
+  static constexpr bool whole = Bytes == 16;  ///< whether words are as wide as a lane's loads can be
+  static constexpr bool narrows = whole;      ///< whether rows that reach far are read in narrow tiles
+  static constexpr int pair = whole ? 2 : 4;  ///< words that a lane has of Pairs
   using RowWord = Packed<Value, columns>;
 
   static constexpr std::int64_t bytes(std::int64_t n) { return n * std::int64_t{sizeof(Value)}; }
@@ -69,18 +80,24 @@ struct RowsOfB {
   /// The word `skip` words on, of any row.
   template <class Wave>
   TESSERA_FUNCTION static RowWord load(const Place& p, std::int32_t row, std::int32_t skip) {
-    const char* at = p.at + std::int64_t{row} * p.row_bytes + skip * 16;
-    const Word w = Wave::template load<false>(reinterpret_cast<const Word*>(at));
+    using Loaded = std::conditional_t<
+        Bytes == 16, Word,
+        std::conditional_t<Bytes == 8, std::uint64_t, std::conditional_t<Bytes == 4, std::uint32_t, std::uint16_t>>>;
+    const char* at = p.at + std::int64_t{row} * p.row_bytes + skip * Bytes;
+    const Loaded w = Wave::template load<false>(reinterpret_cast<const Loaded*>(at));
     RowWord x;
-    TESSERA_UNROLL
-    for (int j = 0; j < 4; ++j) x.w[j] = w.w[j];
+    if constexpr (Bytes == 2) {
+      x.w[0] = w;
+    } else {
+      __builtin_memcpy(x.w, &w, Bytes);
+    }
     return x;
   }
-  /// The first word of a row, or zeros.
+  /// The same, or zeros.
   template <class Wave>
-  TESSERA_FUNCTION static RowWord load_if(const Place& p, std::int32_t row, bool on) {
+  TESSERA_FUNCTION static RowWord load_if(const Place& p, std::int32_t row, bool on, std::int32_t skip = 0) {
     RowWord x;
-    Wave::template load_if<false, 16>(p.at + std::int64_t{row} * p.row_bytes, on, 0, x.w);
+    Wave::template load_if<false, Bytes>(p.at + std::int64_t{row} * p.row_bytes + skip * Bytes, on, 0, x.w);
     return x;
   }
   template <class Sum>
@@ -92,7 +109,9 @@ struct RowsOfB {
 /// The compact copy (CompactB::dense): a word is a group, in two loads.
 struct RowsOfCompactB {
   static constexpr int columns = CompactB::group;
+  static constexpr bool whole = true;
   static constexpr bool narrows = false;  // a row lies in two places, and lines of each are read in full
+  static constexpr int pair = 2;
   using RowWord = CompactB::Group;
 
   static constexpr std::int64_t bytes(std::int64_t n) { return CompactB::bytes(1, n); }
@@ -121,10 +140,10 @@ struct RowsOfCompactB {
     return x;
   }
   template <class Wave>
-  TESSERA_FUNCTION static RowWord load_if(const Place& p, std::int32_t row, bool on) {
+  TESSERA_FUNCTION static RowWord load_if(const Place& p, std::int32_t row, bool on, std::int32_t skip = 0) {
     RowWord x;
-    Wave::template load_if<false, 16>(p.upper + row * p.ldb, on, 0, x.upper);
-    Wave::template load_if<false, 4>(p.lower + row * p.ldb, on, 0, &x.lower);
+    Wave::template load_if<false, 16>(p.upper + row * p.ldb + skip, on, 0, x.upper);
+    Wave::template load_if<false, 4>(p.lower + row * p.ldb + skip, on, 0, &x.lower);
     return x;
   }
   template <class Sum>
@@ -140,7 +159,7 @@ struct GeSpmmTypes {
   using B = B_;
 };
 
-enum class RowsWalk { Pairs, Quads, Octets, Shared, Ahead, Dealt };
+enum class RowsWalk { Pairs, Quads, Octets, Shared, Ahead, Dealt, Split };
 
 /// Whether 32 bits count the entries, a group of them beyond the last one included.
 inline bool gespmm_narrow(const GeSpmmArgs& args) { return args.nnz < (std::int64_t{1} << 31) - 1024; }
@@ -174,15 +193,17 @@ struct GeSpmmKernel {
   using Value = typename Types::Value;
   using Sum = typename Types::Sum;
   using B = typename Types::B;
-  static constexpr bool shared = Walk == RowsWalk::Shared;
-  static constexpr int width = B::columns;                       ///< columns of a word
-  static constexpr int words = Walk == RowsWalk::Pairs ? 2 : 1;  ///< a lane's, 2^shift words apart
+  static constexpr bool shared = Walk == RowsWalk::Shared, split = Walk == RowsWalk::Split;
+  static constexpr int width = B::columns;                             ///< columns of a word
+  static constexpr int words = Walk == RowsWalk::Pairs ? B::pair : 1;  ///< a lane's, 2^shift words apart
   static constexpr bool dealt = Walk == RowsWalk::Dealt, deep = dealt || Walk == RowsWalk::Ahead;
   /// Entries at once.
-  static constexpr int batch = Walk == RowsWalk::Pairs ? 2 : deep || Walk == RowsWalk::Octets ? 8 : 4;
+  static constexpr int batch = Walk == RowsWalk::Pairs ? 2 : deep || split || Walk == RowsWalk::Octets ? 8 : 4;
 
   /// Items that a wave takes, and columns of its tile.
-  static std::int64_t items(const GeSpmmArgs& args) { return shared ? 1 : Wave::lanes >> args.shift; }
+  static std::int64_t items(const GeSpmmArgs& args) {
+    return split ? Wave::lanes >> (args.shift + args.log2_teams) : shared ? 1 : Wave::lanes >> args.shift;
+  }
   static std::int32_t tile_columns(const GeSpmmArgs& args) { return (words * width) << args.shift; }
 
   template <class T>
@@ -195,7 +216,9 @@ struct GeSpmmKernel {
   /// Items from first_item on (Shared: this one), columns from first_column on.
   TESSERA_FUNCTION static void run(const Wave& wave, const GeSpmmArgs& args, std::int64_t first_item,
                                    std::int32_t first_column, GeSpmmAhead ahead = {}) {
-    if constexpr (shared) {
+    if constexpr (split) {
+      run_split(wave, args, first_item, first_column);
+    } else if constexpr (shared) {
       run_shared(wave, args, first_item, first_column);
     } else if constexpr (dealt) {
       run_dealt(wave, args, first_item, first_column);
@@ -267,11 +290,15 @@ struct GeSpmmKernel {
     Wave::prefetch(static_cast<const Value*>(args.values) + entry);
   }
 
-  /// Entries i .. i + N - 1. A lane's second word may lie beyond the last column: then it reads the first again.
+  /// Entries i .. i + N - 1. A lane's later words may lie beyond the last column: then it reads the first again.
   template <int N>
   TESSERA_FUNCTION static void add_entries(const GeSpmmArgs& args, Index i, std::int32_t column, Sums& sums) {
     const typename B::Place b = B::place(args.dense, column);
-    const std::int32_t hop = column + (width << args.shift) < args.dense.columns ? 1 << args.shift : 0;
+    std::int32_t hop[words];
+    TESSERA_UNROLL
+    for (int k = 0; k < words; ++k) {
+      hop[k] = column + k * (width << args.shift) < args.dense.columns ? k << args.shift : 0;
+    }
     std::int32_t row[N];
     Value a[N];
     typename B::RowWord x[N][words];
@@ -282,7 +309,7 @@ struct GeSpmmKernel {
     TESSERA_UNROLL
     for (int u = 0; u < N; ++u) {
       TESSERA_UNROLL
-      for (int k = 0; k < words; ++k) x[u][k] = B::template load<Wave>(b, row[u], k * hop);
+      for (int k = 0; k < words; ++k) x[u][k] = B::template load<Wave>(b, row[u], hop[k]);
     }
     TESSERA_UNROLL
     for (int u = 0; u < N; ++u) {
@@ -423,6 +450,61 @@ struct GeSpmmKernel {
       const std::int32_t column = first_column + (lane & ((1 << args.shift) - 1)) * width;
       if (lane >> args.shift == 0 && column < args.dense.columns) store(args, item, column, sums(lane));
     });
+  }
+
+  // ---- an item for several teams, which take its entries in turns
+
+  TESSERA_FUNCTION static void run_split(const Wave& wave, const GeSpmmArgs& args, std::int64_t first_item,
+                                         std::int32_t first_column) {
+    Varying<Sums> sums;
+    Varying<Item> items;
+    const int shift = args.shift, teams = 1 << args.log2_teams;
+    const auto column_of = [=](int lane) { return first_column + (lane & ((1 << shift) - 1)) * width; };
+    const auto team_of = [=](int lane) { return lane >> shift & (teams - 1); };
+    wave.each([&](int lane) {
+      sums(lane) = Sums{};
+      Item& item = items(lane);
+      item = Item{0, 0, -1, -1};
+      const std::int64_t index = first_item + (lane >> (shift + args.log2_teams));
+      if (index >= args.count || column_of(lane) >= args.dense.columns) return;
+      item = item_at(args, index);
+      for (Index i = item.begin + team_of(lane); i < item.end; i += batch * teams) {
+        add_every(args, i, teams, item.end - i, column_of(lane), sums(lane));
+      }
+    });
+    for (int distance = teams << shift >> 1; distance >= 1 << shift; distance /= 2) {
+      TESSERA_UNROLL
+      for (int v = 0; v < width; ++v) {
+        Varying<Sum> own, other;
+        wave.each([&](int lane) { own(lane) = sums(lane).s[0][v]; });
+        wave.shuffle(other, own, [=](int lane) { return lane ^ distance; });
+        wave.each([&](int lane) { sums(lane).s[0][v] += other(lane); });
+      }
+    }
+    wave.each([&](int lane) {
+      if (items(lane).row >= 0 && team_of(lane) == 0) store(args, items(lane), column_of(lane), sums(lane));
+    });
+  }
+  /// Entries i, i + teams and so on, eight of them, as far as they are among the next `left`. No branch.
+  TESSERA_FUNCTION static void add_every(const GeSpmmArgs& args, Index i, int teams, Index left, std::int32_t column,
+                                         Sums& sums) {
+    const typename B::Place b = B::place(args.dense, column);
+    std::int32_t row[batch];
+    Value a[batch];
+    typename B::RowWord x[batch];
+    TESSERA_UNROLL
+    for (int u = 0; u < batch; ++u) row[u] = Wave::gather_if(args.columns + i + u * teams, u * teams < left);
+    TESSERA_UNROLL
+    for (int u = 0; u < batch; ++u) {
+      a[u] = Wave::gather_if(static_cast<const Value*>(args.values) + i + u * teams, u * teams < left);
+    }
+    TESSERA_UNROLL
+    for (int u = 0; u < batch; ++u) x[u] = B::template load_if<Wave>(b, row[u], u * teams < left);
+    TESSERA_UNROLL
+    for (int u = 0; u < batch; ++u) {
+      TESSERA_UNROLL
+      for (int v = 0; v < width; ++v) sums.s[0][v] += static_cast<Sum>(a[u]) * B::template get<Sum>(x[u], v);
+    }
   }
 
   TESSERA_FUNCTION static void store(const GeSpmmArgs& args, const Item& item, std::int32_t column, const Sums& sums) {

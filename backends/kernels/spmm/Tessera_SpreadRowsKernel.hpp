@@ -14,6 +14,8 @@
 /// gets a power of two of teams, so many that each has about eight entries, all under way at once. Teams of an item
 /// lie side by side: their sums meet by shuffles inside a wave, and in shared memory inside a thread block. The pieces
 /// of a row are added by the last thread block of the row to arrive, in the order of the pieces, within the launch.
+/// Where rows of B are read in one or two narrow words, teams of an item take its entries in turns, so that they read A
+/// side by side.
 
 namespace Tessera {
 
@@ -60,19 +62,20 @@ inline SpreadLevels spread_levels(const SpmmSpread& items, int log2_entries, int
   return levels;
 }
 
-template <class Types_, class Wave_>
+/// Words: of a lane, 2^shift words apart. InTurns: teams take entries in turns.
+template <class Types_, class Wave_, int Words = 1, bool InTurns = false>
 struct SpreadRowsKernel {
   using Types = Types_;
   using Wave = Wave_;
   using Value = typename Types::Value;
   using Sum = typename Types::Sum;
   using B = typename Types::B;
-  static constexpr int width = B::columns;  ///< of a word
-  static constexpr int batch = 8;           ///< entries at once
+  static constexpr int width = B::columns;          ///< of a word
+  static constexpr int batch = Words == 1 ? 8 : 4;  ///< entries at once
   static constexpr int log2_lanes = Wave::lanes == 64 ? 6 : 5;
 
   struct alignas(16) Sums {
-    Sum s[width];
+    Sum s[Words][width];
   };
   template <class T>
   using Varying = typename Wave::template Varying<T>;
@@ -98,18 +101,20 @@ struct SpreadRowsKernel {
       const auto begin = static_cast<std::int32_t>(item.packed >> SpmmRowPiece::length_bits);
       const std::int32_t end = begin + static_cast<std::int32_t>(item.packed & SpmmRowPiece::most_entries);
       const typename B::Place b = B::place(args.dense, column);
-      for (std::int32_t i = begin + batch * place(lane).rank; i < end; i += batch << place(lane).level) {
-        add_entries(args, b, i, end - i, sums(lane));
+      const int level = place(lane).level, first = (InTurns ? 1 : batch) * place(lane).rank;
+      for (std::int32_t i = begin + first; i < end; i += batch << level) {
+        add_entries(args, b, i, InTurns ? level : 0, end - i, column, sums(lane));
       }
     });
     const int level = levels.at(first_team).level;  // the highest of the wave
     for (int l = 0; l < log2_teams && l < level; ++l) {
       TESSERA_UNROLL
-      for (int v = 0; v < width; ++v) {
+      for (int n = 0; n < Words * width; ++n) {
+        const int k = n / width, v = n % width;
         Varying<Sum> own, other;
-        wave.each([&](int lane) { own(lane) = sums(lane).s[v]; });
+        wave.each([&](int lane) { own(lane) = sums(lane).s[k][v]; });
         wave.shuffle(other, own, [=](int lane) { return lane ^ (1 << (shift + l)); });
-        wave.each([&](int lane) { sums(lane).s[v] += l < place(lane).level ? other(lane) : Sum(0); });
+        wave.each([&](int lane) { sums(lane).s[k][v] += l < place(lane).level ? other(lane) : Sum(0); });
       }
     }
     wave.each([&](int lane) {
@@ -145,18 +150,18 @@ struct SpreadRowsKernel {
       for (int w = 1; w < 1 << (place.level - log2_teams); ++w) {
         const Sums& other = met[w * Wave::lanes + lane];
         TESSERA_UNROLL
-        for (int v = 0; v < width; ++v) sums.s[v] += other.s[v];
+        for (int n = 0; n < Words * width; ++n) sums.s[n / width][n % width] += other.s[n / width][n % width];
       }
       if (item.partial < 0) return store(args, item.row, column, sums);
       const SpmmTarget<Sum, Sum> target{static_cast<Sum*>(args.partials), args.partial_ld, args.dense.columns, Sum(1),
                                         Sum(0)};
-      spmm_store_run(target, item.partial, column, sums.s);
+      store_words(target, shift, item.partial, column, sums);
     });
     if (item.partial < 0 || args.arrivals == nullptr) return;
     wave.release();
     const auto pieces = static_cast<std::uint32_t>(args.splits[item.row].count);
     if (!wave.last_to_arrive(args.arrivals + static_cast<std::uint32_t>(item.row) * tiles + tile, pieces)) return;
-    const std::int64_t end = first_column + (std::int64_t{width} << shift);
+    const std::int64_t end = first_column + (std::int64_t{Words * width} << shift);
     SpmmPartials<Value, Sum, Wave>::run_columns(wave, spmm_partial_rows(args), item.row, first_column, end);
   }
 
@@ -165,30 +170,46 @@ struct SpreadRowsKernel {
     return first_column + (lane & ((1 << args.shift) - 1)) * width;
   }
 
-  /// Up to eight entries from i on, of which `left` are there. No branch, so that all are under way at once.
+  /// Up to `batch` entries from i on, 2^apart from each other, as far as they are among the next `left`. No branch, so
+  /// that all are under way at once. A word beyond the last column is read as the first again.
   TESSERA_FUNCTION static void add_entries(const GeSpmmArgs& args, const typename B::Place& place, std::int32_t i,
-                                           std::int32_t left, Sums& sums) {
+                                           int apart, std::int32_t left, std::int32_t column, Sums& sums) {
     const typename B::Place b = B::template kept<Wave>(place);
-    std::int32_t row[batch];
+    std::int32_t row[batch], hop[Words];
     Value a[batch];
-    typename B::RowWord x[batch];
+    typename B::RowWord x[batch][Words];
     const std::int32_t* columns = args.columns + i;
     const Value* values = static_cast<const Value*>(args.values) + i;
     TESSERA_UNROLL
-    for (int u = 0; u < batch; ++u) row[u] = Wave::gather_if(columns + u, u < left);
+    for (int k = 0; k < Words; ++k) {
+      hop[k] = k > 0 && column + k * (width << args.shift) < args.dense.columns ? k << args.shift : 0;
+    }
     TESSERA_UNROLL
-    for (int u = 0; u < batch; ++u) a[u] = Wave::gather_if(values + u, u < left);
+    for (int u = 0; u < batch; ++u) row[u] = Wave::gather_if(columns + (u << apart), u << apart < left);
     TESSERA_UNROLL
-    for (int u = 0; u < batch; ++u) x[u] = B::template load_if<Wave>(b, row[u], u < left);
+    for (int u = 0; u < batch; ++u) a[u] = Wave::gather_if(values + (u << apart), u << apart < left);
     TESSERA_UNROLL
     for (int u = 0; u < batch; ++u) {
       TESSERA_UNROLL
-      for (int v = 0; v < width; ++v) sums.s[v] += static_cast<Sum>(a[u]) * B::template get<Sum>(x[u], v);
+      for (int k = 0; k < Words; ++k) x[u][k] = B::template load_if<Wave>(b, row[u], u << apart < left, hop[k]);
+    }
+    TESSERA_UNROLL
+    for (int u = 0; u < batch; ++u) {
+      TESSERA_UNROLL
+      for (int n = 0; n < Words * width; ++n) {
+        sums.s[n / width][n % width] += static_cast<Sum>(a[u]) * B::template get<Sum>(x[u][n / width], n % width);
+      }
     }
   }
 
   TESSERA_FUNCTION static void store(const GeSpmmArgs& args, std::int32_t row, std::int32_t column, const Sums& sums) {
-    spmm_to_c<Value, Sum>(args.dense, [&](const auto& target) { spmm_store_run(target, row, column, sums.s); });
+    spmm_to_c<Value, Sum>(args.dense, [&](const auto& target) { store_words(target, args.shift, row, column, sums); });
+  }
+  template <class Target>
+  TESSERA_FUNCTION static void store_words(const Target& target, int shift, std::int32_t row, std::int32_t column,
+                                           const Sums& sums) {
+    TESSERA_UNROLL
+    for (int k = 0; k < Words; ++k) spmm_store_run(target, row, column + k * (width << shift), sums.s[k]);
   }
 };
 
