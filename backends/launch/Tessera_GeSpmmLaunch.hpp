@@ -114,7 +114,9 @@ typename Device::Error launch_spread(GeSpmmArgs args, Stream stream) {
 
 template <class Device, class Types>
 typename Device::Error launch_gespmm(const GeSpmmArgs& args, Stream stream) {
-  if (args.spread != nullptr) return launch_spread<Device, Types>(args, stream);
+  if (args.spread != nullptr && SpmmSpread::tiles(args.dense.columns, Types::B::columns) <= most_tiles) {
+    return launch_spread<Device, Types>(args, stream);
+  }
   // An emulation has few lanes, so that small matrices fill it, and 64-bit entry numbers for some numbers of columns.
   const std::int64_t lanes = Device::emulated ? 256 : Device::multiprocessors() * std::int64_t{2048};
   const bool narrow = Device::emulated ? args.dense.columns % 4 != 3 : gespmm_narrow(args);
