@@ -195,7 +195,16 @@ View allocate_view(const std::string& label, std::size_t n, const Where&... wher
     throw OutOfMemory(label, n * sizeof(typename View::value_type), refusal.what());
   }
 }
-/// The same, ordered on `exec` where the Kokkos version can.
+/// View of zeros. @throw OutOfMemory  as above
+template <class View, class... Extents>
+View allocate_zeros(const std::string& label, const Extents... n) {
+  try {
+    return View(label, static_cast<std::size_t>(n)...);
+  } catch (const std::exception& refusal) {
+    throw OutOfMemory(label, (sizeof(typename View::value_type) * ... * static_cast<std::size_t>(n)), refusal.what());
+  }
+}
+/// Uninitialised and ordered on `exec` where the Kokkos version can.
 template <class View, class Exec>
 View allocate(const Exec& exec, const std::string& label, std::size_t n) {
 #if KOKKOS_VERSION >= 30600

@@ -116,12 +116,17 @@ typename Device::Error launch_spread(GeSpmmArgs args, Stream stream) {
 template <class Device, class Types>
 typename Device::Error launch_gespmm(const GeSpmmArgs& args, Stream stream) {
   if (args.spread != nullptr) {
+    constexpr std::int64_t word = Types::B::columns;
+    const std::int64_t columns = args.dense.columns;
     if constexpr (!Types::B::whole) {
-      constexpr std::int64_t word = Types::B::columns;
-      if (args.dense.columns <= 2 * word) return launch_spread<Device, Types, 1, true>(args, stream);
-      if (args.dense.columns > word << SpmmSpread::log2_team) return launch_spread<Device, Types, 4>(args, stream);
+      if (columns <= 2 * word) return launch_spread<Device, Types, 1, true>(args, stream);
+      const bool more = columns > word << SpmmSpread::log2_team;
+      if (more && SpmmSpread::tiles(columns, 4 * word) <= most_tiles)
+        return launch_spread<Device, Types, 4>(args, stream);
+      if (!more) return launch_spread<Device, Types>(args, stream);
+    } else if (SpmmSpread::tiles(columns, word) <= most_tiles) {
+      return launch_spread<Device, Types>(args, stream);
     }
-    return launch_spread<Device, Types>(args, stream);
   }
   // An emulation has few lanes, so that small matrices fill it, and 64-bit entry numbers for some numbers of columns.
   const std::int64_t lanes = Device::emulated ? 256 : Device::multiprocessors() * std::int64_t{2048};

@@ -15,14 +15,24 @@
 
 namespace Tessera {
 
+namespace Impl {
+/// Of somebody else's array, which is not kept alive.
+template <class View>
+auto not_kept(const View& view) {
+  return Kokkos::View<typename View::const_value_type*, typename View::device_type,
+                      Kokkos::MemoryTraits<Kokkos::Unmanaged>>(view.data(), view.extent(0));
+}
+}  // namespace Impl
+
 /// The blocks of this process: rows as in the row map, columns as in the column map. No copy; A's arrays must outlive
-/// the view.
+/// the view. Columns and numbers are not kept alive by it: where hosts cannot reach a device's memory Tpetra refuses
+/// what reads or writes these on the host as long as somebody keeps them.
 template <class Scalar, class LO, class GO, class Node>
 auto bsr_view(const Tpetra::BlockCrsMatrix<Scalar, LO, GO, Node>& A) {
   const auto graph = A.getCrsGraph().getLocalGraphDevice();
   return bsr_view(static_cast<LO>(Compat::local_size(*A.getRowMap())),
                   static_cast<LO>(Compat::local_size(*A.getColMap())), static_cast<int>(A.getBlockSize()),
-                  graph.row_map, graph.entries, A.getValuesDevice());
+                  graph.row_map, Impl::not_kept(graph.entries), Impl::not_kept(A.getValuesDevice()));
 }
 
 /// Y := alpha A X + beta Y for a distributed Tpetra::BlockCrsMatrix, as a Tpetra::Operator. Each process multiplies its
@@ -116,6 +126,7 @@ class TpetraBlockOperator : public Tpetra::Operator<Scalar, LocalOrdinal, Global
   }
   void local(const multivector_type& X, multivector_type& Y, Scalar alpha, Scalar beta) const {
     const auto x = Compat::read(X);
+    matrix_->getValuesDevice();  // numbers that were changed on the host are copied to the device
     if (beta == Scalar(0)) {
       plan_->apply(space_, Op::NoTrans, alpha, x, 0, Compat::overwrite(Y));
     } else {

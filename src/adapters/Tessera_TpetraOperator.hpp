@@ -96,7 +96,9 @@ struct TpetraTimes {
 /// Costs: constructor and update_values are collective, O(local nnz); memory: the plans' formats, and where something
 /// is received the matrix once more in CSR. apply is collective over the communicator; a process that throws alone
 /// (device errors) leaves the others waiting, everything that is checked is checked on all. apply and the operator's
-/// own multivectors are not for two host threads at once.
+/// own multivectors are not for two host threads at once. The operator keeps A's arrays: where hosts cannot reach a
+/// device's memory Tpetra refuses what reads or writes A on the host as long as the operator lives ("a device view is
+/// alive"); there kernels change the numbers.
 ///
 /// @tparam Scalar  double or float.
 template <class Scalar, class LocalOrdinal, class GlobalOrdinal, class Node>

@@ -119,9 +119,9 @@ struct AttentionOperation {
   class Trial {
    public:
     Trial(const Csr& A, const Options& options)
-        : q_("Tessera::attention::measure Q", A.rows(), static_cast<std::size_t>(options.dimension_hint)),
-          k_("Tessera::attention::measure K", A.cols(), static_cast<std::size_t>(options.dimension_hint)),
-          o_("Tessera::attention::measure O", A.rows(), static_cast<std::size_t>(options.dimension_hint)) {}
+        : q_(Compat::allocate_zeros<View>("Tessera::attention::measure Q", A.rows(), options.dimension_hint)),
+          k_(Compat::allocate_zeros<View>("Tessera::attention::measure K", A.cols(), options.dimension_hint)),
+          o_(Compat::allocate_zeros<View>("Tessera::attention::measure O", A.rows(), options.dimension_hint)) {}
     void operator()(const Plan& plan, const Exec& space) const {
       const auto q = dense_batch_of(typename View::const_type(q_)), k = dense_batch_of(typename View::const_type(k_));
       plan.apply(space, Op::NoTrans, 1.0, AttentionInput<Value>{q, k, k, 1}, 0.0,

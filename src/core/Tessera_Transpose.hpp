@@ -72,7 +72,7 @@ struct TransposeFunctors {
     Pattern A;
     T t;
     KOKKOS_INLINE_FUNCTION void sift(offset base, offset root, offset n) const {
-      while (2 * root + 1 < n) {
+      while (root < n / 2) {
         offset child = 2 * root + 1;
         if (child + 1 < n && t.source(base + child) < t.source(base + child + 1)) ++child;
         if (t.source(base + root) >= t.source(base + child)) return;
@@ -118,10 +118,10 @@ TransposedPattern<Pattern> transposed_pattern(const Exec& space, const Pattern& 
   using F = TransposeFunctors<Pattern>;
   TransposedPattern<Pattern> t;
   const auto rows = static_cast<std::int64_t>(A.cols()), nnz = static_cast<std::int64_t>(A.nnz());
-  t.row_map = decltype(t.row_map)("Tessera::transpose::row_map", static_cast<std::size_t>(rows) + 1);
-  t.source = decltype(t.source)("Tessera::transpose::source", A.nnz());
-  t.entries = decltype(t.entries)("Tessera::transpose::entries", A.nnz());
-  decltype(t.row_map) next("Tessera::transpose::next", static_cast<std::size_t>(rows));
+  t.row_map = Compat::allocate_zeros<decltype(t.row_map)>("Tessera::transpose::row_map", rows + 1);
+  t.source = Compat::allocate_view<decltype(t.source)>("Tessera::transpose::source", A.nnz());
+  t.entries = Compat::allocate_view<decltype(t.entries)>("Tessera::transpose::entries", A.nnz());
+  const auto next = Compat::allocate_zeros<decltype(t.row_map)>("Tessera::transpose::next", rows);
   Kokkos::parallel_for("Tessera::convert[transpose] count",
                        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, nnz),
                        typename F::Count{A, t});
@@ -150,7 +150,7 @@ void update_transposed_values(const Exec& space, const Transposed<Csr>& t, const
 }
 
 /// A^T. Deterministic: inside a row of A^T entries stand in the order of A. O(nnz log(longest column)) work, one
-/// thread per column; 2 nnz offsets and the matrix again in memory.
+/// thread per column; 2 nnz offsets and the matrix again in memory. @throw OutOfMemory
 template <class Exec, class Csr>
 Transposed<Csr> transpose(const Exec& space, const Csr& A) {
   const Compat::ScopedRegion region("Tessera::convert[transpose]");
@@ -158,7 +158,7 @@ Transposed<Csr> transpose(const Exec& space, const Csr& A) {
   t.rows = A.cols();
   t.cols = A.rows();
   t.pattern = Impl::transposed_pattern(space, Impl::pattern_of(A));
-  t.values = decltype(t.values)("Tessera::transpose::values", A.nnz());
+  t.values = Compat::allocate_view<decltype(t.values)>("Tessera::transpose::values", A.nnz());
   update_transposed_values(space, t, A.values());
   Compat::fence(space, "Tessera::convert[transpose]");  // A need not stay
   return t;

@@ -92,9 +92,9 @@ class EntryParser {
     for (std::int64_t count = 0; next_entry(count); ++count) {
       std::int64_t row = 0, col = 0;
       const char* p = read_index(skip_blank(reader_.begin()), "row", 0, row);
-      if (static_cast<std::uint64_t>(row - 1) >= rows) outside("row", row, header_.rows);
+      if (static_cast<std::uint64_t>(row) - 1 >= rows) outside("row", row, header_.rows);
       p = read_index(p, "column", 1, col);
-      if (static_cast<std::uint64_t>(col - 1) >= cols) outside("column", col, header_.cols);
+      if (static_cast<std::uint64_t>(col) - 1 >= cols) outside("column", col, header_.cols);
       --row;
       --col;
       const Scalar value = read_value(p, 2, row, col);

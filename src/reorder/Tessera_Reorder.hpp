@@ -162,7 +162,8 @@ Kokkos::View<Ordinal*, Kokkos::LayoutLeft, Device> rcm(const Exec& space,
   Impl::require_valid(space, "reorder::rcm", A);
   const Compat::ScopedRegion region("Tessera::reorder[rcm]");
   const auto n = static_cast<std::size_t>(A.rows());
-  Kokkos::View<Ordinal*, Kokkos::LayoutLeft, Device> p("Tessera::reorder::permutation", n);
+  const auto p =
+      Compat::allocate_zeros<Kokkos::View<Ordinal*, Kokkos::LayoutLeft, Device>>("Tessera::reorder::permutation", n);
   if (n == 0) return p;
   const auto row_map = Impl::host_integers<std::int64_t>(space, A.row_map());
   const auto entries = Impl::host_integers<std::int32_t>(space, A.entries());
@@ -221,7 +222,7 @@ Permuted<CsrView<Scalar, Ordinal, Offset, Device>> permute_symmetric(const Exec&
   const auto rows = static_cast<std::int64_t>(A.rows()), nnz = static_cast<std::int64_t>(A.nnz());
   Permuted<Csr> B;
   B.rows = A.rows();
-  B.row_map = decltype(B.row_map)("Tessera::permuted::row_map", static_cast<std::size_t>(rows) + 1);
+  B.row_map = Compat::allocate_zeros<decltype(B.row_map)>("Tessera::permuted::row_map", rows + 1);
   if (nnz == 0) return B;
   const typename F::Length length{A, p};
   std::int64_t longest = 0;

@@ -78,16 +78,18 @@ struct SddmmOperation {
   class Trial {
    public:
     Trial(const Csr& S, const Options& options)
-        : x_("Tessera::sddmm::measure X", S.rows(), static_cast<std::size_t>(options.inner_hint)),
-          y_("Tessera::sddmm::measure Y", S.cols(), static_cast<std::size_t>(options.inner_hint)),
-          p_("Tessera::sddmm::measure P", S.nnz()) {}
+        : x_(Compat::allocate_zeros<Dense2>("Tessera::sddmm::measure X", S.rows(), options.inner_hint)),
+          y_(Compat::allocate_zeros<Dense2>("Tessera::sddmm::measure Y", S.cols(), options.inner_hint)),
+          p_(Compat::allocate_zeros<Products>("Tessera::sddmm::measure P", S.nnz())) {}
     void operator()(const Plan& plan, const Exec& space) const {
       plan.apply(space, Op::NoTrans, 1.0, sddmm_input(x_, y_, Op::NoTrans), 0.0, sddmm_output(p_));
     }
 
    private:
-    Kokkos::View<Value**, Kokkos::LayoutRight, Memory> x_, y_;
-    Kokkos::View<Value*, Kokkos::LayoutLeft, Memory> p_;
+    using Dense2 = Kokkos::View<Value**, Kokkos::LayoutRight, Memory>;
+    using Products = Kokkos::View<Value*, Kokkos::LayoutLeft, Memory>;
+    Dense2 x_, y_;
+    Products p_;
   };
 };
 

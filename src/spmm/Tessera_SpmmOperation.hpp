@@ -64,8 +64,8 @@ struct SpmmOperation {
   class Trial {
    public:
     Trial(const Csr& A, const Options& options)
-        : b_("Tessera::spmm::measure B", A.cols(), static_cast<std::size_t>(options.num_columns_hint)),
-          c_("Tessera::spmm::measure C", A.rows(), static_cast<std::size_t>(options.num_columns_hint)) {}
+        : b_(Compat::allocate_zeros<Dense2>("Tessera::spmm::measure B", A.cols(), options.num_columns_hint)),
+          c_(Compat::allocate_zeros<Dense2>("Tessera::spmm::measure C", A.rows(), options.num_columns_hint)) {}
     void operator()(const Plan& plan, const Exec& space) const {
       const DenseInput<Value> b{dense_of(typename Dense2::const_type(b_)), static_cast<std::size_t>(b_.span())};
       plan.apply(space, Op::NoTrans, 1.0, b, 0.0, dense_of(c_));

@@ -63,7 +63,8 @@ struct SpmvOperation {
   class Trial {
    public:
     Trial(const Csr& A, const Options&)
-        : x_("Tessera::spmv::measure x", A.cols()), y_("Tessera::spmv::measure y", A.rows()) {}
+        : x_(Compat::allocate_zeros<Vector>("Tessera::spmv::measure x", A.cols())),
+          y_(Compat::allocate_zeros<Vector>("Tessera::spmv::measure y", A.rows())) {}
     void operator()(const Plan& plan, const Exec& space) const {
       plan.apply(space, Op::NoTrans, 1.0, vectors_of(typename Vector::const_type(x_)), 0.0, vectors_of(y_));
     }

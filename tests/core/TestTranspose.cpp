@@ -5,7 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
+#include "Tessera_BsrView.hpp"
+#include "core/Tessera_Blocks.hpp"
 #include "core/Tessera_Transpose.hpp"
+#include "support/Tessera_TestAddressSpace.hpp"
 #include "support/Tessera_TestCases.hpp"
 #include "support/Tessera_TestCheck.hpp"
 
@@ -43,6 +48,24 @@ TEST(Transpose, Types) {
   expect_transpose<half_t, std::size_t, Kokkos::DefaultExecutionSpace>(p);
   expect_transpose<bhalf_t, std::int64_t, Kokkos::DefaultHostExecutionSpace>(p);
 }
+
+#ifdef TESSERA_TEST_LIMITS_ADDRESS_SPACE
+// Offsets of rows, sources, columns, places (8 MB each) and numbers (16 MB): one after the other has no room.
+TEST(Transpose, WithoutRoom) {
+  using Exec = Kokkos::DefaultHostExecutionSpace;
+  constexpr int n = 2000000;
+  const DeviceVector<Exec, int> row_map("row_map", n + 1), entries("entries", n);
+  const DeviceVector<Exec, double> values("values", n);
+  std::iota(row_map.data(), row_map.data() + n + 1, 0);
+  std::iota(entries.data(), entries.data() + n, 0);
+  const auto A = csr_view(n, n, row_map, entries, values);
+  for (const rlim_t room : {4, 12, 20, 28, 34}) {  // MB
+    SCOPED_TRACE(room);
+    const LimitedAddressSpace little(LimitedAddressSpace::used() + (room << 20));
+    EXPECT_THROW(transpose(Exec(), A), OutOfMemory);
+  }
+}
+#endif
 
 }  // namespace Testing
 }  // namespace Tessera

@@ -55,6 +55,8 @@ std::vector<Malformed> malformed_files() {
       {"row beyond the matrix", real + "2 2 2\n1 1 1\n3 1 1\n", 4, "row index 3 is outside 1..2"},
       {"column beyond the matrix", real + "2 2 1\n1 3 1\n", 3, "column index 3 is outside 1..2"},
       {"negative index", real + "2 2 1\n-1 1 1\n", 3, "row index -1 is outside 1..2"},
+      {"least row index", real + "2 2 1\n-9223372036854775808 1 1\n", 3, "row index -9223372036854775808 is outside"},
+      {"least column index", real + "2 2 1\n1 -9223372036854775808 1\n", 3, "column index -9223372036854775808 is"},
       {"entry of an empty matrix", real + "0 0 1\n1 1 1\n", 3, "row index 1 is outside 1..0"},
       {"index beyond 64 bits", real + "2 2 1\n1 18446744073709551617 1\n", 3,
        "column index '18446744073709551617' does"},

@@ -78,6 +78,22 @@ TEST(TpetraBlocks, ProductsAreTpetras) {
   }
 }
 
+TEST(TpetraBlocks, NumbersThatChangeCountAtOnce) {
+  const auto A = block_laplacian(6, 5, 2, Spread::Blocks);
+  const BlockOperator op(A);
+  Vectors X(op.getDomainMap(), 1), Y(op.getRangeMap(), 1), wanted(op.getRangeMap(), 1);
+  fill_whole(X, 1);
+  op.apply(X, Y);
+  {
+    const auto numbers = A->getValuesHostNonConst();
+    for (std::size_t i = 0; i < numbers.extent(0); ++i) numbers(i) *= 3;
+  }
+  op.apply(X, wanted);
+  wanted.update(-3, Y, 1);
+  EXPECT_EQ(wanted.getVector(0)->normInf(), 0);
+  EXPECT_GT(Y.getVector(0)->normInf(), 0);
+}
+
 // X is copied where it shares memory with Y, wherever each of them begins.
 TEST(TpetraBlocks, ColumnsOfOneMultivectorMayOverlap) {
   const auto A = block_laplacian(9, 7, 3, Spread::Blocks);

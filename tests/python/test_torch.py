@@ -295,7 +295,7 @@ def test_constant_values_of_another_place_and_length():
         exact = sparse(indptr, indices, numbers_.contiguous(), 50) @ b
         result = tessera.torch.spmm(indptr, indices, numbers_, b, constant=True)
         assert close(result, exact, 3)
-    with pytest.raises(tessera.StalePlan):
+    with pytest.raises(tessera.DimensionMismatch):
         tessera.torch.spmm(indptr, indices, values[:-1], b, constant=True)
 
 

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
 """Layers of tessera.torch that are one step of autograd, against the same by PyTorch's own operations; attention in
-TF32; graphs that look like each other, and those of inference mode."""
+TF32; graphs that look like each other, and those of inference mode; values and operands that do not fit."""
 
 import pytest
 
@@ -266,3 +266,40 @@ def test_index_tensors_of_inference_mode():
             weights = sparse(indptr, indices, tessera.torch.row_softmax(indptr, scores), 51)
             assert close(tessera.torch.attention(indptr, indices, q, b, b, scale=1.0), weights @ b)
             indices.add_(1)
+
+
+def test_as_many_values_as_entries():
+    indptr, indices, values = graph()
+    b, c = dense(50, 4), dense(37, 4)
+    q, k = dense(37, 8), dense(50, 8)
+    # Without plans of the graph, and with them.
+    for _ in range(2):
+        for numbers_ in (values[:-1], torch.cat([values, values]), torch.stack([values, values], 1)):
+            with pytest.raises(tessera.DimensionMismatch, match="values"):
+                tessera.torch.spmm(indptr, indices, numbers_, b)
+            with pytest.raises(tessera.DimensionMismatch, match="values"):
+                tessera.torch.spmm_transposed(indptr, indices, numbers_, c, 50)
+            with pytest.raises(tessera.DimensionMismatch, match="values"):
+                tessera.torch.attention(indptr, indices, q, k, k, bias=numbers_)
+        tessera.torch.spmm(indptr, indices, values, b)
+        tessera.torch.spmm_transposed(indptr, indices, values, c, 50)
+        tessera.torch.attention(indptr, indices, q, k, k, bias=values)
+
+
+def test_tensors_whose_sign_is_turned_when_they_are_read():
+    indptr, indices, values = graph()
+    turned = torch.complex(dense(50, 4), dense(50, 4, seed=5)).conj().imag
+    assert turned.is_neg()
+    exact = sparse(indptr, indices, values, 50) @ turned
+    assert close(tessera.torch.spmm(indptr, indices, values, turned), exact, 4)
+    plan = tessera.SpmmPlan(indptr, indices, values, (37, 50))
+    assert close(plan.apply(turned), exact, 4)
+    column = tessera.SpmvPlan(indptr, indices, values, (37, 50)).apply(turned[:, 1])
+    assert close(column, exact[:, 1], 4)
+    one = torch.complex(dense(1, 1), dense(1, 1, seed=5)).conj().imag
+    first = torch.zeros(1, dtype=torch.int32, device=DEVICE)
+    single = tessera.SpmmPlan(torch.cat([first, first + 1]), first, one[0], (1, 1))
+    assert close(single.apply(one), one * one, 4)
+    out = torch.complex(dense(37, 4), dense(37, 4, seed=5)).conj().imag
+    with pytest.raises(tessera.InvalidArgument, match="resolve_neg"):
+        plan.apply(turned, out=out)

@@ -289,6 +289,35 @@ TEST(SpreadRows, LaunchesAreCounted) {
   EXPECT_EQ(launches(64 * 32 + 1, Tf32Copy::Always, 3), 3);
 }
 
+// Teams have tiles of 128 bytes. Of more columns than a grid has such tiles, whole waves take the same table.
+TEST(SpreadRows, MoreColumnsThanTilesOfTeams) {
+  const HostMatrix<double> A = make_matrix<double>(generate("dense_row:rows=3:cols=5:others=1"), Data::Integers, 1);
+  const DeviceMatrix<Exec, double> device(A);
+  SpmmOptions options;
+  options.backend = nvidia;
+  options.algorithm = rows;
+  options.gespmm = {3, Tf32Copy::Auto, RowSpread::Always};
+  const SpmmPlan<DeviceMatrix<Exec, double>::Csr> plan(Exec(), device.view(), options);
+  const int columns = 65536 * 16;
+  const Kokkos::View<double**, Kokkos::LayoutRight, Exec> b("b", A.cols, columns), c("c", A.rows, columns);
+  for (int i = 0; i < A.cols; ++i) {
+    for (int j = 0; j < columns; ++j) b(i, j) = (3 * i + j) % 8;
+  }
+  plan.apply(Exec(), b, c);
+  Exec().fence();
+  int wrong = 0;
+  for (int i = 0; i < A.rows; ++i) {
+    for (int j = 0; j < columns; ++j) {
+      double sum = 0;
+      for (auto e = static_cast<std::size_t>(A.row_map[i]); e < static_cast<std::size_t>(A.row_map[i + 1]); ++e) {
+        sum += A.values[e] * b(A.entries[e], j);
+      }
+      wrong += c(i, j) != sum;
+    }
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
 // A row of ones by a B that TF32 does not hold: rounded with the copy, as it is without.
 TEST(CopiesOfB, AreRounded) {
   using Suite = SpmmSuite<Exec, float>;

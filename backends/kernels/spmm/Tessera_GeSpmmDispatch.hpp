@@ -141,7 +141,7 @@ NarrowWalk rows_walk_in_narrow_words(const GeSpmmArgs& args, int wave, std::int6
   // Four words per lane where rows are short, or else many lanes have none; as long as a device has enough to do.
   const int fewer = std::min(most, log2((words + B::pair - 1) / B::pair));
   const bool fills = 4 * (count << fewer) >= 3 * lanes, brief = args.table == nullptr && nnz <= 10 * count;
-  const bool wide = words > 16 && (fills || (words > 64 && nnz > 100 * count));
+  const bool wide = words > 16 && (fills || words > 1024 || (words > 64 && nnz > 100 * count));
   return {wide || brief ? RowsWalk::Pairs : RowsWalk::Octets, 0};
 }
 
@@ -181,7 +181,8 @@ void gespmm_dispatch(GeSpmmArgs args, std::int64_t lanes, bool narrow, const Run
     args.shift = gespmm_shift<Kernel>(args);
     run(kernel, args);
   };
-  if (!narrow) return with(GeSpmmKernel<Types, Wave, std::int64_t, RowsWalk::Quads>{});
+  constexpr RowsWalk any = Types::B::whole ? RowsWalk::Quads : RowsWalk::Pairs;
+  if (!narrow) return with(GeSpmmKernel<Types, Wave, std::int64_t, any>{});
   if constexpr (!Types::B::whole) {
     const NarrowWalk narrow_walk = rows_walk_in_narrow_words<typename Types::B>(args, Wave::lanes, lanes);
     args.log2_teams = narrow_walk.log2_teams;

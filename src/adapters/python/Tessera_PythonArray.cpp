@@ -105,16 +105,18 @@ ElementType element_of(Number n) {
 Operand::Operand(nb::handle object, const char* name, Access access) : object_(nb::borrow(object)), name_(name) {
   library_ = library_of(object);
   take(access);
-  if (!plain()) {
+  const bool negated = library_ == Library::Torch && !unit_stride() && nb::cast<bool>(object.attr("is_neg")());
+  if (negated || !plain()) {
     Impl::require<InvalidArgument>(access == Access::Read, [&] {
-      return std::string(name) +
-             " is written, but is not aligned to its elements, or has strides that are not positive multiples of them";
+      return std::string(name) + (negated ? " is written, but is a view with the sign turned: resolve_neg()"
+                                          : " is written, but is not aligned to its elements, or has strides that are "
+                                            "not positive multiples of them");
     });
     // A reversed or repeated view, or numbers between two addresses of numbers: rare enough for a copy.
     Impl::require<NotSupported>(library_ == Library::NumPy || library_ == Library::Torch || library_ == Library::CuPy,
                                 [&] { return std::string(name) + " has strides that need a contiguous copy"; });
     PyBuffer_Release(&buffer_);
-    object_ = library_ == Library::Torch ? nb::object(object.attr("contiguous")()) : nb::object(object.attr("copy")());
+    object_ = object.attr(negated ? "resolve_neg" : library_ == Library::Torch ? "contiguous" : "copy")();
     take(access);
   }
   array_.element = element_of(number_);
@@ -233,6 +235,13 @@ bool Operand::plain() const noexcept {
     if (array_.extent[d] > 1 && array_.stride[d] < 1) return false;
   }
   return true;
+}
+
+bool Operand::unit_stride() const noexcept {
+  for (int d = 0; d < array_.rank; ++d) {
+    if (array_.extent[d] > 1 && array_.stride[d] == 1) return true;
+  }
+  return false;
 }
 
 std::int64_t Operand::size() const noexcept {

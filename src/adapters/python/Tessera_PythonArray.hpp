@@ -67,6 +67,9 @@ class Operand {
   void take_dlpack(Access access);
   void copy_strides(const std::int64_t* extents, const std::int64_t* strides, std::int64_t unit, int rank);
   bool plain() const noexcept;
+  /// Whether neighbours of a row or a column are neighbours in memory. Of PyTorch's tensors without, DLPack may have
+  /// forgotten a sign: the imaginary part of a conjugate is negated when it is read.
+  bool unit_stride() const noexcept;
   /// Of these extents, rows side by side, with elements.
   bool row_major(std::initializer_list<std::int64_t> extents) const noexcept;
 

@@ -10,7 +10,7 @@ import threading
 
 import torch
 
-from ._errors import InvalidArgument
+from ._errors import DimensionMismatch, InvalidArgument
 from ._plans import AttentionPlan, SpmmPlan
 
 
@@ -101,6 +101,15 @@ def _telling(cols, transposed=False):
         raise InvalidArgument(f"{error}; there are {cols} columns, as many as rows of what the graph multiplies") from None
 
 
+def _fitting(values, indices):
+    """Values that no plan needs to record gradients of, one for each entry: a plan of before would tell otherwise what a
+    new one tells, and a transpose would pick those that it has."""
+    if values.shape != indices.shape:
+        raise DimensionMismatch(f"Tessera: values is {tuple(values.shape)}; the graph's entries are "
+                                f"{tuple(indices.shape)}")
+    return untracked(values)
+
+
 class Product:
     """A graph's SpmmPlan, and one of its transpose from the first product with that.
 
@@ -157,7 +166,7 @@ class Product:
                                "backward pass")
 
     def _numbers(self, values, transposed):
-        values = untracked(values)
+        values = _fitting(values, self.indices)
         return values[self.order] if transposed else values.contiguous()
 
 
@@ -174,13 +183,13 @@ class Attention:
         if self.plan is None or (backwards and not self.backwards):
             self.backwards = self.backwards or backwards
             # Numbers that are not read, but their type is the plan's.
-            numbers = q.new_empty(self.indices.numel()) if values is None else untracked(values).contiguous()
+            numbers = q.new_empty(self.indices.numel()) if values is None else _fitting(values, self.indices).contiguous()
             with _telling(self.cols):
                 self.plan = AttentionPlan(self.indptr, self.indices, numbers, (self.indptr.numel() - 1, self.cols),
                                           values=self.kind, prepare_backward=self.backwards,
                                           dimension_hint=self.columns, compute=self.compute)
         elif values is not None:
-            self.plan.update_values(untracked(values).contiguous())
+            self.plan.update_values(_fitting(values, self.indices).contiguous())
         return self.plan
 
 
