@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "core/Tessera_Arena.hpp"
 #include "spgemm/Tessera_SpgemmNative.hpp"
@@ -153,7 +154,6 @@ class SpgemmLongRows {
     const std::int64_t entries = parts_.symbolic(space, sum_map_);
     Ordinal* column = nullptr;
     Scalar* number = nullptr;
-    bytes_ -= results_bytes_;
     const std::size_t before = bytes_;
     results_ = make(
         "Tessera::spgemm sums of pieces",
@@ -162,7 +162,7 @@ class SpgemmLongRows {
           number = arena.template take<Scalar>(static_cast<std::size_t>(entries)).data();
         },
         space);
-    results_bytes_ = bytes_ - before;
+    bytes_ -= std::exchange(results_bytes_, bytes_ - before);  // not before: make() may throw
     parts_.numeric(space, sum_map_, column, number);
     summed_ = once;
     sum_of_piece_ = csr(pieces_, cols_, sum_map_, column, number, static_cast<std::size_t>(entries));

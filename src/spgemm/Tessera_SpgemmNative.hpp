@@ -222,8 +222,7 @@ class SpgemmNative {
     args_.A = all_rows_;
     args_.A.rows = rows;
     args_.A.row_map.of = static_cast<const Offset*>(all_rows_.row_map.of) + first;
-    // As many thread blocks as there are totals for, or fewer.
-    if (rows == batch_rows_) backend_->spgemm.deal(args_);
+    // Dealt out as by make_lists(): fewer rows may be dealt to more thread blocks than there are totals for.
     ask(space, "look", backend_->spgemm.look);
     kinds_ = answer(space);
   }
@@ -245,6 +244,8 @@ class SpgemmNative {
   /// Columns are found, counted and forgotten. Twice where only the count says whether offsets are wide enough.
   std::int64_t count_batches(const Exec& space, Offset* row_map) {
     const bool may_overflow = !args_.wide && most_entries_ > INT32_MAX;
+    args_.sized = false;  // as sum_batches() left them if something threw
+    args_.window = nullptr;
     for (Offset* const to : {may_overflow ? nullptr : row_map, row_map}) {
       args_.before = 0;
       args_.found = nullptr;
@@ -383,6 +384,9 @@ class SpgemmNative {
     try {  // numeric() may come on another instance, or never
       room_ = Impl::allocate<Space>(space, backend_, "Tessera::spgemm columns", all.bytes, lifetime_);
     } catch (const DeviceError&) {  // no memory for what can be done without
+    } catch (const OutOfMemory&) {  // the same of Kokkos
+    }
+    if (room_ == nullptr) {
       args_.once = false;
       return;
     }
