@@ -83,7 +83,7 @@ class SpgemmPlan {
   ordinal_type rows() const noexcept { return A_.rows(); }
   /// See rows().
   ordinal_type cols() const noexcept { return B_.cols(); }
-  /// Entries of C; -1 before symbolic().
+  /// Entries of C; -1 before symbolic(), and after one that threw.
   std::int64_t nnz() const noexcept { return body_->nnz(); }
   /// Multiplications of a phase.
   std::int64_t products() const noexcept { return body_->products(); }

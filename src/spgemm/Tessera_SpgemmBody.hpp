@@ -246,6 +246,7 @@ std::int64_t SpgemmBody<Csr>::finish_once(const Exec& space, Offset* row_map, Or
 template <class Csr>
 std::int64_t SpgemmBody<Csr>::symbolic(const Exec& space, Offset* row_map) {
   const Compat::ScopedRegion region("Tessera::spgemm symbolic");
+  nnz_ = -1;  // until it is known again: if this throws, nothing is left of what was found before
   if constexpr (SpgemmNative<Csr>::possible) {
     if (backend_ != Backend::Kokkos) {
       const std::int64_t entries =

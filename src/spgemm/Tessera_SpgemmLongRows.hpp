@@ -150,6 +150,10 @@ class SpgemmLongRows {
 
   /// @param once  numbers are as they will be at numeric()
   std::int64_t symbolic(const Exec& space, Offset* row_map, bool once) {
+    sums_ = Native();  // what an earlier call left is never in memory beside what this one makes
+    sum_of_piece_ = Csr();
+    results_.reset();
+    bytes_ -= std::exchange(results_bytes_, 0);
     parts_.find(space, once);
     const std::int64_t entries = parts_.symbolic(space, sum_map_);
     Ordinal* column = nullptr;
@@ -162,7 +166,7 @@ class SpgemmLongRows {
           number = arena.template take<Scalar>(static_cast<std::size_t>(entries)).data();
         },
         space);
-    bytes_ -= std::exchange(results_bytes_, bytes_ - before);  // not before: make() may throw
+    results_bytes_ = bytes_ - before;
     parts_.numeric(space, sum_map_, column, number);
     summed_ = once;
     sum_of_piece_ = csr(pieces_, cols_, sum_map_, column, number, static_cast<std::size_t>(entries));

@@ -115,6 +115,8 @@ class SpgemmNative {
   /// the numbers as they are now, and no update() comes
   void find(const Exec& space, bool once) {
     if (batched()) return;
+    forget_parts();  // of an earlier search: never in memory beside those of this one
+    forget_columns();
     const bool by_tables = sums_by_tables(once);
     if (!by_tables) make_parts(space);
     make_room(space, once);
@@ -277,8 +279,7 @@ class SpgemmNative {
       ask(space, "offsets", backend_->spgemm.offsets);
       sizes_ = answer(space);
       numbers(space, own, columns, values);
-      part_.reset();  // waits
-      part_held_ = 0;
+      forget_parts();  // waits
     });
     args_.sized = false;
     args_.window = nullptr;
@@ -350,7 +351,13 @@ class SpgemmNative {
     args_.small_part = spgemm_small_part(products_);
     if (most_ > 0 && bytes_ + parts_bytes() > most_) args_.small_part = SpgemmRowSizes::part_products;
   }
+  void forget_parts() {
+    args_.part = nullptr;
+    part_.reset();
+    part_held_ = 0;
+  }
   void make_parts(const Exec& space) {
+    forget_parts();
     part_ = Impl::allocate<Space>(space, backend_, "Tessera::spgemm parts", parts_bytes(), lifetime_);
     part_held_ = parts_bytes();
     args_.part = static_cast<SpgemmRowPart*>(part_.get());
