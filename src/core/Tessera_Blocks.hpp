@@ -160,7 +160,7 @@ Transposed<BsrView<S, O, F, D>> transpose(const Exec& space, const BsrView<S, O,
   Transposed<BsrView<S, O, F, D>> t;
   t.from = A;
   t.pattern = Impl::transposed_pattern(space, Impl::block_pattern_of(A));
-  t.values = Compat::allocate<decltype(t.values)>(space, "Tessera::transpose::values", A.nnz());
+  t.values = decltype(t.values)("Tessera::transpose::values", A.nnz());
   update_transposed_values(space, t, A.values());
   Compat::fence(space, "Tessera::convert[transpose]");
   return t;

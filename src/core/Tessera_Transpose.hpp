@@ -116,16 +116,12 @@ struct TransposeValues {
 template <class Pattern, class Exec>
 TransposedPattern<Pattern> transposed_pattern(const Exec& space, const Pattern& A) {
   using F = TransposeFunctors<Pattern>;
-  using offset = typename Pattern::size_type;
   TransposedPattern<Pattern> t;
   const auto rows = static_cast<std::int64_t>(A.cols()), nnz = static_cast<std::int64_t>(A.nnz());
-  const auto n_rows = static_cast<std::size_t>(rows);
-  t.row_map = Compat::allocate<decltype(t.row_map)>(space, "Tessera::transpose::row_map", n_rows + 1);
-  t.source = Compat::allocate<decltype(t.source)>(space, "Tessera::transpose::source", A.nnz());
-  t.entries = Compat::allocate<decltype(t.entries)>(space, "Tessera::transpose::entries", A.nnz());
-  const auto next = Compat::allocate<decltype(t.row_map)>(space, "Tessera::transpose::next", n_rows);
-  Kokkos::deep_copy(space, t.row_map, offset(0));
-  Kokkos::deep_copy(space, next, offset(0));
+  t.row_map = decltype(t.row_map)("Tessera::transpose::row_map", static_cast<std::size_t>(rows) + 1);
+  t.source = decltype(t.source)("Tessera::transpose::source", A.nnz());
+  t.entries = decltype(t.entries)("Tessera::transpose::entries", A.nnz());
+  decltype(t.row_map) next("Tessera::transpose::next", static_cast<std::size_t>(rows));
   Kokkos::parallel_for("Tessera::convert[transpose] count",
                        Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, nnz),
                        typename F::Count{A, t});
@@ -162,7 +158,7 @@ Transposed<Csr> transpose(const Exec& space, const Csr& A) {
   t.rows = A.cols();
   t.cols = A.rows();
   t.pattern = Impl::transposed_pattern(space, Impl::pattern_of(A));
-  t.values = Compat::allocate<decltype(t.values)>(space, "Tessera::transpose::values", A.nnz());
+  t.values = decltype(t.values)("Tessera::transpose::values", A.nnz());
   update_transposed_values(space, t, A.values());
   Compat::fence(space, "Tessera::convert[transpose]");  // A need not stay
   return t;

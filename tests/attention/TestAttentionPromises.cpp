@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "attention/AttentionSuite.hpp"
-#include "support/Tessera_TestAddressSpace.hpp"
 
 namespace Tessera {
 namespace Testing {
@@ -251,20 +250,6 @@ TEST(AttentionTeams, AsInPlainLoops) {
   teams<float>(AttentionValues::Bias, 3, 700);
   teams<float>(AttentionValues::Bias, 700, 3);
 }
-
-#ifdef TESSERA_TEST_LIMITS_ADDRESS_SPACE
-// Also what Kokkos says of memory is said in the library's words.
-TEST(AttentionMemory, NoRoomForTheTransposedPattern) {
-  const auto wide = make_matrix<double, int>("dense:rows=40:cols=100000", Data::Integers, 1);
-  const DeviceMatrix<Exec, double, int> A(wide);
-  using Plan = AttentionPlan<DeviceMatrix<Exec, double, int>::Csr>;
-  AttentionOptions options;
-  options.algorithm = AttentionAlgorithm::Fused;
-  options.prepare_backward = true;
-  const LimitedAddressSpace little(LimitedAddressSpace::used() + (rlim_t{8} << 20));
-  EXPECT_THROW(Plan(Exec(), A.view(), options), OutOfMemory);
-}
-#endif
 
 /// More scores than Chain has at once: of three heads, two and then one, or one by one, with the same bits.
 TEST(AttentionChains, ManyScoresGoInParts) {
