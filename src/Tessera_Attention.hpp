@@ -30,7 +30,8 @@ namespace Tessera {
 /// sums are double if that is double, else float, and so is the log-sum-exp. float may be multiplied in TF32
 /// (AttentionOptions::compute), on matrix units alone; Rows and backward multiply it in FP32 all the same. 16-bit
 /// results are rounded once, at the store. Softmax takes the largest score of a row off its scores first: scores of any
-/// size are safe. A bias of -inf masks its entry, as a score of -inf does; a row that is all masked gives zeros. A
+/// size are safe. (Kernels of backends, which count in binary logarithms, may take those beyond 2e38, in double 6e307,
+/// for infinite.) A bias of -inf masks its entry, as a score of -inf does; a row that is all masked gives zeros. A
 /// score of zero is a score. NaN, and a score of +inf, make the row of O NaN that they belong to and no other; Fused
 /// does not even read K_j and V_j of a masked entry (Chain multiplies them by 0).
 ///

@@ -86,8 +86,8 @@ class SddmmPlan : public CsrPlan<Csr, Impl::SddmmOperation> {
   /// launch per head. An infinite or undefined number in a row of X or Y reaches only the entries that use this row,
   /// which are finite, infinite or undefined as plain loops make them. No allocation and no wait once an apply of the
   /// same shapes and layouts was made; can be captured in a graph then.
-  /// @throw DimensionMismatch, NotSupported (types), InvalidArgument (overlap, null pointer), WorkspaceTooSmall,
-  ///        DeviceError
+  /// @throw DimensionMismatch, NotSupported (types, rows of 2^31 bytes or more on backends), InvalidArgument (overlap,
+  ///        null pointer), WorkspaceTooSmall, DeviceError
   template <class X, class Y, class P>
   void apply(const execution_space& space, Op op_y, double alpha, const X& x, const Y& y, double beta,
              const P& p) const {

@@ -83,7 +83,7 @@ class SpgemmPlan {
   ordinal_type rows() const noexcept { return A_.rows(); }
   /// See rows().
   ordinal_type cols() const noexcept { return B_.cols(); }
-  /// Entries of C; -1 before symbolic().
+  /// Entries of C; -1 before symbolic(), and after one that threw.
   std::int64_t nnz() const noexcept { return body_->nnz(); }
   /// Multiplications of a phase.
   std::int64_t products() const noexcept { return body_->products(); }
@@ -115,16 +115,16 @@ class SpgemmPlan {
   /// @param entries  as numeric() wrote them
   /// @throw StalePlan  before symbolic(); other pattern arrays  @throw DimensionMismatch
   /// @throw InvalidArgument  null pointer, overlap of values with row_map, entries, A or B
-  /// @throw OutOfMemory, DeviceError
+  /// @throw OutOfMemory, DeviceError  A and B are the plan's nevertheless
   template <class RowMap, class Entries, class Values>
   void update_values(const execution_space& space, const Csr& A, const Csr& B, const RowMap& row_map,
                      const Entries& entries, const Values& values) {
     check_arrays(row_map, entries, values);
     check_values(A, B, row_map, entries, values);
-    body_->update(space, Impl::plan_matrix(A), Impl::plan_matrix(B), reinterpret_cast<const Offset*>(row_map.data()),
-                  entries.data(), values.data());
-    A_ = A;
+    body_->take(Impl::plan_matrix(A), Impl::plan_matrix(B));
+    A_ = A;  // before anything else can throw: the body has their arrays now
     B_ = B;
+    body_->update(space, reinterpret_cast<const Offset*>(row_map.data()), entries.data(), values.data());
   }
 
   /// Scratch that a phase takes at most, known as soon as the plan is there: no phase ever takes more, but the first

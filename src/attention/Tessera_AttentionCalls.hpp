@@ -103,6 +103,9 @@ BatchVector<typename Csr::value_type> attention_gradient_of_values(
   require_attention_vector("the gradient of values", q, d_values, v, static_cast<std::int64_t>(A.nnz()));
   require_apart_from("the gradient of values", v, in.heads, in.q, in.k, in.v, g.o, g.d_o, g.d_q, g.d_k, g.d_v);
   require_apart("attention", "the gradient of values and the log-sum-exp", v, g.lse, in.heads);
+  const BatchVector<const typename Csr::value_type> values{A.values().data(), v.size};
+  require<InvalidArgument>(!overlap(v.matrix(in.heads), values.matrix(1)),
+                           [] { return std::string("attention: the gradient of values and the values overlap"); });
   return v;
 }
 

@@ -41,7 +41,12 @@ class FusedAttentionEngine {
 
   /// There are rows and heads.
   void apply(const Exec& space, Sum scale, const AttentionInput<T>& in, const AttentionOutput<T>& out) const {
-    const AttentionForwardOperands<Csr, false> operands(space, in, out, scratch_);
+    apply(space, scale, in, out, scratch_);
+  }
+  /// In the scratch of the engine that this one stands in for, which knows on what instance that is in use.
+  void apply(const Exec& space, Sum scale, const AttentionInput<T>& in, const AttentionOutput<T>& out,
+             const PlanScratch<Exec, Memory>& scratch) const {
+    const AttentionForwardOperands<Csr, false> operands(space, in, out, scratch);
     const AttentionInput<T>& from = operands.from;
     const AttentionOutput<T>& to = operands.to;
     const AttentionScores<T> scores{csr_.values().data(), values_, scale};

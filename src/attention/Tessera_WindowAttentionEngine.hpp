@@ -79,7 +79,7 @@ class WindowAttentionEngine {
 
   /// There are rows and heads.
   void apply(const Exec& space, Sum scale, const AttentionInput<T>& in, const AttentionOutput<T>& out) const {
-    if (!fits(in.q.matrix.columns, in.v.matrix.columns)) return portable_.apply(space, scale, in, out);
+    if (!fits(in.q.matrix.columns, in.v.matrix.columns)) return portable_.apply(space, scale, in, out, scratch_);
     const AttentionForwardOperands<Csr, true> operands(space, in, out, scratch_,
                                                        static_cast<std::int64_t>(partial_floats(in.v.matrix.columns)));
     AttentionArgs args = format_.arguments();

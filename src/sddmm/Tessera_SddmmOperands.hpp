@@ -156,7 +156,7 @@ inline std::size_t sddmm_operand_bytes(Precision precision, std::int64_t rows, s
 }
 
 /// Enqueues the copies and launch(dense, stream), which enqueues the kernel. copy_y: the kernel gets room for a copy of
-/// Y in TF32, unless a caller's workspace has none. @throw WorkspaceTooSmall, DeviceError
+/// Y in TF32, unless a caller's workspace has none. @throw NotSupported, WorkspaceTooSmall, DeviceError
 template <class Exec, class Memory, class T, class PT, class Launch>
 void launch_sddmm(const Exec& space, const PlanScratch<Exec, Memory>& scratch, const KernelName& name, double alpha,
                   const SddmmInput<T>& in, double beta, const SddmmOutput<PT>& out, const Launch& launch,
@@ -164,6 +164,10 @@ void launch_sddmm(const Exec& space, const PlanScratch<Exec, Memory>& scratch, c
   using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
   const bool pack_x = !sddmm_in_place(in.x), pack_y = !sddmm_in_place(in.y), through_sums = out.stride != 1;
   const std::int64_t ld = Dense<T>::padded(in.x.matrix.columns);
+  require<NotSupported>(ld * static_cast<std::int64_t>(sizeof(T)) < std::int64_t{1} << 31, [&] {
+    return "sddmm: rows of X and Y have " + std::to_string(in.x.matrix.columns) +
+           " elements; backends take less than 2^31 bytes per row: use Backend::Kokkos";
+  });
   T *x = nullptr, *y = nullptr;
   Dense<Sum> sums{nullptr, out.heads, out.nnz, out.nnz, 1};
   const auto lay_out = [&](ScratchLayout&& layout) {

@@ -114,6 +114,7 @@ class SpgemmBins {
     Kokkos::parallel_scan(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, rows),
                           Lists{sizes, rows, row_}, totals_);
     if (!parts || totals_.parts == 0) return;
+    part_.reset();  // first, so that both never exist at once
     part_ = Impl::allocate<typename Exec::memory_space>(space, pool, "Tessera::spgemm parts", parts_bytes(),
                                                         Lifetime::Plan);
     Kokkos::parallel_scan(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, count(large)),

@@ -78,8 +78,10 @@ class SpgemmBody {
   std::int64_t finish_once(const Exec& space, Offset* row_map, Ordinal* columns, Scalar* values);
   std::int64_t symbolic(const Exec& space, Offset* row_map);
   void numeric(const Exec& space, const Offset* row_map, Ordinal* columns, Scalar* values);
-  void update(const Exec& space, const Csr& A, const Csr& B, const Offset* row_map, const Ordinal* columns,
-              Scalar* values);
+  /// Other numbers from now on. @throw StalePlan
+  void take(const Csr& A, const Csr& B);
+  /// Those of C, of the matrices taken.
+  void update(const Exec& space, const Offset* row_map, const Ordinal* columns, Scalar* values);
 
   std::int64_t rows() const { return static_cast<std::int64_t>(A_.rows()); }
   std::int64_t cols() const { return sizes_.cols; }
@@ -244,6 +246,7 @@ std::int64_t SpgemmBody<Csr>::finish_once(const Exec& space, Offset* row_map, Or
 template <class Csr>
 std::int64_t SpgemmBody<Csr>::symbolic(const Exec& space, Offset* row_map) {
   const Compat::ScopedRegion region("Tessera::spgemm symbolic");
+  nnz_ = -1;  // until it is known again: if this throws, nothing is left of what was found before
   if constexpr (SpgemmNative<Csr>::possible) {
     if (backend_ != Backend::Kokkos) {
       const std::int64_t entries =
@@ -298,13 +301,16 @@ void SpgemmBody<Csr>::numeric(const Exec& space, const Offset* row_map, Ordinal*
 }
 
 template <class Csr>
-void SpgemmBody<Csr>::update(const Exec& space, const Csr& A, const Csr& B, const Offset* row_map,
-                             const Ordinal* columns, Scalar* values) {
+void SpgemmBody<Csr>::take(const Csr& A, const Csr& B) {
   require<StalePlan>(same_pattern(A, A_) && same_pattern(B, B_), [] {
     return std::string("spgemm: the matrices have other sizes or other pattern arrays than the plan was made for");
   });
   A_ = A;
   B_ = B;
+}
+
+template <class Csr>
+void SpgemmBody<Csr>::update(const Exec& space, const Offset* row_map, const Ordinal* columns, Scalar* values) {
   if (backend_ != Backend::Kokkos) {
     if constexpr (SpgemmNative<Csr>::possible) {
       pieces_.used() ? pieces_.update(space, A_, B_, row_map, columns, values)

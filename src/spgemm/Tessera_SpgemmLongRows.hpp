@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "core/Tessera_Arena.hpp"
 #include "spgemm/Tessera_SpgemmNative.hpp"
@@ -149,11 +150,14 @@ class SpgemmLongRows {
 
   /// @param once  numbers are as they will be at numeric()
   std::int64_t symbolic(const Exec& space, Offset* row_map, bool once) {
+    sums_ = Native();  // what an earlier call left is never in memory beside what this one makes
+    sum_of_piece_ = Csr();
+    results_.reset();
+    bytes_ -= std::exchange(results_bytes_, 0);
     parts_.find(space, once);
     const std::int64_t entries = parts_.symbolic(space, sum_map_);
     Ordinal* column = nullptr;
     Scalar* number = nullptr;
-    bytes_ -= results_bytes_;
     const std::size_t before = bytes_;
     results_ = make(
         "Tessera::spgemm sums of pieces",

@@ -115,6 +115,8 @@ class SpgemmNative {
   /// the numbers as they are now, and no update() comes
   void find(const Exec& space, bool once) {
     if (batched()) return;
+    forget_parts();  // of an earlier search: never in memory beside those of this one
+    forget_columns();
     const bool by_tables = sums_by_tables(once);
     if (!by_tables) make_parts(space);
     make_room(space, once);
@@ -222,8 +224,7 @@ class SpgemmNative {
     args_.A = all_rows_;
     args_.A.rows = rows;
     args_.A.row_map.of = static_cast<const Offset*>(all_rows_.row_map.of) + first;
-    // As many thread blocks as there are totals for, or fewer.
-    if (rows == batch_rows_) backend_->spgemm.deal(args_);
+    // Dealt out as by make_lists(): fewer rows may be dealt to more thread blocks than there are totals for.
     ask(space, "look", backend_->spgemm.look);
     kinds_ = answer(space);
   }
@@ -245,6 +246,8 @@ class SpgemmNative {
   /// Columns are found, counted and forgotten. Twice where only the count says whether offsets are wide enough.
   std::int64_t count_batches(const Exec& space, Offset* row_map) {
     const bool may_overflow = !args_.wide && most_entries_ > INT32_MAX;
+    args_.sized = false;  // as sum_batches() left them if something threw
+    args_.window = nullptr;
     for (Offset* const to : {may_overflow ? nullptr : row_map, row_map}) {
       args_.before = 0;
       args_.found = nullptr;
@@ -276,8 +279,7 @@ class SpgemmNative {
       ask(space, "offsets", backend_->spgemm.offsets);
       sizes_ = answer(space);
       numbers(space, own, columns, values);
-      part_.reset();  // waits
-      part_held_ = 0;
+      forget_parts();  // waits
     });
     args_.sized = false;
     args_.window = nullptr;
@@ -349,7 +351,13 @@ class SpgemmNative {
     args_.small_part = spgemm_small_part(products_);
     if (most_ > 0 && bytes_ + parts_bytes() > most_) args_.small_part = SpgemmRowSizes::part_products;
   }
+  void forget_parts() {
+    args_.part = nullptr;
+    part_.reset();
+    part_held_ = 0;
+  }
   void make_parts(const Exec& space) {
+    forget_parts();
     part_ = Impl::allocate<Space>(space, backend_, "Tessera::spgemm parts", parts_bytes(), lifetime_);
     part_held_ = parts_bytes();
     args_.part = static_cast<SpgemmRowPart*>(part_.get());
@@ -383,6 +391,9 @@ class SpgemmNative {
     try {  // numeric() may come on another instance, or never
       room_ = Impl::allocate<Space>(space, backend_, "Tessera::spgemm columns", all.bytes, lifetime_);
     } catch (const DeviceError&) {  // no memory for what can be done without
+    } catch (const OutOfMemory&) {  // the same of Kokkos
+    }
+    if (room_ == nullptr) {
       args_.once = false;
       return;
     }

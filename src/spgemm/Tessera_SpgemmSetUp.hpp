@@ -252,6 +252,7 @@ void SpgemmBody<Csr>::make_format(const Exec& space, const SpgemmOptions& option
   counts_ = Arena<typename Csr::memory_space>::make(
       space, pool, "Tessera::spgemm entries", Lifetime::Plan,
       [&](auto& arena) { count_ = arena.template take<std::int32_t>(static_cast<std::size_t>(rows())); });
+  if (!once_) Compat::fence(space, "Tessera::spgemm formats");  // phases may come on other instances
 }
 
 }  // namespace Impl

@@ -100,6 +100,10 @@ TEST_F(BadAttentionCalls, Overlap) {
   const auto last = Kokkos::subview(both, std::make_pair(rows - 1, rows - 1 + nnz));
   expect<InvalidArgument>({"gradient of values and the log-sum-exp overlap"},
                           [&] { biased.backward(Exec(), 1, q, k, v, o, first, d_o, d_q, d_k, d_v, last); });
+  const auto before = to_host(A.values);
+  expect<InvalidArgument>({"gradient of values and the values overlap"},
+                          [&] { biased.backward(Exec(), 1, q, k, v, o, lse, d_o, d_q, d_k, d_v, A.values); });
+  EXPECT_EQ(to_host(A.values), before);
 }
 TEST_F(BadAttentionCalls, Null) {
   using Unmanaged = Kokkos::MemoryTraits<Kokkos::Unmanaged>;

@@ -5,9 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "attention/UnitAttentionCases.hpp"
+#include "support/Tessera_TestTools.hpp"
 
 namespace Tessera {
 namespace Testing {
@@ -133,6 +135,20 @@ TYPED_TEST(EmulatedAttention, MaskedEntriesAndRows) {
     suite.expect_right(p);
   });
 }
+// A score of -inf masks by whatever it became so: gradients of such an entry are 0, not 0 times what is infinite.
+TYPED_TEST(EmulatedAttention, MaskedByFactorsAndProducts) {
+  this->each(AttentionValues::Scale, [&](const auto& suite) {
+    using T = typename TestFixture::T;
+    auto p = suite.problem(TestFixture::mixed(), 2, suite.inner(8), 16);
+    for (auto* const of : {&p.q, &p.k}) {
+      for (T& x : *of) x = as<T>(std::abs(wide(x)) + 0.01);
+    }
+    for (std::size_t e = 0; e < p.values.size(); e += 3) {
+      p.values[e] = as<T>(-std::numeric_limits<double>::infinity());
+    }
+    suite.expect_right(p);
+  });
+}
 
 // In windows of one part and of several.
 TYPED_TEST(EmulatedAttention, BadNumbersStayInTheirRows) {
@@ -160,6 +176,27 @@ TYPED_TEST(EmulatedAttention, Workspace) {
     for (std::size_t i = (need + 7) / 8; i < memory.extent(0); ++i) EXPECT_EQ(memory(i), ~std::uint64_t{0}) << i;
     suite.options.workspace = {memory.data(), 64};
     EXPECT_THROW(suite.run(p, 4), WorkspaceTooSmall);
+  });
+}
+// Calls that go to the portable kernel have the scratch of the others.
+TYPED_TEST(EmulatedAttention, OneScratch) {
+  this->each(AttentionValues::None, [&](const auto& suite) {
+    using Suite = typename TestFixture::Suite;
+    using Dense = Kokkos::View<typename TestFixture::T**, Kokkos::LayoutLeft, DeviceOf<Exec>>;
+    const auto p = suite.problem(generate("dense:rows=30:cols=40"), 1, 8, 8);
+    const DeviceMatrix<Exec, typename TestFixture::T, int> A(Suite::template matrix<int>(p));
+    const typename Suite::Plan plan(Exec(), A.view(), suite.options);
+    const KokkosMemory memory([](const std::string& label) { return label == "Tessera::scratch"; });
+    const auto apply = [&](int columns) {
+      const auto d = static_cast<std::size_t>(columns);
+      const Dense q("q", 30, d), k("k", 40, d), o("o", 30, d);
+      plan.apply(Exec(), 1, q, k, k, o);
+    };
+    apply(32);
+    const std::size_t of_units = memory.peak();
+    EXPECT_GT(of_units, 0u);
+    apply(9);
+    EXPECT_EQ(memory.peak(), of_units);
   });
 }
 

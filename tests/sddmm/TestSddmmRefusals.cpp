@@ -100,6 +100,14 @@ TEST_F(SddmmRefusals, TypesWhereNothingIsMultiplied) {
   const Dense<float> xf("x", rows, 5), yf("y", cols, 5);
   expect<NotSupported>({"fp64", "float"}, [&] { panels.apply(Exec(), Op::NoTrans, 0, xf, yf, 2, p); });
 }
+// Rows whose bytes the kernels of backends do not count. Nobody reads them: they are nowhere.
+TEST_F(SddmmRefusals, RowsTooLongForBackends) {
+  const Plan<double> panels(Exec(), S.view(), with(SddmmAlgorithm::Panels, Backend::EmulatedNvidia));
+  constexpr std::size_t inner = std::size_t{1} << 28;
+  auto* const nowhere = reinterpret_cast<double*>(std::uintptr_t{1} << 56);
+  const Unmanaged<double**> xs(nowhere, rows, inner), ys(nowhere + rows * inner, cols, inner);
+  expect<NotSupported>({"268435456 elements", "Kokkos"}, [&] { panels.apply(Exec(), xs, ys, p); });
+}
 TEST_F(SddmmRefusals, Backends) {
 #ifdef TESSERA_HAVE_CUDA
   using NoCuda = NotSupported;  // there is no device, or the matrix is on the host

@@ -34,6 +34,61 @@ TEST_F(SpgemmMemory, NotOnHosts) {
   EXPECT_EQ(kept_memory_bytes(), 0u);
 }
 
+// Batches of rows by a table whose functions look at what they get, or fail.
+class SpgemmBatches : public ::testing::Test, protected SpgemmMemorySuite<Exec> {
+ protected:
+  static inline const SpgemmTotals* totals = nullptr;
+  static inline std::int64_t room = 0;  ///< of them, in totals
+  static inline int good = 0;           ///< calls before one fails
+  static const KernelTable& emulated() { return kernel_table(Backend::EmulatedNvidia); }
+  KernelTable table = emulated();
+  using Native = Impl::SpgemmNative<Csr>;
+  static Native native(const KernelTable& by, const Device& a, const Device& b, std::size_t most) {
+    return Native(Exec(), by, a.view(), b.view(), most, SpgemmTiles::Auto, Impl::Lifetime::Plan);
+  }
+};
+
+// Also where lists of all rows have room, which are dealt to one thread block, and lists of fewer, which would be dealt
+// to several, are looked at in the end, as parts have none.
+TEST_F(SpgemmBatches, TotalsHaveRoom) {
+  table.spgemm.look = [](const SpgemmArgs& args, Stream stream) noexcept {
+    if (totals != args.partial) room = args.thread_blocks;  // the first look
+    totals = args.partial;
+    EXPECT_LE(args.thread_blocks, room);
+    EXPECT_GE(args.thread_blocks * args.rows_per_block, args.A.rows);
+    return emulated().spgemm.look(args, stream);
+  };
+  const Device a(matrix("uniform:rows=97:cols=400:per_row=30")), b(matrix("uniform:rows=400:cols=3000:per_row=20"));
+  const std::size_t lists = native(table, a, b, 0).list_bytes(97);
+  totals = nullptr;
+  const auto batches = native(table, a, b, lists);
+  EXPECT_TRUE(batches.batched());
+  EXPECT_NE(totals, nullptr);
+}
+
+TEST_F(SpgemmBatches, CountedAgainAfterAnError) {
+  table.spgemm.numbers = [](const SpgemmArgs& args, const SpgemmTotals& sizes, Stream stream) noexcept {
+    return good-- > 0 ? emulated().spgemm.numbers(args, sizes, stream) : Status{"no"};
+  };
+  const Matrix A = matrix("uniform:rows=700:cols=700:per_row=4");
+  const Device a(A);
+  const auto wanted = multiply<Exec>(A, A, options(false));
+  auto batches = native(table, a, a, 1);
+  ASSERT_TRUE(batches.batched());
+  const DeviceVector<Exec, int> rows("rows", 701), columns("columns", wanted.columns.size());
+  const DeviceVector<Exec, double> values("values", wanted.columns.size());
+  for (int turn = 0; turn < 2; ++turn) {
+    Kokkos::deep_copy(rows, 0);
+    EXPECT_EQ(batches.symbolic(Exec(), rows.data()), static_cast<std::int64_t>(wanted.columns.size()));
+    EXPECT_EQ(to_host(rows), wanted.row_map);
+    good = turn == 0 ? 1 : 1000;
+    if (turn > 0) continue;
+    EXPECT_THROW(batches.numeric(Exec(), rows.data(), columns.data(), values.data()), DeviceError);
+  }
+  batches.numeric(Exec(), rows.data(), columns.data(), values.data());
+  EXPECT_TRUE(same_bits(to_host(values), wanted.values));
+}
+
 using Stock = Impl::KeptArrays;
 using Turn = Stock::Turn;
 using Array = Kokkos::View<double*, Kokkos::LayoutLeft, DeviceOf<Exec>>;

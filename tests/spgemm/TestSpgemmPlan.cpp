@@ -491,6 +491,60 @@ TEST_F(SpgemmPlans, NoRoomForEveryProduct) {
   EXPECT_EQ(to_host(found.entries()), to_host(wanted.entries()));
   EXPECT_TRUE(same_bits(to_host(found.values()), to_host(wanted.values())));
 }
+// Nor for the columns that a backend finds before C is there: they are found again, in C.
+TEST_F(SpgemmPlans, NoRoomForColumnsThatAreFound) {
+  const auto left = make_matrix<double, int>("dense:rows=1000:cols=1", Data::Integers, 1);
+  const auto right = make_matrix<double, int>("dense:rows=1:cols=4000", Data::Integers, 2);
+  const Device l(left), r(right);
+  SpgemmOptions options;
+  options.algorithm = SpgemmAlgorithm::Binned;
+  options.backend = Backend::EmulatedNvidia;
+  Plan plan(Exec(), l.view(), r.view(), options);
+  const DeviceVector<Exec, int> rows("rows", 1001), columns("columns", 4'000'000);
+  const DeviceVector<Exec, double> values("values", 4'000'000);
+  {
+    const LimitedAddressSpace little(LimitedAddressSpace::used() + (rlim_t{4} << 20));
+    EXPECT_EQ(plan.symbolic(Exec(), rows), 4'000'000);
+  }
+  plan.numeric(Exec(), rows, columns, values);
+  for (std::size_t at = 0; at < 4'000'000; at += 3989) {
+    ASSERT_EQ(columns(at), static_cast<int>(at % 4000));
+    ASSERT_EQ(values(at), left.values[at / 4000] * right.values[at % 4000]);
+  }
+}
+// An update that throws leaves a plan of the new matrices, which it keeps alive.
+TEST_F(SpgemmPlans, NoRoomForAnUpdate) {
+  const auto M = make_matrix<double, int>(pattern_of_rows(60000, 60000,
+                                                          [](std::int64_t i, std::vector<int>& to) {
+                                                            to.push_back(static_cast<int>(i));
+                                                            if (i < 120)
+                                                              to.push_back(static_cast<int>(i + 7 * (i + 1)));
+                                                          }),
+                                          Data::Integers, 1);
+  const Device device(M);
+  const auto view = device.view();
+  SpgemmOptions options;
+  options.algorithm = SpgemmAlgorithm::Dia;
+  options.max_workspace_bytes = std::size_t{1} << 30;
+  Plan plan(Exec(), view, view, options);
+  const DeviceVector<Exec, int> rows("rows", 60001);
+  const auto nnz = static_cast<std::size_t>(plan.symbolic(Exec(), rows));
+  const DeviceVector<Exec, int> columns("columns", nnz);
+  const DeviceVector<Exec, double> values("values", nnz);
+  plan.numeric(Exec(), rows, columns, values);
+  const auto once = to_host(values);
+  DeviceVector<Exec, double> twice("twice", M.values.size());
+  for (std::size_t i = 0; i < M.values.size(); ++i) twice(i) = 2 * M.values[i];
+  {
+    const LimitedAddressSpace little(LimitedAddressSpace::used() + (rlim_t{16} << 20));
+    const auto doubled = csr_view(view.rows(), view.cols(), view.row_map(), view.entries(), twice);
+    EXPECT_THROW(plan.update_values(Exec(), view, doubled, rows, columns, values), OutOfMemory);
+  }
+  EXPECT_EQ(twice.use_count(), 2);
+  twice = {};
+  plan.numeric(Exec(), rows, columns, values);
+  for (std::size_t i = 0; i < nnz; ++i) ASSERT_EQ(values(i), 2 * once[i]) << i;
+}
 #endif
 
 // Threads share the rows; who takes which must not show.

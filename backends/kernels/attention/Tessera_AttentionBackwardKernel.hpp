@@ -302,8 +302,9 @@ class AttentionBackwardKernel : AttentionTiles<Unit, Wave, Height, Columns, Exac
           weights.used(lane) |= static_cast<std::uint32_t>(on) << (s * Atom::c_registers + i);
           weight = on ? p * weight_scale : 0.0f;
           d_score = on ? p * (d_score - delta) : 0.0f;
-          if (by_value && entry >= 0) head.store_value(entry, d_score, product);
-          if (valued) d_score *= factor;
+          // A masked entry's product or factor may be infinite.
+          if (by_value && entry >= 0) head.store_value(entry, d_score, on ? product : 0.0f);
+          if (valued && on) d_score *= factor;
         }
       }
     });

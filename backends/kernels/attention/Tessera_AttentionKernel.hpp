@@ -380,7 +380,7 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
         if (part.partial >= 0) {
           store_partial(args, head, part.partial, local, column, reference, total, piece);
         } else {
-          store(args, head, part.window * window_rows + local, column, reference, total, piece);
+          store(args, head, std::int64_t{part.window} * window_rows + local, column, reference, total, piece);
         }
       });
     });
