@@ -145,19 +145,9 @@ typename Device::Error launch_gespmm(const GeSpmmArgs& args, Stream stream) {
   return add_partials<Device, typename Types::Value, typename Types::Sum>(spmm_partial_rows(args), stream);
 }
 
-/// By the words in which rows of B can be read.
-template <class Device, class Value, class Sum>
-typename Device::Error launch_rows(const GeSpmmArgs& args, Stream stream) {
-  if (args.word_bytes == 16) return launch_gespmm<Device, GeSpmmTypes<Value, Sum>>(args, stream);
-  if constexpr (sizeof(Value) <= 4) {
-    if (args.word_bytes == 8) return launch_gespmm<Device, GeSpmmTypes<Value, Sum, RowsOfB<Value, 8>>>(args, stream);
-  }
-  return launch_gespmm<Device, GeSpmmTypes<Value, Sum, RowsOfB<Value, static_cast<int>(sizeof(Value))>>>(args, stream);
-}
-
 template <class Device>
 typename Device::Error launch_tf32_rows(GeSpmmArgs args, Stream stream) {
-  if (args.compact == nullptr) return launch_rows<Device, float, float>(args, stream);
+  if (args.compact == nullptr) return launch_gespmm<Device, GeSpmmTypes<float, float>>(args, stream);
   CompactCopy copy;
   copy.from = static_cast<const float*>(args.dense.b);
   copy.ld = args.dense.ldb;
@@ -175,16 +165,17 @@ template <class Device>
 Status spmm_gespmm(const GeSpmmArgs& args, Stream stream) noexcept {
   const Status status = gespmm_check(args);
   if (!status.ok() || args.count == 0 || args.dense.columns == 0) return status;
+  if (args.word_bytes != 16 && args.compact == nullptr) return spmm_gespmm_words<Device>(args, stream);
   const auto answer = [](typename Device::Error error) { return Device::status(error, "Tessera::spmm[gespmm]"); };
   switch (args.precision) {
     case Precision::FP64:
-      return answer(launch_rows<Device, double, double>(args, stream));
+      return answer(launch_gespmm<Device, GeSpmmTypes<double, double>>(args, stream));
     case Precision::FP32:
-      return answer(launch_rows<Device, float, float>(args, stream));
+      return answer(launch_gespmm<Device, GeSpmmTypes<float, float>>(args, stream));
     case Precision::FP16:
-      return answer(launch_rows<Device, half_t, float>(args, stream));
+      return answer(launch_gespmm<Device, GeSpmmTypes<half_t, float>>(args, stream));
     case Precision::BF16:
-      return answer(launch_rows<Device, bhalf_t, float>(args, stream));
+      return answer(launch_gespmm<Device, GeSpmmTypes<bhalf_t, float>>(args, stream));
     case Precision::TF32:
       return answer(launch_tf32_rows<Device>(args, stream));
   }

@@ -7,7 +7,8 @@
 
 /// \file
 /// The launchers of SpMM, as the table names them. They are compiled in files of their own: a vendor's folder
-/// instantiates the definitions of Tessera_FlashLaunch.hpp, Tessera_PanelLaunch.hpp and Tessera_GeSpmmLaunch.hpp.
+/// instantiates the definitions of Tessera_FlashLaunch.hpp, Tessera_PanelLaunch.hpp, Tessera_GeSpmmLaunch.hpp and
+/// Tessera_GeSpmmWordsLaunch.hpp.
 
 namespace Tessera {
 namespace Launch {
@@ -22,6 +23,9 @@ template <class Device>
 Status spmm_panels(const SpmmPanelArgs& args, Stream stream) noexcept;
 template <class Device>
 Status spmm_gespmm(const GeSpmmArgs& args, Stream stream) noexcept;
+/// The same where rows of B are not aligned to sixteen bytes; called by it, after its checks.
+template <class Device>
+Status spmm_gespmm_words(const GeSpmmArgs& args, Stream stream) noexcept;
 
 template <class Device>
 SpmmKernels spmm_kernels() noexcept {

@@ -84,6 +84,20 @@ TYPED_TEST(DeviceSpmm, ManyRows) {  // several windows per wave
   const typename TestFixture::Suite::Plan plan(Kokkos::DefaultExecutionSpace(), device.view(), this->suite.options);
   this->suite.expect(plan, A, 130, Data::Integers);
 }
+// Rows of B that are read in narrow words, by every walk; C in columns by way of rows.
+TYPED_TEST(DeviceSpmm, RowsOfBThatAreNotAligned) {
+  for (const char* spec : {"stencil2d:nx=130:ny=100:points=9", "random:rows=300:cols=2000:mean=200", "rmat:scale=12",
+                           "uniform:rows=20000:cols=9000:per_row=30", "dense_row:rows=300:cols=50000:others=1"}) {
+    this->suite.expect_pattern(generate(spec), spec, {1, 2, 6, 7, 12, 13, 18, 25, 33, 50, 121});
+  }
+  const auto A = this->suite.matrix(generate("dense_row:rows=300:cols=50000:others=1"), Data::Integers, 3);
+  const typename TestFixture::Suite::Device device(A);
+  const typename TestFixture::Suite::Plan plan(Kokkos::DefaultExecutionSpace(), device.view(), this->suite.options);
+  for (const int columns : {1, 2, 7, 33}) {
+    this->suite.template expect<ColumnMajorPart, ColumnMajorPart>(plan, A, columns, Data::Integers, {2, -3});
+    this->suite.template expect<RowMajor, ColumnMajor>(plan, A, columns, Data::Integers);
+  }
+}
 TYPED_TEST(DeviceSpmm, ManyUnevenRows) {
   const std::string spec = "rmat:scale=12";
   this->suite.expect_pattern(generate(spec), spec, {40});

@@ -133,6 +133,29 @@ TYPED_TEST(EmulatedSpmm, RowsOfEveryKind) {
     }
   });
 }
+// Rows of B of 8, 16, 24 or some bytes: read where they lie, by every walk of narrow words. C in columns by way of
+// rows.
+TYPED_TEST(EmulatedSpmm, RowsOfBThatAreNotAligned) {
+  this->each([](auto& suite) {
+    if (suite.options.algorithm != rows) return;
+    suite.options.gespmm.tf32_copy = Tf32Copy::Never;
+    for (const char* spec : {"stencil2d:nx=31:ny=20", "random:rows=12:cols=300:mean=230", "rmat:scale=7"}) {
+      suite.expect_pattern(generate(spec), spec,
+                           widths({1, 2, 3, 4, 6, 9, 12, 13, 18, 25, 35, 61, 130}, {1, 6, 13, 25, 61}));
+    }
+    const auto A = suite.matrix(generate("random:rows=12:cols=300:mean=230"), Data::Integers, 3);
+    const DeviceMatrix<Exec, typename std::decay_t<decltype(suite)>::AType> device(A);
+    const typename std::decay_t<decltype(suite)>::Plan plan(Exec(), device.view(), suite.options);
+    for (const int columns : {1, 2, 7, 33}) {
+      suite.template expect<ColumnMajorPart, ColumnMajorPart>(plan, A, columns, Data::Integers, {2, -3});
+      suite.template expect<RowMajor, ColumnMajor>(plan, A, columns, Data::Integers);
+    }
+  });
+  this->each_spread([](auto& suite) {
+    suite.expect_pattern(generate("every_length:longest=130:cols=200"), "spread",
+                         widths({1, 2, 3, 6, 12, 13, 35}, {2, 6, 13}));
+  });
+}
 // One team per row up to a thread block's, items that end inside a wave and a thread block, rows of several pieces.
 TYPED_TEST(EmulatedSpmm, SpreadRows) {
   this->each_spread([](auto& suite) {

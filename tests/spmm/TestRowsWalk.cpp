@@ -331,6 +331,70 @@ TEST(RowsWalks, NoSmallRestOfWholeRows) {
   EXPECT_EQ(walk(10000, 32, &piece), RowsWalk::Ahead) << "pieces end one by one";
 }
 
+/// Where rows of B are read in words of so many bytes: a letter for the walk, X where teams take entries in turns, and
+/// the columns of a tile.
+template <class Value, int Bytes>
+std::string choice_in_words(const Shape& shape, std::int64_t columns) {
+  static const SpmmRowPiece some{};
+  GeSpmmArgs args;
+  args.rows = args.count = args.cols = shape.rows;
+  args.nnz = shape.nnz;
+  args.table = shape.cut ? &some : nullptr;
+  args.dense.columns = columns;
+  std::string result;
+  gespmm_dispatch<GeSpmmTypes<Value, SumOf<Value>, RowsOfB<Value, Bytes>>, HostWave<32>>(
+      args, 132 * 2048, true, [&](auto kernel, const GeSpmmArgs& ready) {
+        using Kernel = decltype(kernel);
+        constexpr char letter = Kernel::split ? 'X' : Kernel::shared ? 'S' : Kernel::words > 1 ? 'P' : 'O';
+        result = letter + std::to_string(Kernel::tile_columns(ready));
+        if (Kernel::split) result += ", " + std::to_string(1 << ready.log2_teams) + " teams";
+      });
+  return result;
+}
+// Of these matrices every walk was measured on an H200, too (perf_test/notes/spmm-rows.md, "Rows of B that are not
+// aligned").
+TEST(RowsWalks, InNarrowWords) {
+  const Shape nine_points{334887, 3006739, 0}, community{250000, 5995098, 0}, uniform{60000, 2400000, 0},
+      few{20000, 1202246, 0}, pieces{4400, 238954, 0, false, true}, long_rows{4000, 800000, 0};
+  EXPECT_EQ((choice_in_words<float, 4>(nine_points, 1)), "O1");
+  EXPECT_EQ((choice_in_words<float, 4>(nine_points, 7)), "P8");
+  EXPECT_EQ((choice_in_words<float, 4>(nine_points, 17)), "P32");
+  EXPECT_EQ((choice_in_words<float, 8>(nine_points, 50)), "P64");
+  EXPECT_EQ((choice_in_words<float, 4>(nine_points, 121)), "P128");
+  EXPECT_EQ((choice_in_words<double, 8>(community, 1)), "X1, 4 teams");
+  EXPECT_EQ((choice_in_words<float, 8>(community, 2)), "X2, 4 teams");
+  EXPECT_EQ((choice_in_words<double, 8>(community, 7)), "O8");
+  EXPECT_EQ((choice_in_words<half_t, 2>(uniform, 7)), "O8");
+  EXPECT_EQ((choice_in_words<half_t, 8>(uniform, 100)), "P128");
+  EXPECT_EQ((choice_in_words<float, 4>(few, 7)), "S8");
+  EXPECT_EQ((choice_in_words<float, 4>(few, 17)), "O32");
+  EXPECT_EQ((choice_in_words<double, 8>(pieces, 33)), "O32");
+  EXPECT_EQ((choice_in_words<float, 4>(long_rows, 1)), "X1, 32 teams");
+  EXPECT_EQ((choice_in_words<float, 4>(long_rows, 121)), "P128");
+}
+// Whatever the words, a grid has room for the tiles of as many columns as are not refused.
+TYPED_TEST(RowsWalkOf, NarrowWordsKeepToTheGrid) {
+  for (const std::int64_t rows : {1, 50, 5000, 1000000}) {
+    for (const std::int64_t mean : {1, 9, 60, 300}) {
+      for (const bool narrow : {true, false}) {
+        GeSpmmArgs args;
+        args.precision = Precision::FP64;
+        args.count = args.rows = args.cols = rows;
+        args.nnz = rows * mean;
+        for (args.dense.columns = 1; args.dense.columns < 65535 * 64; args.dense.columns *= 3) {
+          ASSERT_TRUE(gespmm_check(args).ok());
+          using Types = GeSpmmTypes<TypeParam, SumOf<TypeParam>, RowsOfB<TypeParam, sizeof(TypeParam)>>;
+          gespmm_dispatch<Types, HostWave<32>>(args, 132 * 2048, narrow, [&](auto kernel, const GeSpmmArgs& ready) {
+            const std::int64_t tile = decltype(kernel)::tile_columns(ready);
+            EXPECT_LE((args.dense.columns + tile - 1) / tile, 65535) << args.dense.columns << " of " << rows;
+            EXPECT_GE(decltype(kernel)::items(ready), 1);
+          });
+        }
+      }
+    }
+  }
+}
+
 // What no grid and no 32-bit distance can hold is refused, and only that.
 TEST(RowsWalks, Limits) {
   GeSpmmArgs args;

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+
+#include "backends/hip/Tessera_HipDevice.hpp"
+#include "backends/launch/Tessera_GeSpmmWordsLaunch.hpp"
+
+namespace Tessera {
+namespace Launch {
+
+template Status spmm_gespmm_words<HipDevice>(const GeSpmmArgs&, Stream) noexcept;
+
+}  // namespace Launch
+}  // namespace Tessera
