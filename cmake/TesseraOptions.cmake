@@ -113,7 +113,7 @@ set(Tessera_PLANS_TOGETHER 0
     CACHE STRING "So many compiled plans are one translation unit, but those with flags of their own (development)")
 set(Tessera_TEST_SHARDS 0 CACHE STRING "Per test program so many ctest entries; 0: one per test (development)")
 set(Tessera_TEST_TOGETHER 0
-    CACHE STRING "So many files of a test program are one translation unit; 0: each by itself (development)")
+    CACHE STRING "So many files of a test program are one translation unit, and what is alike in the benchmark and in the Python package; 0: each by itself (development)")
 option(Tessera_TEST_FEWER_TYPES "Tests leave out types that differ from others in arithmetic or offsets only, and some widths (development)" OFF)
 option(Tessera_TEST_BESIDE_SANITIZED
        "Tests of emulated units leave out what a sanitized build with Tessera_TEST_FEWER_TYPES runs; shorter lists of cases (development)" OFF)
