@@ -16,6 +16,7 @@
 
 #include "backends/interface/Tessera_SpmmArgs.hpp"
 #include "formats/windows/Tessera_FromWindows.hpp"
+#include "support/Tessera_TestCases.hpp"
 #include "support/Tessera_TestCheck.hpp"
 #include "support/Tessera_TestMatrix.hpp"
 
