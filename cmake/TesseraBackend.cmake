@@ -42,8 +42,9 @@ endfunction()
 set(tessera_hip_assembly Dasp:9:ON Flash:21:ON Panels:8:ON GeSpmm:41:OFF Attention:30:ON AttentionBackward:44:ON
                          Conformance:4:ON)
 if(Tessera_DEVICE_FEWER_WIDTHS)
-  list(TRANSFORM tessera_hip_assembly REPLACE "^Attention:30:" "Attention:20:")
-  list(TRANSFORM tessera_hip_assembly REPLACE "^AttentionBackward:44:" "AttentionBackward:32:")
+  list(TRANSFORM tessera_hip_assembly REPLACE "^Attention:30:" "Attention:14:")
+  list(TRANSFORM tessera_hip_assembly REPLACE "^AttentionBackward:44:" "AttentionBackward:28:")
+  list(TRANSFORM tessera_hip_assembly REPLACE "^Dasp:9:" "Dasp:5:")
 endif()
 
 # CMake's own HIP language cannot be enabled with the hipcc of Debian 12, so hipcc is called directly.

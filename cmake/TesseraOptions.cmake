@@ -104,14 +104,16 @@ set(Tessera_TEST_FLAGS "${tessera_default_TEST_FLAGS}"
 set(Tessera_PERF_TEST_FLAGS ""
     CACHE STRING "Last flags of the benchmarks in release builds (development; its figures need the default)")
 set(Tessera_EXAMPLE_FLAGS "" CACHE STRING "Last flags of the examples in release builds; -O0: also of test programs that compute little (development)")
-set(Tessera_PYTHON_FLAGS "" CACHE STRING "Last flags of the Python package's own plans in release builds (development)")
+set(Tessera_PYTHON_FLAGS "" CACHE STRING "Last flags of the Python package in release builds (development)")
 set(Tessera_UNOPTIMIZED ""
     CACHE STRING "Regular expression: files of the library, as spmv_float_int (a compiled plan) or HostBsr, that release builds compile at -Og (development)")
+set(Tessera_LEFT_OUT ""
+    CACHE STRING "Regular expression: files of the library, as for Tessera_UNOPTIMIZED but plans, that are left out for programs that name nothing of them (development)")
 set(Tessera_PLANS_TOGETHER 0
     CACHE STRING "So many compiled plans are one translation unit, but those with flags of their own (development)")
 set(Tessera_TEST_SHARDS 0 CACHE STRING "Per test program so many ctest entries; 0: one per test (development)")
 set(Tessera_TEST_TOGETHER 0
-    CACHE STRING "So many files of a test program are one translation unit; 0: each by itself (development)")
+    CACHE STRING "So many files of a test program are one translation unit, and what is alike in the benchmark and in the Python package; 0: each by itself (development)")
 option(Tessera_TEST_FEWER_TYPES "Tests leave out types that differ from others in arithmetic or offsets only, and some widths (development)" OFF)
 option(Tessera_TEST_BESIDE_SANITIZED
        "Tests of emulated units leave out what a sanitized build with Tessera_TEST_FEWER_TYPES runs; shorter lists of cases (development)" OFF)
@@ -199,6 +201,14 @@ function(tessera_unoptimized)
     foreach(file IN LISTS ARGN)
       set_source_files_properties("${file}" PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-Og>")
     endforeach()
+  endif()
+endfunction()
+
+# tessera_leave_out(<list of sources>): takes from it those that Tessera_LEFT_OUT names.
+function(tessera_leave_out list)
+  if(Tessera_LEFT_OUT)
+    list(FILTER ${list} EXCLUDE REGEX "/Tessera_(${Tessera_LEFT_OUT})[.]cpp$")
+    set(${list} "${${list}}" PARENT_SCOPE)
   endif()
 endfunction()
 

@@ -116,6 +116,7 @@ struct CudaDevice {
   static constexpr bool emulated = false, tables = true;
   template <class Atom>
   static constexpr bool every_width = !compile_less || std::is_same_v<typename Atom::Operand, half_t>;
+  static constexpr bool middle_widths = true;
   template <class Value>
   static constexpr bool every_length = !compile_less || std::is_same_v<Value, half_t>;
   template <class Value>

@@ -101,6 +101,7 @@ struct EmulatedDevice {
   /// take more than twice as long to compile. With sanitizers AMD's waves have the narrowest and the widest alone.
   template <class Atom>
   static constexpr bool every_width = std::is_same_v<typename Atom::Operand, half_t> && (nvidia || !emulate_less);
+  static constexpr bool middle_widths = !emulate_less;  // those the build beside has
   /// With sanitizers one type has every length.
   template <class Value>
   static constexpr bool every_length = std::is_same_v<Value, half_t> || !emulate_less;

@@ -89,6 +89,7 @@ struct HipDevice {
   static constexpr bool emulated = false;
   template <class Atom>
   static constexpr bool every_width = !compile_less || std::is_same_v<typename Atom::Operand, half_t>;
+  static constexpr bool middle_widths = !compile_less;
   template <class Value>
   static constexpr bool every_length = !compile_less || std::is_same_v<Value, half_t>;
   template <class Value>

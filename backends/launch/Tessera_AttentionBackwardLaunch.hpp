@@ -76,7 +76,7 @@ typename Device::Error launch_attention_backward_columns(const AttentionBackward
   constexpr int widest = 128 / Height;
   constexpr bool every = Device::template every_width<Atom>;
   if constexpr (Columns < widest) {
-    constexpr int next = every ? 2 * Columns : widest;
+    constexpr int next = every && Device::middle_widths ? 2 * Columns : widest;
     if (std::max(dense.d, dense.e) > Columns) {
       return launch_attention_backward_columns<Device, Atom, Height, next, ByColumns>(args, stream);
     }

@@ -92,7 +92,8 @@ typename Device::Error launch_attention_columns(const AttentionArgs& args, Strea
   const std::int64_t most = std::max(args.dense.d, args.dense.e);
   constexpr int widest = attention_most_columns<Atom, Height>;
   constexpr bool every = Device::template every_width<Atom>, wide = sizeof(typename Atom::Operand) == 4;
-  if constexpr (every && !(wide && Columns == 256)) {
+  constexpr bool middle = every && Device::middle_widths;
+  if constexpr (every && !(wide && Columns == 256) && (middle || Columns == 32 || Columns == widest)) {
     if (args.dense.d == Columns && args.dense.e == Columns) {
       return launch_attention<Device, Atom, Height, Columns, true>(args, stream);
     }
@@ -101,7 +102,7 @@ typename Device::Error launch_attention_columns(const AttentionArgs& args, Strea
     return launch_attention_columns<Device, Atom, Height, 2 * Columns>(args, stream);
   } else {
     if constexpr (Columns < widest) {
-      constexpr int next = every ? 2 * Columns : widest;
+      constexpr int next = middle ? 2 * Columns : widest;
       if (most > Columns) return launch_attention_columns<Device, Atom, Height, next>(args, stream);
     }
     return launch_attention<Device, Atom, Height, Columns, false>(args, stream);

@@ -53,9 +53,10 @@ Status launch_dasp(const SpmvDaspArgs& args, Stream stream) {
   const Grid grid{ceil_div(args.first_wave[DaspClasses], General::waves)};
   typename Device::Error error = Device::success;
   if (grid.thread_blocks == 0) return {};
-  if (Device::emulated || args.x_stride != 1) {
+  constexpr bool others = !Device::emulated && Device::template every_variant<typename Atom::Operand>;
+  if (!others || args.x_stride != 1) {
     error = launch<Device, General>(grid, stream, args);
-  } else if constexpr (!Device::emulated) {
+  } else if constexpr (others) {
     error = args.streaming ? launch<Device, DaspBody<Device, Atom, true, true>>(grid, stream, args)
                            : launch<Device, DaspBody<Device, Atom, false, true>>(grid, stream, args);
   }

@@ -22,8 +22,10 @@
 ///   emulated                    whether loops on the host stand for a device; then only the general kernels exist
 ///   every_width<Atom>           whether all kernels exist that differ in their columns alone, or, of an instruction
 ///                               whose like has them, the narrowest and the widest
+///   middle_widths               whether attention has them; where not, every_width are the narrowest and the widest
 ///   every_length<Value>         whether SDDMM has all kernels that differ in the length of rows of X and Y alone
-///   every_variant<Value>        whether packed slices have all kernels that differ in caching, waves or strides alone
+///   every_variant<Value>        whether packed slices and DASP have all kernels that differ in caching, waves or
+///                               strides alone
 ///   Wave, Unit<Atom>            who executes a kernel, and the matrix unit
 ///   tables                      whether x may be kept in tables in shared memory
 ///   Error, success, too_large   the runtime's errors, and the one for a grid that it cannot launch

@@ -119,8 +119,12 @@ class UnitAttentionTest : public ::testing::Test {
     }
   }
   static void split_windows(const Suite& suite) {
+    // Of shorter lists a pattern meets one of both problems, in windows of the other height the other one.
+    bool turn = suite.options.window_height == 2;
     for (const Pattern& p : {generate("dense:rows=3:cols=701"), hubs()}) {
-      suite.expect_right(suite.problem(p, 2, suite.inner(16), 32));
+      turn = !turn;
+      if (!shorter_lists || turn) suite.expect_right(suite.problem(p, 2, suite.inner(16), 32));
+      if (shorter_lists && turn) continue;
       suite.expect_right(
           suite.problem(p, 1, 32, suite.options.window_height == 2 && sizeof(T) == 4 ? 64 : 136, Scores::Huge));
     }

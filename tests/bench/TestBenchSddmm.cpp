@@ -14,6 +14,8 @@
 #include "sddmm/Tessera_BenchSddmm.hpp"
 #include "spmm/Tessera_BenchVerifySpmm.hpp"
 
+// With a name, since files of a program may be compiled together (Tessera_TEST_TOGETHER).
+namespace BenchSddmmTests {
 namespace {
 
 using namespace Tessera;
@@ -105,3 +107,4 @@ TEST(BenchSddmm, EmptyPatternsAreRight) {
 }
 
 }  // namespace
+}  // namespace BenchSddmmTests

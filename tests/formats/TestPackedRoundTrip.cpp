@@ -276,14 +276,14 @@ TYPED_TEST(PackedRoundTrip, EveryShape) {
   const Named<PackedOptions> plain{"defaults", {}};
   Named<PackedOptions> shared{"least_shared 0", {}}, hubs{"hubs 40", {}}, blocks{"column blocks 3", {}};
   shared.options.least_shared = 0, hubs.options.hubs = 40, blocks.options.column_blocks = 3;
+  std::size_t turn = sizeof(TypeParam) == 2;  // of shorter lists two options per pattern, others in 16 bits
   for (const std::string& spec : shapes()) {
     SCOPED_TRACE(spec);
     const auto A = make_matrix<TypeParam>(spec, Data::Real, 7);
-    for (const int lanes : this->waves) {
-      this->expect_everything(A, lanes, plain);
-      this->expect_everything(A, lanes, shared);
-      this->expect_everything(A, lanes, hubs);
-      this->expect_everything(A, lanes, blocks);
+    ++turn;
+    for (const auto& o : {plain, shared, hubs, blocks}) {
+      if (shorter_lists && turn++ % 2 != 0) continue;
+      for (const int lanes : this->waves) this->expect_everything(A, lanes, o);
     }
   }
 }
@@ -310,6 +310,7 @@ TYPED_TEST(PackedRoundTrip, EveryNumberOfRows) {
   short_parts.options.max_steps = short_parts.options.split_steps = 2;
   for (const int length : {0, 1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33, 63, 64, 65, 127, 128, 129, 300}) {
     for (const int rows : {1, 2, 3, 7, 8, 9, 31, 32, 33, 63, 64, 65}) {
+      if (shorter_lists && (rows + length) % 2 != (sizeof(TypeParam) == 2)) continue;
       SCOPED_TRACE(std::to_string(rows) + " rows of " + std::to_string(length));
       const std::vector<int> lengths(static_cast<std::size_t>(rows), length);
       const auto A = make_matrix<TypeParam>(pattern_of_lengths(lengths, 307), Data::Real, 7);
@@ -337,8 +338,7 @@ TYPED_TEST(PackedRoundTrip, UnsortedAndRepeatedColumns) {
     const auto A = make_matrix<TypeParam>(with_unsorted_columns(p), Data::Real, 7);
     Named<PackedOptions> shared{"least_shared 0", {}},
         blocks{"column blocks 3", {}};  // which such a matrix cannot have
-    shared.options.least_shared = 0;
-    blocks.options.column_blocks = 3;
+    shared.options.least_shared = 0, blocks.options.column_blocks = 3;
     for (const int lanes : this->waves) {
       this->expect_everything(A, lanes, shared);
       this->expect_everything(A, lanes, blocks);

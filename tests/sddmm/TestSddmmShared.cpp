@@ -82,9 +82,12 @@ TYPED_TEST(SddmmShared, EveryInner) {
         const typename TestFixture::Suite::Plan scores(Exec(), device.view(), *product, suite.options);
         product.reset();
         EXPECT_EQ(scores.options().algorithm, SddmmAlgorithm::FlashSparse);
+        int turn = data == Data::Real;  // of shorter lists each k meets one layout with integers, the other with reals
         for (const int k : all_inner()) {
-          suite.expect(scores, A, k, data);
-          suite.template expect<AcrossRows>(scores, A, k, data, {-0.5, 1});
+          const bool first = !shorter_lists || turn % 2 == 0, second = !shorter_lists || turn % 2 == 1;
+          ++turn;
+          if (first) suite.expect(scores, A, k, data);
+          if (second) suite.template expect<AcrossRows>(scores, A, k, data, {-0.5, 1});
         }
       }
     }

@@ -50,6 +50,9 @@ constexpr bool beside_sanitized = false;
 /// In both of these, which run one after the other: lists of widths, lengths and options that take long are the shorter
 /// ones.
 constexpr bool shorter_lists = fewer_cases || beside_sanitized;
+/// Whether the other of the two takes this pair of a long list, counted by `turn`: of what does not depend on types
+/// each takes every second one.
+constexpr bool taken_elsewhere(std::size_t turn) { return shorter_lists && (turn % 2 == 0) != fewer_cases; }
 /// The most entries of a row in long lists of cases.
 constexpr int longest_case = shorter_lists ? 300 : 600;
 

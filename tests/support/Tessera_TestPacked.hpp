@@ -295,12 +295,14 @@ class PackedSuite : public SpmvSuite<Exec, Scalar> {
   /// Cells: pieces of every length and number of slots, and cut ones, rows and columns of less than a block, one share
   /// of x and several; of 200,000 columns, which fit no shared memory; matrices that cannot have any.
   void in_cells() {
+    int turn = sizeof(Scalar) == 2;  // of shorter lists every second, others in 16 bits than in more
     for (const char* spec :
          {"random:rows=900:cols=700:lengths=uniform:mean=40", "rmat:scale=9:degree=8", "dense_column", "dense",
           "diagonal:rows=300:cols=300", "empty:rows=5:cols=9",
           "random:rows=3000:cols=200000:lengths=power:mean=6:tail=1.3", "lp:rows=40:cols=30011:per_col=2:skew=0.7",
           "web:n=3001:longest=900", "dense:rows=20:cols=2500", "random:rows=40:cols=5000:lengths=uniform:mean=900"}) {
       for (const auto& o : {cells(1), cells(1, 9), cells(2, 2), cells(3, 16), cells(64, 64)}) {
+        if (shorter_lists && turn++ % 2 != 0) continue;
         this->each({with(o)}, [&] {
           this->expect_pattern(generate(spec), spec + (", shares " + std::to_string(o.cells)) + " of " +
                                                    std::to_string(o.column_blocks));

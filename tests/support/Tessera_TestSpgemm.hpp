@@ -450,7 +450,7 @@ struct SpgemmSuite {
       const std::size_t all = phases(0);
       EXPECT_GT(all, std::size_t{1} << 18) << "the rest says nothing";
       for (const std::size_t most : {all, all - 1, std::size_t{1} << 18, std::size_t{1} << 17, std::size_t{1} << 16}) {
-        if (shorter_lists && (most == all || most == std::size_t{1} << 18)) continue;
+        if (shorter_lists && most != all - 1 && most != std::size_t{1} << 16) continue;
         EXPECT_LE(phases(most), most);
       }
       phases(1);
