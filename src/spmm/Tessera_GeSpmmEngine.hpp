@@ -254,7 +254,7 @@ class GeSpmmEngine {
   /// Whether rows differ much in length or are long: then the backend's kernel is worth a copy of C into rows and back.
   bool long_rows() const {
     return table_.pieces.extent(0) > 0 ||
-           static_cast<std::int64_t>(csr_.nnz()) >= 200 * static_cast<std::int64_t>(csr_.rows());
+           static_cast<std::int64_t>(csr_.nnz()) >= 50 * static_cast<std::int64_t>(csr_.rows());
   }
   /// Whether 32 bits count the teams of items, too.
   bool spreads(const Csr& A) const {

@@ -38,15 +38,17 @@ inline double least_panel_density_of_long_rows(std::int64_t columns, Precision p
   return narrow ? 2.5 : middle ? 1.65 : wide ? 1.7 : 1.9;
 }
 
+/// More than there can be.
+constexpr double never_panels = 99;
+
 /// The least where contiguous rows of B are no multiples of sixteen bytes: panels copy B into such rows first, and rows
 /// read it where it lies, the faster if eight bytes at a time. 0: they are multiples.
 inline double least_panel_density_of_odd_rows(std::int64_t columns, Precision precision) {
   const std::int64_t bytes = columns * bytes_of(precision);
   if (bytes % 16 == 0) return 0;
-  if (bytes <= 8) return 1e9;  // next to nothing of B: A is what costs
   const bool narrow = columns <= 8, middle = columns <= 16;
   if (precision == Precision::FP64) return narrow ? 4.3 : middle ? 2.9 : columns <= 64 ? 2.45 : 3.4;
-  if (precision == Precision::FP32) return columns <= 4 ? 6 : narrow ? 5 : 0;
+  if (precision == Precision::FP32) return columns <= 4 ? 6 : narrow ? 5 : 3.4;
   if (precision == Precision::TF32) return middle ? 4.4 : bytes % 8 == 0 ? 3.8 : columns <= 64 ? 2.8 : 3.4;
   if (narrow || bytes % 8 == 0) return narrow ? 4.2 : 4.1;
   return middle ? 3.4 : columns <= 32 ? 2.6 : columns <= 64 ? 3.2 : 3.5;
@@ -71,7 +73,10 @@ inline double least_panel_density_of_whole_words(const SpmmFeatures& f, std::int
 inline double least_panel_density(const SpmmFeatures& f, std::int64_t columns, Precision precision) {
   const double whole = least_panel_density_of_whole_words(f, columns, precision);
   const double odd = least_panel_density_of_odd_rows(columns, precision);
-  return long_rows(f) && odd < 1e9 ? whole : std::max(whole, odd);  // long rows use the copy often
+  if (odd == 0) return whole;
+  // Of next to nothing of B, A is what costs; and a small product takes less than the launch of a copy does.
+  if (columns * bytes_of(precision) <= 8 || f.nnz * columns < 6000000) return never_panels;
+  return long_rows(f) ? whole : std::max(whole, odd);  // long rows use the copy often
 }
 
 /// From how many columns on rows copy B in TF32 first (CompactB), 0 for never: it pays where a row of B is fetched

@@ -78,7 +78,9 @@ TEST(SpmmRules, SharingSpeaksForWindows) {
           EXPECT_TRUE(now || !windows) << "at " << g8;
           windows = now;
         }
-        EXPECT_TRUE(windows) << "all eight rows of a window use the same columns";
+        // One column, and 17 of a small matrix: rows of B that are not aligned.
+        const bool ever = columns > 1 && (columns != 17 || mean > 3);
+        EXPECT_EQ(windows, ever) << "all eight rows of a window use the same columns";
         EXPECT_EQ(choice_of(sharing(mean, 1), precision, of_width(columns)).algorithm, SpmmAlgorithm::GeSpmm)
             << "no two rows of a window share a column";
       }
@@ -134,6 +136,7 @@ TEST(SpmmRules, PanelsComeBeforeFlashSparse) {
 // short, the more of them the sooner, and for FP32 on NVIDIA's units alone.
 TEST(SpmmRules, RowsApartSpeakForRows) {
   for (const std::int64_t columns : widths()) {
+    if (columns == 1) continue;  // rows anyway
     for (const Precision precision : precisions()) {
       SpmmFeatures f = sharing(20, 8);
       EXPECT_EQ(choice_of(f, precision, of_width(columns)).algorithm, SpmmAlgorithm::Panels);
@@ -174,11 +177,30 @@ TEST(SpmmRules, CostsAreMonotone) {
       EXPECT_GT(Impl::least_panel_density(columns, precision), 1) << "rows alone would not be read";
       EXPECT_LT(Impl::least_panel_density(columns, precision), 8) << "a window has no more rows";
       for (const double mean : {3.0, 300.0}) {
-        const double many = Impl::least_panel_density(sharing(mean, 2), columns, precision);
+        const double many = Impl::least_panel_density_of_whole_words(sharing(mean, 2), columns, precision);
         EXPECT_LE(many, Impl::least_panel_density(columns, precision)) << "more windows speak for panels";
         EXPECT_GT(many, 1);
       }
     }
+  }
+}
+
+// Rows of B that are not aligned speak for rows, which read them where they lie: more sharing is asked of panels, and
+// none suffices for one column or a small product.
+TEST(SpmmRules, OddRowsOfB) {
+  for (const Precision precision : precisions()) {
+    const std::int64_t word = 16 / bytes_of(precision);
+    for (const std::int64_t columns : {word, 4 * word, 16 * word}) {
+      const auto density = [&](std::int64_t n) { return Impl::least_panel_density(sharing(20, 2), n, precision); };
+      EXPECT_GE(density(columns + 1), Impl::least_panel_density_of_whole_words(sharing(20, 2), columns + 1, precision));
+      EXPECT_EQ(Impl::least_panel_density_of_odd_rows(columns, precision), 0);
+      EXPECT_LT(density(columns + 1), 8) << "a window has no more rows";
+    }
+    EXPECT_EQ(choice_of(sharing(20, 8), precision, of_width(1)).algorithm, SpmmAlgorithm::GeSpmm);
+    SpmmFeatures small = sharing(20, 8);
+    small.rows = small.cols = 4096, small.nnz = 20 * small.rows;
+    EXPECT_EQ(choice_of(small, precision, of_width(47)).algorithm, SpmmAlgorithm::GeSpmm);
+    EXPECT_EQ(choice_of(small, precision, of_width(48)).algorithm, SpmmAlgorithm::Panels) << "rows of whole words";
   }
 }
 
