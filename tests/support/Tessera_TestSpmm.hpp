@@ -13,7 +13,9 @@
 #include "support/Tessera_TestTools.hpp"
 
 /// \file
-/// What every SpMM kernel must pass, whoever executes it and whatever the layouts of B and C.
+/// What every SpMM kernel must pass, whoever executes it and whatever the layouts of B and C. An emulated kernel for
+/// compressed rows, without windows, needs rows of C, and rows of B that are aligned or copied, as they are from
+/// columns (ge_spmm_packs): everything else is multiplied by hosts' own.
 
 namespace Tessera {
 namespace Testing {
@@ -180,6 +182,7 @@ class SpmmSuite {
         for (const double beta : {0.0, 1.0, -0.5}) {
           expect(plan, A, columns, data, {alpha, beta});
           expect<ColumnMajorPart, ColumnMajorPart>(plan, A, columns, data, {alpha, beta});
+          if (!windows()) expect<ColumnMajorPart, RowMajorPart>(plan, A, columns, data, {alpha, beta});
         }
       }
     }
@@ -197,6 +200,7 @@ class SpmmSuite {
     const auto check = [&](Scaling s, const std::vector<BT>& from, const std::vector<CT>& to) {
       expect_with<RowMajor, RowMajor>(plan, A, columns, from, to, true, s);
       expect_with<ColumnMajorPart, ColumnMajor>(plan, A, columns, from, to, true, s);
+      if (!windows()) expect_with<ColumnMajorPart, RowMajor>(plan, A, columns, from, to, true, s);
     };
     check({-1, 0}, b, bad_c);
     check({0, 2.5}, bad_b, c);
@@ -215,6 +219,7 @@ class SpmmSuite {
       const Device device(A);
       const Plan plan(Exec(), device.view(), options);
       expect_with(plan, A, columns, b, c, true, {1, 2});
+      if (!windows()) expect_with<ColumnMajor, RowMajor>(plan, A, columns, b, c, true, {1, 2});
     }
   }
   void transposed_product_and_new_values(const Pattern& p, int columns) const {
@@ -248,7 +253,11 @@ class SpmmSuite {
     const auto b = b_of(A.cols, columns, Data::Real);
     const auto c = numbers<CT>(static_cast<std::int64_t>(A.rows) * columns, Data::Real, 7);
     const auto run = [&](const Plan& of) {
-      return dense_product<ColumnMajor, ColumnMajor>(of, Op::NoTrans, columns, {2.5, -1}, b, A.cols, c, A.rows);
+      auto both = dense_product<ColumnMajor, ColumnMajor>(of, Op::NoTrans, columns, {2.5, -1}, b, A.cols, c, A.rows);
+      if (windows()) return both;
+      const auto more = dense_product<RowMajor, RowMajor>(of, Op::NoTrans, columns, {2.5, -1}, b, A.cols, c, A.rows);
+      both.insert(both.end(), more.begin(), more.end());
+      return both;
     };
     const auto first = run(plan);
     expect(plan, A, 2 * columns + 1, Data::Real);
@@ -268,8 +277,10 @@ class SpmmSuite {
     const auto rows = static_cast<std::size_t>(A.rows), cols = static_cast<std::size_t>(A.cols);
     const Kokkos::View<BT**, Kokkos::LayoutLeft, DeviceOf<Exec>> b("b", cols, n), bt("bt", rows, n);
     const Kokkos::View<CT**, Kokkos::LayoutLeft, DeviceOf<Exec>> c("c", rows, n), ct("ct", cols, n);
+    const Kokkos::View<CT**, Kokkos::LayoutRight, DeviceOf<Exec>> by_rows("c by rows", rows, n);
     const auto apply_all = [&] {
       plan.apply(space, b, c);
+      plan.apply(space, b, by_rows);
       plan.apply(space, Op::NoTrans, 2, b, 3, c);
       plan.apply(space, Op::Trans, 2, bt, 3, ct);
     };

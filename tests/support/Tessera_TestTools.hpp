@@ -25,7 +25,8 @@ inline bool of_backend(const char* event) {
          precision == "bf16]";
 }
 
-/// Allocations, kernels, products by a backend and (Kokkos 3.6 or newer) fences since its construction. One at a time.
+/// Allocations, kernels, products by a backend and (Kokkos 3.6 or newer) fences since its construction. One at a time:
+/// where another one was made meanwhile, since that was.
 class KokkosCounters {
  public:
   KokkosCounters() {
