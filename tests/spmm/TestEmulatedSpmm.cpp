@@ -393,7 +393,7 @@ TEST(EmulatedSpmmOffsets, UnsignedBeyond31Bits) {
 }
 
 // Unsigned offsets of ordinary size: the bits that those of 64 bits give. They differ on hosts' own kernel, which
-// compilers may contract to FMA in one plan and not in the other; so the backend must run, as it does with a copy of B.
+// compilers may contract to FMA in one plan and not in the other; so the backend must run.
 TEST(EmulatedSpmmOffsets, Unsigned) {
   const auto A = make_matrix<double>(mixed(), Data::Real, 5);
   const DeviceMatrix<Exec, double> wide(A);

@@ -14,8 +14,8 @@
 
 /// \file
 /// What every SpMM kernel must pass, whoever executes it and whatever the layouts of B and C. An emulated kernel for
-/// compressed rows, without windows, needs rows of C, and rows of B that are aligned or copied, as they are from
-/// columns (ge_spmm_packs): everything else is multiplied by hosts' own.
+/// compressed rows, without windows, reads rows of B where they lie, in words as narrow as their alignment asks for,
+/// and columns as a copy in whole words (ge_spmm_packs); columns of C of short even rows are left to hosts' own.
 
 namespace Tessera {
 namespace Testing {
