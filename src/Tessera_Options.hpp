@@ -158,7 +158,8 @@ struct SpmmOptions {
   ComputeType compute = ComputeType::Auto;         ///< Auto: the precision of the matrix
   Backend backend = Backend::Auto;                 ///< stronger than TESSERA_FORCE_BACKEND
   Reuse reuse = Reuse::Many;                       ///< Once: no conversion
-  int num_columns_hint = 64;                       ///< N that applies will mostly have; Auto weighs formats for it
+  int num_columns_hint = 64;                       ///< N that applies will mostly have; Auto weighs formats for it, and
+                                                   ///< takes rows of B to be contiguous without gaps
   bool prepare_transpose = false;                  ///< also build op(A) = A^T (doubles the memory)
   bool updatable = true;                           ///< keep what update_values needs
   bool fallback = true;                            ///< false: NotSupported instead of another algorithm

@@ -69,9 +69,10 @@ class SpmmPlan : public CsrPlan<Csr, Impl::SpmmOperation> {
   /// A has no entry for enter no sum, and so an infinite or undefined number reaches those elements of C that plain
   /// loops would give it to (Panels and FlashSparse compute windows that met one a second time, entry by entry).
   /// Asynchronous on `space`: one kernel launch, two where rows or windows are split, one more for rows that FP32
-  /// panels leave to rows, one more for each operand that has to be copied: B if its rows are not contiguous or not
-  /// aligned to 16 bytes, B in TF32 (Tf32Copy), C if its rows are not contiguous (Panels, FlashSparse). No allocation
-  /// and no wait once an apply of the same shapes and layouts was made; can be captured in a graph then.
+  /// panels leave to rows, one more for each operand that has to be copied: B if its rows are not contiguous, or
+  /// with Panels and FlashSparse not aligned to 16 bytes, B in TF32 (Tf32Copy), C if its rows are not contiguous (with
+  /// GeSpmm on devices: where rows of A are uneven, or of 50 entries and more). No allocation and no wait once an apply
+  /// of the same shapes and layouts was made; can be captured in a graph then.
   /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument (overlap, null
   ///        pointer), StalePlan (mixed types that go straight from CSR, after SddmmPlan::apply_into has replaced the
   ///        format's numbers and until update_values), WorkspaceTooSmall, DeviceError

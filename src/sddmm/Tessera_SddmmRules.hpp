@@ -29,6 +29,10 @@ namespace Impl {
 inline double least_sddmm_density(std::int64_t inner, Precision precision, double mean = 0) {
   const std::int64_t bytes = inner * bytes_of(precision);
   const double full = mean >= 200 && bytes >= 512 ? 0.86 : 1;
+  const std::int64_t words = (bytes + 15) / 16;
+  const bool halves = precision == Precision::FP16 || precision == Precision::BF16;
+  // Rows has no kernel of their own for so many words of sixteen bytes; more than half of its lanes have none.
+  if (mean >= 2 && (halves ? words >= 5 && words <= 7 : words > 16 && words < 32)) return 0.95;
   switch (precision) {
     case Precision::FP16:
     case Precision::BF16:

@@ -206,6 +206,38 @@ TEST(SddmmStatistics, AddUp) {
   }
 }
 
+// Rows that share nothing go to panels where Rows has no kernel for their number of words, 6 in 16 bits and 24 or 25
+// else, but not rows of an entry or none (perf_test/notes/sddmm.md, "K between powers of two").
+TEST(SddmmRules, BetweenPowersOfTwo) {
+  const auto panels = [](Precision precision, int inner, double mean) {
+    SpmmFeatures f;
+    f.rows = f.cols = 60000;
+    f.mean = mean;
+    f.nnz = static_cast<std::int64_t>(mean * static_cast<double>(f.rows));
+    f.longest = static_cast<std::int64_t>(mean) + 1;
+    f.g8 = f.g16 = 1.02;
+    Impl::SddmmChoice choice;
+    choice.backend = Backend::EmulatedNvidia;
+    choice.precision = precision;
+    SddmmOptions o;
+    o.inner_hint = inner;
+    Impl::predict_sddmm(choice, f, o);
+    return choice.algorithm == SddmmAlgorithm::Panels;
+  };
+  for (const double mean : {5.0, 40.0}) {
+    EXPECT_TRUE(panels(Precision::FP16, 48, mean));
+    EXPECT_TRUE(panels(Precision::TF32, 100, mean));
+    EXPECT_TRUE(panels(Precision::FP32, 100, mean));
+    EXPECT_TRUE(panels(Precision::FP64, 48, mean));
+  }
+  EXPECT_FALSE(panels(Precision::FP16, 64, 40));
+  EXPECT_FALSE(panels(Precision::FP32, 128, 40));
+  EXPECT_FALSE(panels(Precision::FP32, 48, 40));
+  EXPECT_FALSE(panels(Precision::FP64, 100, 40));
+  EXPECT_FALSE(panels(Precision::FP16, 48, 0.3));
+  EXPECT_FALSE(panels(Precision::FP64, 48, 0.3));
+}
+
 // The sentence of the rule carries the numbers that decided.
 TEST(SddmmRules, SayWhy) {
   SpmmFeatures f;
