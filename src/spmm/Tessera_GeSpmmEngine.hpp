@@ -174,9 +174,9 @@ class GeSpmmEngine {
     const std::size_t pack_bytes = ScratchLayout::rounded(static_cast<std::size_t>(b.rows * ld) * sizeof(BT));
     // A caller's workspace that has no room for the copy is no error: B is then read where it lies.
     const auto rows = static_cast<std::int64_t>(csr_.rows()), nnz = static_cast<std::int64_t>(csr_.nnz());
-    const bool native = takes<BT, CT>();
+    const bool native = takes<BT, CT>(), worth_it = native && long_rows() && 4 * nnz >= b.rows;
     const bool pack = set_up_ && !(native && b.column_stride == 1) &&
-                      (ge_spmm_packs(b, Compat::is_host_v<Exec>, rows, nnz) || (native && long_rows())) &&
+                      (ge_spmm_packs(b, Compat::is_host_v<Exec>, rows, nnz) || worth_it) &&
                       scratch_.offers(sum_bytes + pack_bytes);
     if (pack && apply_local(space, alpha, b, beta, c, pieces, columns, pack_bytes)) return;
     std::size_t bytes = sum_bytes + (pack ? pack_bytes : 0);
