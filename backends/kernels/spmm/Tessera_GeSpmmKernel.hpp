@@ -421,6 +421,18 @@ struct GeSpmmKernel {
     });
   }
 
+  /// Adds up the sums of teams that share an item, `farthest` lanes apart at first, `nearest` in the end.
+  TESSERA_FUNCTION static void meet(const Wave& wave, Varying<Sums>& sums, int farthest, int nearest) {
+    for (int distance = farthest; distance >= nearest; distance /= 2) {
+      TESSERA_UNROLL
+      for (int v = 0; v < width; ++v) {
+        Varying<Sum> own, other;
+        wave.each([&](int lane) { own(lane) = sums(lane).s[0][v]; });
+        wave.shuffle(other, own, [=](int lane) { return lane ^ distance; });
+        wave.each([&](int lane) { sums(lane).s[0][v] += other(lane); });
+      }
+    }
+  }
   TESSERA_FUNCTION static void run_shared(const Wave& wave, const GeSpmmArgs& args, std::int64_t index,
                                           std::int32_t first_column) {
     if (index >= args.count) return;
@@ -437,15 +449,7 @@ struct GeSpmmKernel {
       i = item.begin + (item.end - item.begin) / batch * batch + team;
       for (; i < item.end; i += teams) add_entries<1>(args, i, column, sums(lane));
     });
-    for (int distance = Wave::lanes / 2; distance >= 1 << args.shift; distance /= 2) {
-      TESSERA_UNROLL
-      for (int v = 0; v < width; ++v) {
-        Varying<Sum> own, other;
-        wave.each([&](int lane) { own(lane) = sums(lane).s[0][v]; });
-        wave.shuffle(other, own, [=](int lane) { return lane ^ distance; });
-        wave.each([&](int lane) { sums(lane).s[0][v] += other(lane); });
-      }
-    }
+    meet(wave, sums, Wave::lanes / 2, 1 << args.shift);
     wave.each([&](int lane) {
       const std::int32_t column = first_column + (lane & ((1 << args.shift) - 1)) * width;
       if (lane >> args.shift == 0 && column < args.dense.columns) store(args, item, column, sums(lane));
@@ -472,15 +476,7 @@ struct GeSpmmKernel {
         add_every(args, i, teams, item.end - i, column_of(lane), sums(lane));
       }
     });
-    for (int distance = teams << shift >> 1; distance >= 1 << shift; distance /= 2) {
-      TESSERA_UNROLL
-      for (int v = 0; v < width; ++v) {
-        Varying<Sum> own, other;
-        wave.each([&](int lane) { own(lane) = sums(lane).s[0][v]; });
-        wave.shuffle(other, own, [=](int lane) { return lane ^ distance; });
-        wave.each([&](int lane) { sums(lane).s[0][v] += other(lane); });
-      }
-    }
+    meet(wave, sums, teams << shift >> 1, 1 << shift);
     wave.each([&](int lane) {
       if (items(lane).row >= 0 && team_of(lane) == 0) store(args, items(lane), column_of(lane), sums(lane));
     });
