@@ -17,12 +17,13 @@
 namespace Tessera {
 namespace Launch {
 
-/// NVIDIA: 64 registers for a compact B and for eight rows of B under way, also of several teams, 48 where two words
-/// are 16 sums, else 40.
+/// NVIDIA: 64 registers for a compact B and for eight rows of B under way, also of several teams (80 in FP64 where B
+/// lies in columns), 48 where two words are 16 sums, else 40.
 template <class Kernel>
-constexpr int gespmm_thread_blocks = sizeof(typename Kernel::B::RowWord) > 16 || Kernel::deep || Kernel::split ? 8
-                                     : Kernel::words* Kernel::width == 16                                      ? 10
-                                                                                                               : 12;
+constexpr int gespmm_thread_blocks = Kernel::B::in_columns && sizeof(typename Kernel::Value) == 8                ? 6
+                                     : sizeof(typename Kernel::B::RowWord) > 16 || Kernel::deep || Kernel::split ? 8
+                                     : Kernel::words* Kernel::width == 16                                        ? 10
+                                                                                                                 : 12;
 
 template <class Device, class Kernel>
 struct GeSpmmBody {
@@ -165,7 +166,8 @@ template <class Device>
 Status spmm_gespmm(const GeSpmmArgs& args, Stream stream) noexcept {
   const Status status = gespmm_check(args);
   if (!status.ok() || args.count == 0 || args.dense.columns == 0) return status;
-  if (args.word_bytes != 16 && args.compact == nullptr) return spmm_gespmm_words<Device>(args, stream);
+  const bool words = args.word_bytes != 16 && args.compact == nullptr;
+  if (words || args.in_columns) return spmm_gespmm_words<Device>(args, stream);
   const auto answer = [](typename Device::Error error) { return Device::status(error, "Tessera::spmm[gespmm]"); };
   switch (args.precision) {
     case Precision::FP64:

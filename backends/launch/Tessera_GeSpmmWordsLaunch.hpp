@@ -6,14 +6,30 @@
 #include "backends/launch/Tessera_GeSpmmLaunch.hpp"
 
 /// \file
-/// SpMM from compressed rows where rows of B are aligned to eight bytes or to an element alone.
+/// SpMM from compressed rows where rows of B are aligned to eight bytes or to an element alone, or lie in columns.
 
 namespace Tessera {
 namespace Launch {
 
+/// Columns of B and C where they lie: teams read an entry of A once for two or four of them.
+template <class Device, class Value, class Sum, int Columns>
+typename Device::Error launch_columns(GeSpmmArgs args, Stream stream) {
+  using Wave = typename Device::Wave;
+  using Kernel = GeSpmmKernel<GeSpmmTypes<Value, Sum, ColumnsOfB<Value, Columns>>, Wave, std::int32_t, RowsWalk::Split>;
+  using Body = GeSpmmBody<Device, Kernel>;
+  const std::int64_t lanes = Device::emulated ? 256 : Device::multiprocessors() * std::int64_t{2048};
+  args.shift = gespmm_shift<Kernel>(args);
+  args.log2_teams = log2_teams_in_turns(args, ceil_div(args.dense.columns, Columns), Wave::lanes, lanes);
+  const std::int64_t items = Kernel::items(args), tile = Kernel::tile_columns(args);
+  const Grid grid{ceil_div(args.count, Body::waves * items), ceil_div(args.dense.columns, tile)};
+  return launch<Device, Body>(grid, stream, args, static_cast<int>(items), static_cast<int>(tile), GeSpmmAhead{});
+}
+
 template <class Device, class Value, class Sum>
 typename Device::Error launch_words(const GeSpmmArgs& args, Stream stream) {
   constexpr int element = static_cast<int>(sizeof(Value));
+  if (args.in_columns && args.dense.columns <= 2) return launch_columns<Device, Value, Sum, 2>(args, stream);
+  if (args.in_columns) return launch_columns<Device, Value, Sum, 4>(args, stream);
   if constexpr (element < 8) {
     if (args.word_bytes == 8) return launch_gespmm<Device, GeSpmmTypes<Value, Sum, RowsOfB<Value, 8>>>(args, stream);
   }

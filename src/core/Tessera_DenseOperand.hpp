@@ -199,6 +199,7 @@ template <class Exec, class From, class To, class Sum>
 struct LayoutCopy {
   using Element = std::remove_const_t<From>;
   static constexpr int elements = 1024;  ///< of a tile
+  static constexpr int threads = 256;    ///< of a team
   Dense<const Element> from;
   Dense<To> to;
   Sum beta;
@@ -230,12 +231,11 @@ struct LayoutCopy {
     i = along_rows ? n & (height() - 1) : n >> log2_width;
     j = along_rows ? n >> (10 - log2_width) : n & (width() - 1);
   }
-  KOKKOS_INLINE_FUNCTION void load(const Tile& tile, Element* block, int n, bool along_rows) const {
+  KOKKOS_INLINE_FUNCTION Element load(const Tile& tile, int n, bool along_rows) const {
     int i, j;
     place(n, along_rows, i, j);
-    if (i >= tile.rows || j >= tile.columns) return;
-    const bool there = tile.column + j < from.columns;
-    block[i * (width() + 1) + j] = there ? *from.at(tile.row + i, tile.column + j) : Element(0.0f);
+    const bool there = i < tile.rows && tile.column + j < from.columns;
+    return there ? *from.at(tile.row + i, tile.column + j) : Element(0.0f);
   }
   KOKKOS_INLINE_FUNCTION void store(const Tile& tile, const Element* block, int n, bool along_rows) const {
     int i, j;
@@ -253,17 +253,22 @@ struct LayoutCopy {
     }
     store_scaled(target, Sum(1), widen<Sum>(value), beta);
   }
-  /// Devices: one Kokkos team per tile.
+  /// Devices: one Kokkos team of `threads` per tile.
   KOKKOS_INLINE_FUNCTION void operator()(const typename Kokkos::TeamPolicy<Exec>::member_type& team) const {
     const Tile tile = tile_of(team.league_rank());
     const int bytes = static_cast<int>(sizeof(Element)) * height() * (width() + 1);
     Element* const fast = static_cast<Element*>(team.team_shmem().get_shmem(bytes));
     const bool from_rows = from.row_stride < from.column_stride, to_rows = to.row_stride < to.column_stride;
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, static_cast<int>(elements)),
-                         [&](const int n) { load(tile, fast, n, from_rows); });
+    const int thread = team.team_rank();
+    Element e[elements / threads];  // all of them are under way before the first is kept
+    for (int u = 0; u < elements / threads; ++u) e[u] = load(tile, thread + u * threads, from_rows);
+    for (int u = 0; u < elements / threads; ++u) {
+      int i, j;
+      place(thread + u * threads, from_rows, i, j);
+      fast[i * (width() + 1) + j] = e[u];
+    }
     team.team_barrier();
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, static_cast<int>(elements)),
-                         [&](const int n) { store(tile, fast, n, to_rows); });
+    for (int u = 0; u < elements / threads; ++u) store(tile, fast, thread + u * threads, to_rows);
   }
   /// Hosts: one thread per tile. The tile of `to` stays in the first cache while columns or rows of `from` go by.
   void operator()(const std::int64_t t) const {
@@ -288,19 +293,52 @@ struct LayoutCopy {
   }
 };
 
-/// The same on devices where rows of both are contiguous: a thread per element, so that neighbours read and write
-/// neighbours whatever the number of columns.
+/// The same on devices where rows of both are contiguous: a thread per run of sixteen bytes of a row of `to`, all of
+/// whose elements are asked for before the first is written. With an element per thread, too few bytes are under way.
 template <class Exec, class From, class To, class Sum>
 struct RowsCopy {
-  LayoutCopy<Exec, From, To, Sum> copy;
+  using Copy = LayoutCopy<Exec, From, To, Sum>;
+  using Element = typename Copy::Element;
+  static constexpr int run = 16 / static_cast<int>(sizeof(To));
+  struct alignas(16) Word {
+    std::uint32_t w[4];
+  };
+  Copy copy;
+  std::int64_t runs_per_row = 1;
+  bool words = false;  ///< a run of `to` is written at once
+
+  explicit RowsCopy(const Copy& c)
+      : copy(c),
+        runs_per_row((c.to.columns + run - 1) / run),
+        words(std::is_same_v<Element, To> && c.beta == Sum(0) && c.to.aligned()) {}
+  std::int64_t runs() const { return copy.to.rows * runs_per_row; }
 
   KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t n) const {
-    const std::int64_t columns = copy.to.columns;
-    const bool few = n < (std::int64_t{1} << 32) && columns < (std::int64_t{1} << 32);  // a short division
-    const std::int64_t row = few ? static_cast<std::uint32_t>(n) / static_cast<std::uint32_t>(columns) : n / columns;
-    const std::int64_t column = n - row * columns;
-    using Element = std::remove_const_t<From>;
-    copy.put(column < copy.from.columns ? *copy.from.at(row, column) : Element(0.0f), copy.to.at(row, column));
+    const bool few = n < (std::int64_t{1} << 32) && runs_per_row < (std::int64_t{1} << 32);  // a short division
+    const std::int64_t row =
+        few ? static_cast<std::uint32_t>(n) / static_cast<std::uint32_t>(runs_per_row) : n / runs_per_row;
+    const std::int64_t column = (n - row * runs_per_row) * run;
+    const std::int64_t there = copy.from.columns - column, wanted = copy.to.columns - column;
+    const auto* const from = copy.from.at(row, column);
+    To* const to = copy.to.at(row, column);
+    Element e[run];
+    for (int u = 0; u < run; ++u) e[u] = Element(0.0f);
+    if (there > 0) {  // what is not there is the last element read again: no branch between the loads
+      const int last = there < run ? static_cast<int>(there) - 1 : run - 1;
+      for (int u = 0; u < run; ++u) e[u] = from[u < last ? u : last];
+      for (int u = 0; u < run; ++u) e[u] = u <= last ? e[u] : Element(0.0f);
+    }
+    if constexpr (std::is_same_v<Element, To>) {
+      if (words && wanted >= run) {
+        Word word;
+        __builtin_memcpy(&word, e, sizeof(word));
+        *reinterpret_cast<Word*>(to) = word;
+        return;
+      }
+    }
+    for (int u = 0; u < run; ++u) {
+      if (u < wanted) copy.put(e[u], to + u);
+    }
   }
 };
 
@@ -314,12 +352,12 @@ void copy_layout(const Exec& space, const char* label, const Dense<From>& from, 
     Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, copy.tiles()),
                          copy);
   } else if (from.column_stride == 1 && to.column_stride == 1) {
-    Kokkos::parallel_for(label,
-                         Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, to.rows * to.columns),
-                         RowsCopy<Exec, From, To, Sum>{copy});
+    const RowsCopy<Exec, From, To, Sum> rows(copy);
+    Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, rows.runs()),
+                         rows);
   } else {
     Kokkos::parallel_for(label,
-                         Kokkos::TeamPolicy<Exec>(space, static_cast<int>(copy.tiles()), 256)
+                         Kokkos::TeamPolicy<Exec>(space, static_cast<int>(copy.tiles()), copy.threads)
                              .set_scratch_size(0, Kokkos::PerTeam(copy.scratch_bytes())),
                          copy);
   }

@@ -4,6 +4,7 @@
 #define TESSERA_SPMM_GE_SPMM_ENGINE_HPP
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <type_traits>
 
@@ -175,8 +176,13 @@ class GeSpmmEngine {
     // A caller's workspace that has no room for the copy is no error: B is then read where it lies.
     const auto rows = static_cast<std::int64_t>(csr_.rows()), nnz = static_cast<std::int64_t>(csr_.nnz());
     const bool native = takes<BT, CT>(), worth_it = native && long_rows() && 4 * nnz >= b.rows;
-    const bool pack = set_up_ && !(native && b.column_stride == 1) &&
-                      (ge_spmm_packs(b, Compat::is_host_v<Exec>, rows, nnz) || worth_it) &&
+    if (native && serves_in_columns(b, c)) {
+      on_backend(space, alpha, b, span, beta, c, RowPieces<Sum>{}, nullptr);
+      return;
+    }
+    const bool tpack = std::getenv("TPACK") && native && b.column_stride == 1 && word_bytes_in_place(b, span) < 16;
+    const bool pack = set_up_ && (tpack || !(native && b.column_stride == 1)) &&
+                      (tpack || ge_spmm_packs(b, Compat::is_host_v<Exec>, rows, nnz) || worth_it) &&
                       scratch_.offers(sum_bytes + pack_bytes);
     if (pack && apply_local(space, alpha, b, beta, c, pieces, columns, pack_bytes)) return;
     std::size_t bytes = sum_bytes + (pack ? pack_bytes : 0);
@@ -288,6 +294,14 @@ class GeSpmmEngine {
     return static_cast<std::size_t>(CompactB::bytes(static_cast<std::int64_t>(csr_.cols()), columns));
   }
 
+  /// Whether the backend's kernel reads and writes columns where they lie. Whole rows then, however long.
+  template <class BT, class CT>
+  bool serves_in_columns(const Dense<const BT>& b, const Dense<CT>& c) const {
+    const bool columns = b.row_stride == 1 && c.row_stride == 1 && b.column_stride > 1 && c.column_stride > 1;
+    if (!columns || static_cast<std::int64_t>(csr_.nnz()) >= (std::int64_t{1} << 31) - 1024) return false;
+    return std::getenv("TCOLS") != nullptr;
+  }
+
   /// Whether the backend's kernel takes such operands, if rows of B and C are contiguous.
   template <class BT, class CT>
   bool takes() const {
@@ -300,8 +314,11 @@ class GeSpmmEngine {
   bool on_backend(const Exec& space, double alpha, const Dense<const BT>& b, std::size_t span, double beta,
                   const Dense<CT>& c, const RowPieces<Sum>& pieces, void* compact) const {
     const int word_bytes = word_bytes_in_place(b, span);
-    if (!takes<BT, CT>() || word_bytes == 0 || c.column_stride != 1) return false;
+    const bool in_columns = c.column_stride != 1;
+    if (!takes<BT, CT>() || in_columns != (word_bytes == 0)) return false;
+    if (in_columns && !serves_in_columns(b, c)) return false;
     GeSpmmArgs args;
+    args.in_columns = in_columns;
     // The kernels' narrow words: eight bytes or an element.
     args.word_bytes = word_bytes >= 8 ? word_bytes : static_cast<int>(sizeof(BT));
     args.precision = compact != nullptr ? Precision::TF32 : precision_;
@@ -317,19 +334,19 @@ class GeSpmmEngine {
     args.columns = reinterpret_cast<const std::int32_t*>(csr_.entries().data());
     args.values = csr_.values().data();
     args.table = pieces.table;
-    args.count = pieces.count;
+    args.count = in_columns ? c.rows : pieces.count;
     args.splits = pieces.splits;
     args.split_count = pieces.split_count;
     args.most_pieces = table_.most_pieces;
-    args.spread = table_.spread ? &table_.items : nullptr;
+    args.spread = table_.spread && !in_columns ? &table_.items : nullptr;
     args.arrivals = table_.arrivals.data();
     args.arrival_tiles = table_.arrival_tiles;
     args.partials = pieces.partials;
     args.partial_ld = pieces.partial_ld;
     args.dense.b = b.data;
-    args.dense.ldb = b.row_stride;
+    args.dense.ldb = in_columns ? b.column_stride : b.row_stride;
     args.dense.c = c.data;
-    args.dense.ldc = c.row_stride;
+    args.dense.ldc = in_columns ? c.column_stride : c.row_stride;
     args.dense.columns = c.columns;
     args.dense.c_type = ScalarTraits<CT>::element;
     args.dense.alpha = alpha;

@@ -120,26 +120,35 @@ struct NarrowWalk {
   RowsWalk walk;
   int log2_teams;
 };
+inline int rounded_log2(std::int64_t n) {
+  int log = 0;
+  while ((std::int64_t{1} << log) < n) ++log;
+  return log;
+}
+/// Whether all teams of a wave share an item of rows of so many words: long rows, or too few of them.
+inline bool teams_together(const GeSpmmArgs& args, std::int64_t words, int wave, std::int64_t lanes) {
+  const int most = rounded_log2(wave), shift = std::min(most, rounded_log2(words)), all = most - shift;
+  const bool few = 3 * (args.count << shift) < 2 * lanes && args.nnz >= (std::int64_t{4} << all) * args.count;
+  return all > 0 && (args.nnz >= 200 * args.count || few);
+}
+/// log2 of the teams that take the entries of an item in turns (RowsWalk::Split): one or two lanes would read rows of A
+/// far apart, so up to eight entries for each.
+inline int log2_teams_in_turns(const GeSpmmArgs& args, std::int64_t words, int wave, std::int64_t lanes) {
+  const int all = std::max(0, rounded_log2(wave) - rounded_log2(words));
+  const std::int64_t each = 8 * args.count;
+  const int asked = args.nnz < 12 * args.count ? 0 : rounded_log2((args.nnz + each - 1) / each);
+  return teams_together(args, words, wave, lanes) ? all : std::min(all, asked);
+}
 template <class B>
 NarrowWalk rows_walk_in_narrow_words(const GeSpmmArgs& args, int wave, std::int64_t lanes) {
   const std::int64_t words = (args.dense.columns + B::columns - 1) / B::columns, count = args.count, nnz = args.nnz;
-  const auto log2 = [](std::int64_t n) {
-    int log = 0;
-    while ((std::int64_t{1} << log) < n) ++log;
-    return log;
-  };
-  const int most = log2(wave), shift = std::min(most, log2(words)), all = most - shift;
-  const bool few = 3 * (count << shift) < 2 * lanes && nnz >= (std::int64_t{4} << all) * count;
-  const bool together = all > 0 && (nnz >= 200 * count || few);
-  // One or two lanes would read rows of A far apart: up to eight entries for each.
   if (words <= 2) {
-    const int asked = nnz < 12 * count ? 0 : log2((nnz + 8 * count - 1) / (8 * count));
-    const int log2_teams = together ? all : std::min(all, asked);
+    const int log2_teams = log2_teams_in_turns(args, words, wave, lanes);
     return {log2_teams > 0 ? RowsWalk::Split : RowsWalk::Octets, log2_teams};
   }
-  if (together) return {RowsWalk::Shared, 0};
+  if (teams_together(args, words, wave, lanes)) return {RowsWalk::Shared, 0};
   // Four words per lane where rows are short, or else many lanes have none; as long as a device has enough to do.
-  const int fewer = std::min(most, log2((words + B::pair - 1) / B::pair));
+  const int fewer = std::min(rounded_log2(wave), rounded_log2((words + B::pair - 1) / B::pair));
   const bool fills = 4 * (count << fewer) >= 3 * lanes, brief = args.table == nullptr && nnz <= 10 * count;
   const bool wide = words > 16 && (fills || words > 1024 || (words > 64 && nnz > 100 * count));
   return {wide || brief ? RowsWalk::Pairs : RowsWalk::Octets, 0};

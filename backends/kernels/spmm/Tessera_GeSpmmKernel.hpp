@@ -7,12 +7,11 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "backends/interface/Tessera_CompactB.hpp"
 #include "backends/interface/Tessera_Half.hpp"
 #include "backends/interface/Tessera_KernelTable.hpp"
+#include "backends/kernels/spmm/Tessera_RowsOfB.hpp"
 #include "backends/kernels/spmm/Tessera_SpmmRun.hpp"
 #include "backends/kernels/spmm/Tessera_SpmmStore.hpp"
-#include "backends/units/Tessera_RegisterWords.hpp"
 #include "backends/units/Tessera_Wave.hpp"
 
 /// \file
@@ -51,107 +50,6 @@
 
 namespace Tessera {
 
-/// B as the caller has it. What a lane reads of a row at once is a word: sixteen bytes, or fewer where rows are aligned
-/// to fewer.
-template <class Value, int Bytes = 16>
-struct RowsOfB {
-  static constexpr int columns = Bytes / static_cast<int>(sizeof(Value));  ///< of a word
-  static constexpr bool whole = Bytes == 16;  ///< whether words are as wide as a lane's loads can be
-  static constexpr bool narrows = whole;      ///< whether rows that reach far are read in narrow tiles
-  static constexpr int pair = whole ? 2 : 4;  ///< words that a lane has of Pairs
-  using RowWord = Packed<Value, columns>;
-
-  static constexpr std::int64_t bytes(std::int64_t n) { return n * std::int64_t{sizeof(Value)}; }
-  /// Row 0 from a column on, and the bytes from row to row.
-  struct Place {
-    const char* at;
-    std::int32_t row_bytes;
-  };
-  TESSERA_FUNCTION static Place place(const SpmmDense& d, std::int32_t column) {
-    return {reinterpret_cast<const char*>(static_cast<const Value*>(d.b) + column),
-            static_cast<std::int32_t>(d.ldb) * static_cast<std::int32_t>(sizeof(Value))};
-  }
-  /// For loops, in which compilers would hold row_bytes in 64 bits and multiply by that. In FP64 it did not pay.
-  template <class Wave>
-  TESSERA_FUNCTION static Place kept(Place p) {
-    if constexpr (sizeof(Value) == 4) p.row_bytes = Wave::keep(p.row_bytes);
-    return p;
-  }
-  /// The word `skip` words on, of any row.
-  template <class Wave>
-  TESSERA_FUNCTION static RowWord load(const Place& p, std::int32_t row, std::int32_t skip) {
-    using Loaded = std::conditional_t<
-        Bytes == 16, Word,
-        std::conditional_t<Bytes == 8, std::uint64_t, std::conditional_t<Bytes == 4, std::uint32_t, std::uint16_t>>>;
-    const char* at = p.at + std::int64_t{row} * p.row_bytes + skip * Bytes;
-    const Loaded w = Wave::template load<false>(reinterpret_cast<const Loaded*>(at));
-    RowWord x;
-    if constexpr (Bytes == 2) {
-      x.w[0] = w;
-    } else {
-      __builtin_memcpy(x.w, &w, Bytes);
-    }
-    return x;
-  }
-  /// The same, or zeros.
-  template <class Wave>
-  TESSERA_FUNCTION static RowWord load_if(const Place& p, std::int32_t row, bool on, std::int32_t skip = 0) {
-    RowWord x;
-    Wave::template load_if<false, Bytes>(p.at + std::int64_t{row} * p.row_bytes + skip * Bytes, on, 0, x.w);
-    return x;
-  }
-  template <class Sum>
-  TESSERA_FUNCTION static Sum get(const RowWord& x, int i) {
-    return static_cast<Sum>(x.get(i));
-  }
-};
-
-/// The compact copy (CompactB::dense): a word is a group, in two loads.
-struct RowsOfCompactB {
-  static constexpr int columns = CompactB::group;
-  static constexpr bool whole = true;
-  static constexpr bool narrows = false;  // a row lies in two places, and lines of each are read in full
-  static constexpr int pair = 2;
-  using RowWord = CompactB::Group;
-
-  static constexpr std::int64_t bytes(std::int64_t n) { return CompactB::bytes(1, n); }
-  struct Place {
-    const Word* upper;
-    const std::uint32_t* lower;
-    std::int32_t ldb;
-  };
-  template <class Wave>
-  TESSERA_FUNCTION static Place kept(const Place& p) {
-    return p;
-  }
-  TESSERA_FUNCTION static Place place(const SpmmDense& d, std::int32_t column) {
-    const char* lower = static_cast<const char*>(d.b) + d.lower;
-    return {static_cast<const Word*>(d.b) + column / columns,
-            reinterpret_cast<const std::uint32_t*>(lower) + column / columns, static_cast<std::int32_t>(d.ldb)};
-  }
-  template <class Wave>
-  TESSERA_FUNCTION static RowWord load(const Place& p, std::int32_t row, std::int32_t skip) {
-    const std::int32_t group = row * p.ldb + skip;  // CompactB::fits: 32 bits count groups
-    const Word w = Wave::template load<false>(p.upper + group);
-    RowWord x;
-    TESSERA_UNROLL
-    for (int j = 0; j < 4; ++j) x.upper[j] = w.w[j];
-    x.lower = Wave::template load<false>(p.lower + group);
-    return x;
-  }
-  template <class Wave>
-  TESSERA_FUNCTION static RowWord load_if(const Place& p, std::int32_t row, bool on, std::int32_t skip = 0) {
-    RowWord x;
-    Wave::template load_if<false, 16>(p.upper + row * p.ldb + skip, on, 0, x.upper);
-    Wave::template load_if<false, 4>(p.lower + row * p.ldb + skip, on, 0, &x.lower);
-    return x;
-  }
-  template <class Sum>
-  TESSERA_FUNCTION static Sum get(const RowWord& x, int i) {
-    return CompactB::get(x, i);
-  }
-};
-
 template <class Value_, class Sum_, class B_ = RowsOfB<Value_>>
 struct GeSpmmTypes {
   using Value = Value_;  ///< of A
@@ -172,7 +70,7 @@ constexpr std::int64_t gespmm_narrow_columns = 65536;
 inline Status gespmm_check(const GeSpmmArgs& args) {
   constexpr std::int64_t most_apart = (std::int64_t{1} << 28) - 1;
   const std::int64_t most_columns = std::int64_t{65535} * (args.precision == Precision::FP64 ? 64 : 128);
-  if (args.dense.ldb > most_apart) return {"spmm[gespmm]: rows of B lie 2^28 elements apart or more"};
+  if (!args.in_columns && args.dense.ldb > most_apart) return {"spmm[gespmm]: rows of B lie 2^28 elements apart or more"};
   if (args.dense.columns > most_columns) {
     return {"spmm[gespmm]: more than 8,388,480 columns (FP64: 4,194,240); use several products"};
   }
@@ -198,7 +96,10 @@ struct GeSpmmKernel {
   static constexpr int words = Walk == RowsWalk::Pairs ? B::pair : 1;  ///< a lane's, 2^shift words apart
   static constexpr bool dealt = Walk == RowsWalk::Dealt, deep = dealt || Walk == RowsWalk::Ahead;
   /// Entries at once.
-  static constexpr int batch = Walk == RowsWalk::Pairs ? 2 : deep || split || Walk == RowsWalk::Octets ? 8 : 4;
+  static constexpr int batch = Walk == RowsWalk::Pairs                     ? 2
+                               : B::in_columns                             ? 16 / width
+                               : deep || split || Walk == RowsWalk::Octets ? 8
+                                                                           : 4;
 
   /// Items that a wave takes, and columns of its tile.
   static std::int64_t items(const GeSpmmArgs& args) {
@@ -504,6 +405,7 @@ struct GeSpmmKernel {
   }
 
   TESSERA_FUNCTION static void store(const GeSpmmArgs& args, const Item& item, std::int32_t column, const Sums& sums) {
+    if constexpr (B::in_columns) return store_in_columns(args, item, column, sums);
     TESSERA_UNROLL
     for (int k = 0; k < words; ++k) {
       const std::int32_t at = column + k * (width << args.shift);
@@ -522,6 +424,19 @@ struct GeSpmmKernel {
         });
       }
     }
+  }
+  /// A column of C is a row of its transpose, of so many columns as C has rows. No piece of a row comes here.
+  TESSERA_FUNCTION static void store_in_columns(const GeSpmmArgs& args, const Item& item, std::int32_t column,
+                                                const Sums& sums) {
+    SpmmDense transposed = args.dense;
+    transposed.columns = args.rows;
+    spmm_to_c<Value, Sum>(transposed, [&](const auto& target) {
+      TESSERA_UNROLL
+      for (int v = 0; v < width; ++v) {
+        const Sum sum[1] = {sums.s[0][v]};
+        if (column + v < args.dense.columns) target.store(column + v, item.row, sum);
+      }
+    });
   }
 };
 
