@@ -4,7 +4,6 @@
 #define TESSERA_SPMM_GE_SPMM_ENGINE_HPP
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <type_traits>
 
@@ -54,6 +53,18 @@ bool ge_spmm_packs(const Dense<T>& b, bool host, std::int64_t rows, std::int64_t
   return host ? b.column_stride != 1 : !b.aligned();
 }
 
+/// Whether devices copy rows of B that lie in place but are not aligned (perf_test/notes/spmm-rows.md): where a row of
+/// B is used often, and the product is worth another launch. Not where rows of A are short: then C is what takes time.
+/// word_bytes: in which B can be read as it is.
+inline bool ge_spmm_copies_odd_rows(std::int64_t rows, std::int64_t nnz, std::int64_t b_rows, std::int64_t columns,
+                                    int element_bytes, int word_bytes) {
+  const std::int64_t size = nnz * columns;
+  const auto used = [&](std::int64_t times) { return nnz >= times * rows && nnz >= times * b_rows; };
+  if (word_bytes >= 16 || size < 10000000) return false;
+  if (word_bytes == 8 && element_bytes < 8) return used(80) && size >= 40000000;
+  return element_bytes == 2 ? used(8) : element_bytes == 4 ? used(12) && columns >= 8 : used(80);
+}
+
 /// Columns of the copy: where columns of C lie apart, those behind B's own are multiplied and not stored.
 template <class Exec, class Sum, class CT>
 std::int64_t ge_spmm_packed_columns(std::int64_t columns, const Dense<CT>& c) {
@@ -67,6 +78,8 @@ struct GeSpmmPattern {
   bool local = false;             ///< whether neighbouring rows share columns
   bool spread = false;            ///< whether rows are spread over teams
   std::int64_t longest = 0;       ///< entries of a row, where rows are spread
+  double scatter = -1;            ///< rows of B over which entries of neighbouring rows scatter; 0: they are near each
+                                  ///< other; -1: unknown, or rows differ much in length
 };
 
 /// A as it is, long rows cut. A matrix that is to be multiplied in a narrower precision than its own is rounded once,
@@ -180,10 +193,11 @@ class GeSpmmEngine {
       on_backend(space, alpha, b, span, beta, c, RowPieces<Sum>{}, nullptr);
       return;
     }
-    const bool tpack = std::getenv("TPACK") && native && b.column_stride == 1 && word_bytes_in_place(b, span) < 16;
-    const bool pack = set_up_ && (tpack || !(native && b.column_stride == 1)) &&
-                      (tpack || ge_spmm_packs(b, Compat::is_host_v<Exec>, rows, nnz) || worth_it) &&
-                      scratch_.offers(sum_bytes + pack_bytes);
+    const bool odd = native && b.column_stride == 1 && !compacts(b.columns) &&
+                     ge_spmm_copies_odd_rows(rows, nnz, b.rows, b.columns, sizeof(BT), word_bytes_in_place(b, span));
+    const bool elsewhere =
+        !(native && b.column_stride == 1) && (ge_spmm_packs(b, Compat::is_host_v<Exec>, rows, nnz) || worth_it);
+    const bool pack = set_up_ && (odd || elsewhere) && scratch_.offers(sum_bytes + pack_bytes);
     if (pack && apply_local(space, alpha, b, beta, c, pieces, columns, pack_bytes)) return;
     std::size_t bytes = sum_bytes + (pack ? pack_bytes : 0);
     const std::size_t more = ScratchLayout::rounded(compact_bytes(b.columns));
@@ -294,12 +308,15 @@ class GeSpmmEngine {
     return static_cast<std::size_t>(CompactB::bytes(static_cast<std::int64_t>(csr_.cols()), columns));
   }
 
-  /// Whether the backend's kernel reads and writes columns where they lie. Whole rows then, however long.
+  /// Whether the backend's kernel reads and writes a few columns where they lie, in whole rows: what neighbouring rows
+  /// use of B then is to stay in a first-level cache.
   template <class BT, class CT>
   bool serves_in_columns(const Dense<const BT>& b, const Dense<CT>& c) const {
-    const bool columns = b.row_stride == 1 && c.row_stride == 1 && b.column_stride > 1 && c.column_stride > 1;
-    if (!columns || static_cast<std::int64_t>(csr_.nnz()) >= (std::int64_t{1} << 31) - 1024) return false;
-    return std::getenv("TCOLS") != nullptr;
+    constexpr double cache = 262144;
+    const bool columns = b.row_stride == 1 && c.row_stride == 1 && b.columns > 1 && b.columns <= 8;
+    const bool narrow = static_cast<std::int64_t>(csr_.nnz()) < (std::int64_t{1} << 31) - 1024;
+    const double used = pattern_.scatter * static_cast<double>(b.columns) * double{sizeof(BT)};
+    return columns && narrow && used >= 0 && used <= cache;
   }
 
   /// Whether the backend's kernel takes such operands, if rows of B and C are contiguous.
@@ -315,8 +332,7 @@ class GeSpmmEngine {
                   const Dense<CT>& c, const RowPieces<Sum>& pieces, void* compact) const {
     const int word_bytes = word_bytes_in_place(b, span);
     const bool in_columns = c.column_stride != 1;
-    if (!takes<BT, CT>() || in_columns != (word_bytes == 0)) return false;
-    if (in_columns && !serves_in_columns(b, c)) return false;
+    if (!takes<BT, CT>() || in_columns != (word_bytes == 0) || (in_columns && !serves_in_columns(b, c))) return false;
     GeSpmmArgs args;
     args.in_columns = in_columns;
     // The kernels' narrow words: eight bytes or an element.

@@ -71,7 +71,10 @@ inline double least_panel_density_of_whole_words(const SpmmFeatures& f, std::int
 }
 
 inline double least_panel_density(const SpmmFeatures& f, std::int64_t columns, Precision precision) {
-  const double whole = least_panel_density_of_whole_words(f, columns, precision);
+  double whole = least_panel_density_of_whole_words(f, columns, precision);
+  // Of short rows, what a window costs at its ends shows, but in FP64, or where B has two to four blocks.
+  const bool tensor = precision != Precision::FP64 && precision != Precision::FP32;
+  if (f.mean < 12 && tensor && (columns <= 16 || columns > 64)) whole = std::max(whole, 3.5);
   const double odd = least_panel_density_of_odd_rows(columns, precision);
   if (odd == 0) return whole;
   // Of next to nothing of B, A is what costs; and a small product takes less than the launch of a copy does.
@@ -110,9 +113,16 @@ inline bool spreads_rows(const SpmmFeatures& f, Precision precision, const SpmmO
   return size <= std::int64_t{1} << log2_most && size * row_bytes <= most_bytes;
 }
 
+/// GeSpmmPattern::scatter: whole rows want about equal lengths. Rows of an entry or two read little of B.
+inline double scatter_in_columns(const SpmmFeatures& f) {
+  if (static_cast<double>(f.longest) > 10 * f.mean + 20) return -1;
+  return f.g8 >= 1.2 || f.mean < 2 ? 0 : f.reach;
+}
+
 /// What GeSpmm chooses its walk by. Neighbouring rows count as sharing columns from a g8 of 2.5 on.
 inline GeSpmmPattern ge_spmm_pattern(const SpmmFeatures& f, Precision precision, const SpmmOptions& options) {
-  return {compact_b_from(f, precision, options), f.reach, f.g8 >= 2.5, spreads_rows(f, precision, options), f.longest};
+  return {compact_b_from(f, precision, options), f.reach,   f.g8 >= 2.5,
+          spreads_rows(f, precision, options),   f.longest, scatter_in_columns(f)};
 }
 
 /// Whether there are so few windows of 8 rows that waves which have them leave a device idle: in FP64 and TF32, whose

@@ -140,8 +140,8 @@ TYPED_TEST(EmulatedSpmm, RowsOfEveryKind) {
     }
   });
 }
-// Rows of B of 8, 16, 24 or some bytes: read where they lie, by every walk of narrow words. C in columns by way of
-// rows.
+// Rows of B of 8, 16, 24 or some bytes: read where they lie, by every walk of narrow words. Many columns of C, and
+// where B is in rows, by way of rows.
 TYPED_TEST(EmulatedSpmm, RowsOfBThatAreNotAligned) {
   this->each([](auto& suite) {
     if (suite.options.algorithm != rows) return;
@@ -161,6 +161,30 @@ TYPED_TEST(EmulatedSpmm, RowsOfBThatAreNotAligned) {
   this->each_spread([](auto& suite) {
     suite.expect_pattern(generate("every_length:longest=130:cols=200"), "spread",
                          widths({1, 2, 3, 6, 12, 13, 35}, {2, 6, 13}));
+  });
+}
+// A few columns of B and C where they lie: one kernel, and no copy. Teams alone and together, empty rows, odd columns.
+TYPED_TEST(EmulatedSpmm, ColumnsInPlace) {
+  this->each([](auto& suite) {
+    if (suite.options.algorithm != rows) return;
+    using Suite = std::decay_t<decltype(suite)>;
+    for (const char* spec : {"stencil2d:nx=31:ny=20", "dense:rows=30:cols=260", "random:rows=300:cols=200:mean=0.9"}) {
+      SCOPED_TRACE(spec);
+      const auto A = suite.matrix(generate(spec), Data::Integers, 3);
+      const DeviceMatrix<Exec, typename Suite::AType> device(A);
+      const typename Suite::Plan plan(Exec(), device.view(), suite.options);
+      for (const int columns : widths({2, 3, 4, 5, 8}, {2, 3, 8})) {
+        suite.template expect<ColumnMajor, ColumnMajor>(plan, A, columns, Data::Integers);
+        suite.template expect<ColumnMajorPart, ColumnMajorPart>(plan, A, columns, Data::Real, {2.5, -1});
+        const auto n = static_cast<std::size_t>(columns);
+        const Kokkos::View<typename Suite::AType**, Kokkos::LayoutLeft, Exec> b("b", A.cols, n);
+        const Kokkos::View<typename Suite::CType**, Kokkos::LayoutLeft, Exec> c("c", A.rows, n);
+        const KokkosCounters counters;
+        plan.apply(Exec(), b, c);
+        EXPECT_EQ(counters.backend_kernels(), 1);
+        EXPECT_EQ(counters.kernels(), 0);
+      }
+    }
   });
 }
 // One team per row up to a thread block's, items that end inside a wave and a thread block, rows of several pieces.

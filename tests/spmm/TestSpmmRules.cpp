@@ -113,6 +113,37 @@ TEST(SpmmRules, MeasuredChoices) {
   EXPECT_TRUE(panels(512, 520, 545, 2.25, Precision::FP16, 128));
   EXPECT_FALSE(panels(325557, 9.9, 2716, 2.76, Precision::FP16, 32));
   EXPECT_TRUE(panels(325557, 9.9, 2716, 2.76, Precision::FP16, 64));
+  EXPECT_FALSE(panels(209352, 6.1, 7, 3.17, Precision::TF32, 100));
+  EXPECT_TRUE(panels(58407, 41.6, 81, 3.37, Precision::TF32, 100));
+  EXPECT_FALSE(panels(209352, 6.1, 7, 3.17, Precision::FP16, 16));
+}
+
+// Matrices that were measured (perf_test/notes/spmm-rows.md): rows of B that are not aligned are copied where a row is
+// used often and the product is large, the sooner the narrower the words.
+TEST(SpmmRules, CopiesOfOddRows) {
+  const auto copies = [](std::int64_t rows, std::int64_t nnz, std::int64_t b_rows, std::int64_t columns, int element,
+                         int word) { return Impl::ge_spmm_copies_odd_rows(rows, nnz, b_rows, columns, element, word); };
+  EXPECT_TRUE(copies(60000, 2400000, 60000, 65, 4, 4));
+  EXPECT_TRUE(copies(60000, 2400000, 60000, 65, 2, 2));
+  EXPECT_FALSE(copies(60000, 2400000, 60000, 65, 8, 8));
+  EXPECT_TRUE(copies(25000, 3752317, 25000, 7, 8, 8));
+  EXPECT_FALSE(copies(60000, 2400000, 60000, 7, 4, 4)) << "few columns";
+  EXPECT_FALSE(copies(60000, 2400000, 60000, 100, 2, 8)) << "words of eight bytes";
+  EXPECT_FALSE(copies(334887, 3006739, 334887, 65, 4, 4)) << "used nine times";
+  EXPECT_FALSE(copies(357840, 1050000, 13824, 65, 4, 4)) << "rows of three entries";
+  EXPECT_FALSE(copies(1200, 120000, 1200, 65, 2, 2)) << "a small product";
+  EXPECT_FALSE(copies(60000, 2400000, 60000, 64, 4, 16)) << "aligned";
+}
+
+// A few columns where they lie: whole rows of about equal lengths, near each other or together in a first-level cache.
+TEST(SpmmRules, ScatterInColumns) {
+  SpmmFeatures f = sharing(20, 1.3);
+  EXPECT_EQ(Impl::scatter_in_columns(f), 0);
+  f.g8 = 1;
+  EXPECT_EQ(Impl::scatter_in_columns(f), f.reach);
+  f.longest = 2000;
+  EXPECT_LT(Impl::scatter_in_columns(f), 0) << "a wave waits for its longest row";
+  EXPECT_EQ(Impl::scatter_in_columns(sharing(1.5, 1)), 0) << "next to no entries";
 }
 
 // What speaks against panels speaks against FlashSparse: it never stands between panels and rows.
