@@ -70,7 +70,8 @@ constexpr std::int64_t gespmm_narrow_columns = 65536;
 inline Status gespmm_check(const GeSpmmArgs& args) {
   constexpr std::int64_t most_apart = (std::int64_t{1} << 28) - 1;
   const std::int64_t most_columns = std::int64_t{65535} * (args.precision == Precision::FP64 ? 64 : 128);
-  if (!args.in_columns && args.dense.ldb > most_apart) return {"spmm[gespmm]: rows of B lie 2^28 elements apart or more"};
+  if (!args.in_columns && args.dense.ldb > most_apart)
+    return {"spmm[gespmm]: rows of B lie 2^28 elements apart or more"};
   if (args.dense.columns > most_columns) {
     return {"spmm[gespmm]: more than 8,388,480 columns (FP64: 4,194,240); use several products"};
   }
@@ -405,7 +406,14 @@ struct GeSpmmKernel {
   }
 
   TESSERA_FUNCTION static void store(const GeSpmmArgs& args, const Item& item, std::int32_t column, const Sums& sums) {
-    if constexpr (B::in_columns) return store_in_columns(args, item, column, sums);
+    if constexpr (B::in_columns) {
+      store_in_columns(args, item, column, sums);
+    } else {
+      store_in_rows(args, item, column, sums);
+    }
+  }
+  TESSERA_FUNCTION static void store_in_rows(const GeSpmmArgs& args, const Item& item, std::int32_t column,
+                                             const Sums& sums) {
     TESSERA_UNROLL
     for (int k = 0; k < words; ++k) {
       const std::int32_t at = column + k * (width << args.shift);
