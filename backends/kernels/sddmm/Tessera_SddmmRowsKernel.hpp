@@ -29,8 +29,9 @@
 
 namespace Tessera {
 
-/// Words of a row: those that a team takes at once, a multiple of them, or any number.
-enum class SddmmRowLength { Tile, Tiles, Any };
+/// Words of a row: those that a team takes at once; fewer, but more than if lanes had a word less each, so that only
+/// the last word of a lane may be missing; a multiple of a team's; or any number.
+enum class SddmmRowLength { Tile, Part, Tiles, Any };
 
 /// A team of 2^Shift lanes, each with Words words of a row at once, Batch entries at once.
 template <int Shift_, int Words_, int Batch_, SddmmRowLength Length_>
@@ -54,9 +55,8 @@ class SddmmRowsKernel {
   static constexpr int run_entries = passes * batch;
   static constexpr int entries = Wave::lanes / lanes * run_entries;  ///< of a part
   /// Of four waves each, that a multiprocessor holds (NVIDIA): bounds the registers. Measured.
-  static constexpr int thread_blocks = words_under_way > 4 || Shape::length != SddmmRowLength::Tile ? 5
-                                       : Shape::words == 1                                          ? 6
-                                                                                                    : 8;
+  static constexpr bool at_once = Shape::length == SddmmRowLength::Tile || Shape::length == SddmmRowLength::Part;
+  static constexpr int thread_blocks = words_under_way > 4 || !at_once ? 5 : Shape::words == 1 ? 6 : 8;
   static_assert(SddmmGroup::entries % run_entries == 0, "a run lies in one group");
 
   /// Parts `part`, `part` + `stride` and so on below `end`.
@@ -186,15 +186,16 @@ class SddmmRowsKernel {
   TESSERA_FUNCTION static Sums products(const SddmmRowsArgs& args, const Head& head, const Lane& at, const Run& run,
                                         Kept& kept, int lane) {
     const int words = Shape::length == SddmmRowLength::Tile ? tile : static_cast<int>(args.dense.words);
+    const int end = at_once ? tile : words;
     const int own = lane & (lanes - 1);
     const std::uint32_t starts = starts_within(run);
     const std::int32_t row = run.row;
     Sums sums{};
-    for (int begin = 0; begin < words; begin += tile) {
+    for (int begin = 0; begin < end; begin += tile) {
       RowWord x[batch][Shape::words], y[batch][Shape::words];
       TESSERA_UNROLL
       for (int b = 0; b < batch; ++b) load(at.y + head.y_distance(run.column[b]), begin, words, own, y[b]);
-      if (row != kept.row || words > tile) load(at.x + x_distance(args, head, row), begin, words, own, kept.x);
+      if (row != kept.row || end > tile) load(at.x + x_distance(args, head, row), begin, words, own, kept.x);
       // Most of these end in the first-level cache; to choose which are needed takes longer.
       TESSERA_UNROLL
       for (int b = 1; Mixed && b < batch; ++b) {
@@ -221,10 +222,13 @@ class SddmmRowsKernel {
   }
   /// Words of a row from word `begin` on; row: where the lane's words of it are.
   TESSERA_FUNCTION static void load(const char* row, int begin, int words, int own, RowWord (&to)[Shape::words]) {
+    constexpr bool whole = Shape::length == SddmmRowLength::Tile || Shape::length == SddmmRowLength::Tiles;
+    constexpr int exact = whole ? Shape::words : Shape::length == SddmmRowLength::Part ? Shape::words - 1 : 0;
     TESSERA_UNROLL
-    for (int w = 0; w < Shape::words; ++w) {
-      sddmm_load<Shape::length != SddmmRowLength::Any, Wave>(row + (begin + w * lanes) * 16,
-                                                             begin + own + w * lanes < words, to[w]);
+    for (int w = 0; w < exact; ++w) sddmm_load<true, Wave>(row + (begin + w * lanes) * 16, true, to[w]);
+    TESSERA_UNROLL
+    for (int w = exact; w < Shape::words; ++w) {
+      sddmm_load<false, Wave>(row + (begin + w * lanes) * 16, begin + own + w * lanes < words, to[w]);
     }
   }
 
@@ -278,24 +282,33 @@ class SddmmRowsKernel {
 };
 
 /// Calls run(kernel) with the kernel for rows of so many words: lanes with several words each need fewer shuffles per
-/// entry, and a team takes all of a row at once while it can, so that X stays (perf_test/notes/sddmm.md). Without
+/// entry, and a team takes all of a row at once while it can, so that X stays (perf_test/notes/sddmm.md). Teams are as
+/// large as leaves the least of their words unused, at least three quarters of them used on average. Without
 /// EveryLength only four, from which the others differ in numbers.
 template <class Head, class Wave, bool EveryLength, class Run>
 auto sddmm_rows_dispatch(std::int64_t words, const Run& run) {
   using Length = SddmmRowLength;
   const auto with = [&](auto shape) { return run(SddmmRowsKernel<Head, Wave, decltype(shape)>{}); };
   if constexpr (EveryLength) {
-    if (words == 4) return with(SddmmRowsShape<2, 1, 4, Length::Tile>{});
-    if (words == 8) return with(SddmmRowsShape<2, 2, 2, Length::Tile>{});
-    if (words == 32) return with(SddmmRowsShape<3, 4, 2, Length::Tile>{});
-    if (words == 64) return with(SddmmRowsShape<4, 4, 2, Length::Tile>{});
-    if (words == 128) return with(SddmmRowsShape<5, 4, 2, Length::Tile>{});
-    if (words == 1 || words == 2) return with(SddmmRowsShape<1, 1, 4, Length::Any>{});
-    if (words > 16 && words < 64) return with(SddmmRowsShape<4, 4, 2, Length::Any>{});
+    const auto fitted = [&](auto part, auto tile) {
+      return words == SddmmRowsKernel<Head, Wave, decltype(tile)>::tile ? with(tile) : with(part);
+    };
+    if (words <= 2) return fitted(SddmmRowsShape<1, 1, 4, Length::Part>{}, SddmmRowsShape<1, 1, 4, Length::Tile>{});
+    if (words <= 4) return fitted(SddmmRowsShape<2, 1, 4, Length::Part>{}, SddmmRowsShape<2, 1, 4, Length::Tile>{});
+    if (words <= 8) return fitted(SddmmRowsShape<2, 2, 2, Length::Part>{}, SddmmRowsShape<2, 2, 2, Length::Tile>{});
+    if (words <= 12) return fitted(SddmmRowsShape<2, 3, 2, Length::Part>{}, SddmmRowsShape<2, 3, 2, Length::Tile>{});
+    if (words <= 16) return fitted(SddmmRowsShape<2, 4, 2, Length::Part>{}, SddmmRowsShape<2, 4, 2, Length::Tile>{});
+    if (words <= 24) return fitted(SddmmRowsShape<3, 3, 2, Length::Part>{}, SddmmRowsShape<3, 3, 2, Length::Tile>{});
+    if (words <= 32) return fitted(SddmmRowsShape<3, 4, 2, Length::Part>{}, SddmmRowsShape<3, 4, 2, Length::Tile>{});
+    if (words <= 48) return fitted(SddmmRowsShape<4, 3, 2, Length::Part>{}, SddmmRowsShape<4, 3, 2, Length::Tile>{});
+    if (words <= 64) return fitted(SddmmRowsShape<4, 4, 2, Length::Part>{}, SddmmRowsShape<4, 4, 2, Length::Tile>{});
+    if (words <= 96) return fitted(SddmmRowsShape<5, 3, 2, Length::Part>{}, SddmmRowsShape<5, 3, 2, Length::Tile>{});
+    if (words <= 128) return fitted(SddmmRowsShape<5, 4, 2, Length::Part>{}, SddmmRowsShape<5, 4, 2, Length::Tile>{});
+  } else {
+    if (words == 16) return with(SddmmRowsShape<2, 4, 2, Length::Tile>{});
+    if (words < 16) return with(SddmmRowsShape<3, 2, 2, Length::Any>{});
   }
-  if (words == 16) return with(SddmmRowsShape<2, 4, 2, Length::Tile>{});
   if (words % 128 == 0) return with(SddmmRowsShape<5, 4, 2, Length::Tiles>{});
-  if (words <= 16) return with(SddmmRowsShape<3, 2, 2, Length::Any>{});
   return with(SddmmRowsShape<5, 4, 2, Length::Any>{});
 }
 
