@@ -20,6 +20,33 @@
 namespace Tessera {
 namespace Impl {
 
+/// Rows of X and Y that are no whole words of sixteen bytes: Panels has them copied, Rows reads them in narrower words
+/// or has them copied as well. Times in that of Rows per entry, a row of Y fetched from the caches; predicted from what
+/// is moved, not measured (perf_test/notes/sddmm.md, "Rows that are not aligned").
+struct SddmmNarrowRows {
+  double copied = 5.4;   ///< of a row that is read and written at the rate of memory (as SddmmCopy::taken)
+  double launch = 20e6;  ///< bytes that are fetched during the launch of a copy: 3 us at 7 TB/s
+
+  /// What entries take more in narrow words: those of eight bytes twice as many loads, of an element eight times.
+  double more(int word_bytes) const {
+    return word_bytes >= 16 ? 0 : word_bytes == 8 ? 0.15 : word_bytes == 4 ? 0.35 : 1;
+  }
+  double copies(double rows, double launches, double row_bytes) const {
+    return copied * rows + launches * launch / std::max(row_bytes, 1.0);
+  }
+};
+/// Whether Rows reads them where they lie: `entries` of all heads, `rows` of X and Y that would be copied in so many
+/// launches.
+inline bool sddmm_reads_narrow(int word_bytes, double entries, double rows, double launches, double row_bytes) {
+  constexpr SddmmNarrowRows narrow;
+  return narrow.more(word_bytes) * entries <= narrow.copies(rows, launches, row_bytes);
+}
+/// The widest words of which contiguous rows of K elements are whole numbers.
+inline int sddmm_word_bytes_of(std::int64_t inner, Precision precision) {
+  const std::int64_t bytes = inner * bytes_of(precision);
+  return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 2;
+}
+
 /// The share of the lanes' words that a row fills where Rows has a kernel for about so many words of sixteen bytes: the
 /// teams of sddmm_rows_dispatch, against panels, which read four words at once.
 inline double sddmm_rows_filled(std::int64_t words) {
@@ -142,16 +169,24 @@ inline void predict_sddmm(SddmmChoice& c, const SpmmFeatures& f, const SddmmOpti
   const double nnz = static_cast<double>(f.nnz);
   const SddmmWindows windows = sddmm_windows(options.inner_hint, c.precision, f.g8, f.g16);
   const double served = windows.height == 2 ? f.g16 : f.g8;
-  const double panels = panels_cost(f, c.precision, options, served, windows.served);
-  // What a fetched row would have to be worth, a copy of Y counted.
-  const double least = f.nnz > 0 ? panels * std::max(windows.served, 1.0) / nnz : 0;
+  double panels = panels_cost(f, c.precision, options, served, windows.served), rows = nnz;
+  const int word_bytes = sddmm_word_bytes_of(options.inner_hint, c.precision);
+  if (word_bytes < 16) {
+    constexpr SddmmNarrowRows narrow;
+    const auto row_bytes = static_cast<double>(options.inner_hint * bytes_of(c.precision));
+    const double copies = narrow.copies(static_cast<double>(f.rows) + static_cast<double>(f.cols), 2, row_bytes);
+    panels += copies;
+    rows += std::min(narrow.more(word_bytes) * nnz, copies);
+  }
+  // What a fetched row would have to be worth, copies counted.
+  const double least = f.nnz > 0 ? panels * std::max(windows.served, 1.0) / rows : 0;
   c.candidates.clear();
   // Blocks count entries in 32 bits.
   const bool counted = f.nnz < std::numeric_limits<std::uint32_t>::max() && f.rows < 8 * SddmmBlock::most_windows;
   if (counted && !too_few_for_parts(shape, options.inner_hint)) {
     c.candidates.push_back({SddmmAlgorithm::Panels, panels});
   }
-  c.candidates.push_back({SddmmAlgorithm::Rows, nnz});
+  c.candidates.push_back({SddmmAlgorithm::Rows, rows});
   std::stable_sort(c.candidates.begin(), c.candidates.end(),
                    [](const SddmmCandidate& a, const SddmmCandidate& b) { return a.cost < b.cost; });
   c.algorithm = c.candidates[0].algorithm;

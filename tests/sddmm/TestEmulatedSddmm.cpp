@@ -129,6 +129,32 @@ TYPED_TEST(EmulatedSddmm, RowsOfEveryNumberOfWords) {
     every_layout(suite, pattern, few);
   }
 }
+/// Contiguous rows that are no whole words of sixteen bytes are read where they lie, without scratch; by columns they
+/// are copied, and so they are where many entries share a row.
+TYPED_TEST(EmulatedSddmm, RowsReadWhereTheyLie) {
+  using Element = typename TypeParam::Element;
+  constexpr int width = 16 / static_cast<int>(sizeof(Element));
+  const DeviceVector<Exec, std::uint64_t> memory("workspace", 1);
+  for (const Backend backend : {nvidia, amd}) {
+    SCOPED_TRACE(to_string(backend));
+    TypeParam suite{backend, rows};
+    suite.options.workspace = {memory.data(), 8};
+    const auto A = suite.matrix(mixed(), Data::Integers);
+    const typename TypeParam::Device device(A);
+    const typename TypeParam::Plan plan(Exec(), device.view(), suite.options);
+    for (int less = 1; less < width; ++less) {
+      for (const int words : {1, 7, 26, 70}) {
+        const int inner = words * width - less;
+        suite.expect(plan, A, inner, Data::Integers, {2.5, -1});
+        EXPECT_THROW(suite.template expect<AcrossRows>(plan, A, inner, Data::Integers), WorkspaceTooSmall) << inner;
+      }
+    }
+    const auto full = suite.matrix(generate("dense:rows=150:cols=150"), Data::Integers);
+    const typename TypeParam::Device full_device(full);
+    const typename TypeParam::Plan many(Exec(), full_device.view(), suite.options);
+    EXPECT_THROW(suite.expect(many, full, 8191, Data::Integers), WorkspaceTooSmall);
+  }
+}
 TYPED_TEST(EmulatedSddmm, RowsWithBadNumbers) {
   constexpr int width = 16 / static_cast<int>(sizeof(typename TypeParam::Element));
   for (const Backend backend : {nvidia, amd}) {

@@ -238,6 +238,43 @@ TEST(SddmmRules, BetweenPowersOfTwo) {
   }
   EXPECT_FALSE(panels(Precision::FP64, 50, 0.3, 1.5));
 }
+// Rows that are not aligned are read where they lie unless many entries share one; panels have them copied, which rows
+// of few entries do not pay for.
+TEST(SddmmRules, RowsThatAreNotAligned) {
+  using Impl::sddmm_reads_narrow;
+  const double rows = 2e6, bytes = 200;
+  for (const int word : {8, 4, 2}) {
+    EXPECT_TRUE(sddmm_reads_narrow(word, 3 * rows, rows, 2, bytes)) << word;
+    EXPECT_FALSE(sddmm_reads_narrow(word, 100 * rows, rows, 2, bytes)) << word;
+    EXPECT_TRUE(sddmm_reads_narrow(word, 100000, 2000, 2, bytes)) << word << ": two launches take longer";
+  }
+  EXPECT_TRUE(sddmm_reads_narrow(8, 20 * rows, rows, 2, bytes));
+  EXPECT_FALSE(sddmm_reads_narrow(2, 20 * rows, rows, 2, bytes));
+  EXPECT_EQ(Impl::sddmm_word_bytes_of(100, Precision::FP16), 8);
+  EXPECT_EQ(Impl::sddmm_word_bytes_of(102, Precision::FP16), 4);
+  EXPECT_EQ(Impl::sddmm_word_bytes_of(101, Precision::BF16), 2);
+  EXPECT_EQ(Impl::sddmm_word_bytes_of(101, Precision::FP32), 4);
+  EXPECT_EQ(Impl::sddmm_word_bytes_of(101, Precision::FP64), 8);
+  EXPECT_EQ(Impl::sddmm_word_bytes_of(100, Precision::FP32), 16);
+  const auto chosen = [](int inner, double mean, double served) {
+    SpmmFeatures f;
+    f.rows = f.cols = 60000;
+    f.mean = mean;
+    f.nnz = static_cast<std::int64_t>(mean * static_cast<double>(f.rows));
+    f.g8 = f.g16 = served;
+    Impl::SddmmChoice choice;
+    choice.backend = Backend::EmulatedNvidia;
+    choice.precision = Precision::FP16;
+    SddmmOptions o;
+    o.inner_hint = inner;
+    Impl::predict_sddmm(choice, f, o);
+    return choice.algorithm;
+  };
+  for (const int inner : {96, 100, 101}) {
+    EXPECT_EQ(chosen(inner, 300, 2), SddmmAlgorithm::Panels) << inner;
+    EXPECT_EQ(chosen(inner, 5, 2), inner == 96 ? SddmmAlgorithm::Panels : SddmmAlgorithm::Rows) << inner;
+  }
+}
 TEST(SddmmRules, ShareOfLanesThatRowsFill) {
   for (const std::int64_t words : {1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256}) {
     EXPECT_EQ(Impl::sddmm_rows_filled(words), 1) << words;

@@ -33,10 +33,10 @@ namespace Tessera {
 /// the last word of a lane may be missing; a multiple of a team's; or any number.
 enum class SddmmRowLength { Tile, Part, Tiles, Any };
 
-/// A team of 2^Shift lanes, each with Words words of a row at once, Batch entries at once.
-template <int Shift_, int Words_, int Batch_, SddmmRowLength Length_>
+/// A team of 2^Shift lanes, each with Words words of a row at once, Batch entries at once. Bytes: of a word.
+template <int Shift_, int Words_, int Batch_, SddmmRowLength Length_, int Bytes_ = 16>
 struct SddmmRowsShape {
-  static constexpr int shift = Shift_, words = Words_, batch = Batch_;
+  static constexpr int shift = Shift_, words = Words_, batch = Batch_, bytes = Bytes_;
   static constexpr SddmmRowLength length = Length_;
 };
 
@@ -71,7 +71,7 @@ class SddmmRowsKernel {
     Varying<Kept> kept;
     wave.each([&](int lane) {
       const int own = lane & (lanes - 1);
-      lane_of(lane) = {Wave::keep(head.x(0) + own * 16), Wave::keep(head.y(0) + own * 16)};
+      lane_of(lane) = {Wave::keep(head.x(0) + own * bytes), Wave::keep(head.y(0) + own * bytes)};
       next(lane) = run_of(args, part, lane);
       kept(lane).row = -1;
     });
@@ -104,7 +104,8 @@ class SddmmRowsKernel {
  private:
   template <class T>
   using Varying = typename Wave::template Varying<T>;
-  using RowWord = Packed<Value, Head::width>;
+  static constexpr int bytes = Shape::bytes, width = bytes / static_cast<int>(sizeof(Value));  ///< of a word
+  using RowWord = Packed<Value, width>;
   struct Sums {
     Sum s[batch];
   };
@@ -217,7 +218,7 @@ class SddmmRowsKernel {
     TESSERA_UNROLL
     for (int w = 0; w < Shape::words; ++w) {
       TESSERA_UNROLL
-      for (int i = 0; i < Head::width; ++i) sum += static_cast<Sum>(x[w].get(i)) * static_cast<Sum>(y[w].get(i));
+      for (int i = 0; i < width; ++i) sum += static_cast<Sum>(x[w].get(i)) * static_cast<Sum>(y[w].get(i));
     }
   }
   /// Words of a row from word `begin` on; row: where the lane's words of it are.
@@ -225,10 +226,18 @@ class SddmmRowsKernel {
     constexpr bool whole = Shape::length == SddmmRowLength::Tile || Shape::length == SddmmRowLength::Tiles;
     constexpr int exact = whole ? Shape::words : Shape::length == SddmmRowLength::Part ? Shape::words - 1 : 0;
     TESSERA_UNROLL
-    for (int w = 0; w < exact; ++w) sddmm_load<true, Wave>(row + (begin + w * lanes) * 16, true, to[w]);
+    for (int w = 0; w < exact; ++w) load_word<true>(row + (begin + w * lanes) * bytes, true, to[w]);
     TESSERA_UNROLL
     for (int w = exact; w < Shape::words; ++w) {
-      sddmm_load<false, Wave>(row + (begin + w * lanes) * 16, begin + own + w * lanes < words, to[w]);
+      load_word<false>(row + (begin + w * lanes) * bytes, begin + own + w * lanes < words, to[w]);
+    }
+  }
+  template <bool Exact>
+  TESSERA_FUNCTION static void load_word(const char* from, bool on, RowWord& to) {
+    if constexpr (bytes == 16) {
+      sddmm_load<Exact, Wave>(from, on, to);
+    } else {
+      Wave::template load_if<false, bytes>(from, Exact || on, 0, to.w);
     }
   }
 
@@ -282,9 +291,9 @@ class SddmmRowsKernel {
 };
 
 /// Calls run(kernel) with the kernel for rows of so many words: lanes with several words each need fewer shuffles per
-/// entry, and a team takes all of a row at once while it can, so that X stays (perf_test/notes/sddmm.md). Teams are as
-/// large as leaves the least of their words unused, at least three quarters of them used on average. Without
-/// EveryLength only four, from which the others differ in numbers.
+/// entry, and a team takes all of a row at once while it can, so that X stays (perf_test/notes/sddmm.md). A team has
+/// the next number of words that the row fits in. Without EveryLength only four, from which the others differ in
+/// numbers.
 template <class Head, class Wave, bool EveryLength, class Run>
 auto sddmm_rows_dispatch(std::int64_t words, const Run& run) {
   using Length = SddmmRowLength;
@@ -310,6 +319,40 @@ auto sddmm_rows_dispatch(std::int64_t words, const Run& run) {
   }
   if (words % 128 == 0) return with(SddmmRowsShape<5, 4, 2, Length::Tiles>{});
   return with(SddmmRowsShape<5, 4, 2, Length::Any>{});
+}
+
+/// The same for rows that are read in words of fewer bytes, since they do not lie at multiples of sixteen. Batches are
+/// twice as large: of such words a lane has more under way in as many registers. Lanes next to each other read 64 bytes
+/// where a row has as many, so that a load of a wave meets few lines. Without EveryLength only the kernel for any
+/// number of words.
+template <class Head, class Wave, bool EveryLength, int Bytes, class Run>
+auto sddmm_narrow_rows_dispatch(std::int64_t words, const Run& run) {
+  const auto with = [&](auto shape) { return run(SddmmRowsKernel<Head, Wave, decltype(shape)>{}); };
+  constexpr SddmmRowLength part = SddmmRowLength::Part;
+  if constexpr (EveryLength) {
+    if (words <= 4) return with(SddmmRowsShape<2, 1, 4, part, Bytes>{});
+    if (words <= 8) return with(SddmmRowsShape<3, 1, 4, part, Bytes>{});
+    if constexpr (Bytes == 8) {
+      if (words <= 16) return with(SddmmRowsShape<3, 2, 4, part, Bytes>{});
+      if (words <= 24) return with(SddmmRowsShape<3, 3, 4, part, Bytes>{});
+      if (words <= 32) return with(SddmmRowsShape<3, 4, 4, part, Bytes>{});
+    } else {
+      if (words <= 16) return with(SddmmRowsShape<4, 1, 4, part, Bytes>{});
+    }
+    if constexpr (Bytes == 4) {
+      if (words <= 32) return with(SddmmRowsShape<4, 2, 4, part, Bytes>{});
+    }
+    if constexpr (Bytes == 2) {
+      if (words <= 32) return with(SddmmRowsShape<5, 1, 4, part, Bytes>{});
+      if (words <= 64) return with(SddmmRowsShape<5, 2, 4, part, Bytes>{});
+    } else {
+      if (words <= 48) return with(SddmmRowsShape<4, 3, 4, part, Bytes>{});
+      if (words <= 64) return with(SddmmRowsShape<4, 4, 4, part, Bytes>{});
+    }
+    if (words <= 96) return with(SddmmRowsShape<5, 3, 4, part, Bytes>{});
+    if (words <= 128) return with(SddmmRowsShape<5, 4, 4, part, Bytes>{});
+  }
+  return with(SddmmRowsShape<5, 4, 4, SddmmRowLength::Any, Bytes>{});
 }
 
 }  // namespace Tessera
