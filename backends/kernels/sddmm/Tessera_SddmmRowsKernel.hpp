@@ -252,8 +252,9 @@ class SddmmRowsKernel {
         Varying<Sum> given, taken;
         wave.each([&](int lane) {
           const bool upper = (lane & Distance) != 0;
-          given(lane) = Count > 1 && !upper ? sums(lane).s[i + kept * (Count > 1)] : sums(lane).s[i];
-          if (Count > 1 && upper) sums(lane).s[i] = sums(lane).s[i + kept * (Count > 1)];
+          const Sum low = sums(lane).s[i], high = sums(lane).s[i + kept * (Count > 1)];
+          given(lane) = Count > 1 && !upper ? high : low;
+          sums(lane).s[i] = Count > 1 && upper ? high : low;
         });
         wave.shuffle(taken, given, [](int lane) { return lane ^ Distance; });
         wave.each([&](int lane) { sums(lane).s[i] += taken(lane); });
