@@ -43,7 +43,8 @@ namespace Tessera {
 /// nothing. Deterministic: bitwise the same result for the same plan options, device, layouts and inputs.
 ///
 /// Scratch (copies of X and Y whose rows are not contiguous words of sixteen bytes, and of Y in TF32) grows at the
-/// first apply that needs more, and is kept; thread safety as SpmmPlan. Destroying a plan that has memory on a device
+/// first apply that needs more, and is kept. Rows reads contiguous rows that are no such words where they lie, unless
+/// many entries share each. Thread safety as SpmmPlan. Destroying a plan that has memory on a device
 /// waits for it.
 ///
 /// Panels, FlashSparse: Shi et al., "FlashSparse", PPoPP'25, section 4 (swap and transpose), with other loads
@@ -81,11 +82,12 @@ class SddmmPlan : public CsrPlan<Csr, Impl::SddmmOperation> {
   /// launch; each of any layout (sub-views). With op_y = Op::Trans, Y is (K, n), of heads (h, K, n), as the second
   /// factor of a product X Y has it. P overlaps neither X nor Y. alpha and beta are host scalars; beta == 0 overwrites
   /// P, NaN included; alpha == 0 reads neither X nor Y. Asynchronous on `space`: one kernel launch (Bsmr: two), one
-  /// more for X and for Y (for each of their heads) if their rows are not contiguous words of sixteen bytes, for Y if
-  /// it is copied in TF32 (SddmmOptions::tf32_copy), and for P if it is not contiguous; on the Kokkos backend one
-  /// launch per head. An infinite or undefined number in a row of X or Y reaches only the entries that use this row,
-  /// which are finite, infinite or undefined as plain loops make them. No allocation and no wait once an apply of the
-  /// same shapes and layouts was made; can be captured in a graph then.
+  /// more for X and for Y (for each of their heads) if their rows are not contiguous words of sixteen bytes (Rows: if
+  /// they are not contiguous, or many entries share each), for Y if it is copied in TF32 (SddmmOptions::tf32_copy), and
+  /// for P if it is not contiguous; on the Kokkos backend one launch per head. An infinite or undefined number in a row
+  /// of X or Y reaches only the entries that use this row, which are finite, infinite or undefined as plain loops make
+  /// them. No allocation and no wait once an apply of the same shapes and layouts was made; can be captured in a graph
+  /// then.
   /// @throw DimensionMismatch, NotSupported (types, rows of 2^31 bytes or more on backends), InvalidArgument (overlap,
   ///        null pointer), WorkspaceTooSmall, DeviceError
   template <class X, class Y, class P>

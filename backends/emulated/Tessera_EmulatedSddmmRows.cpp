@@ -10,11 +10,11 @@ namespace Launch {
 #ifdef TESSERA_EMULATED_FEWER_TYPES
 // No test multiplies in BF16 (backends/CMakeLists.txt).
 template <>
-const char* launch_sddmm_rows<EmulatedNvidia, bhalf_t, float>(SddmmRowsArgs, Stream) {
+const char* launch_sddmm_rows<EmulatedNvidia, bhalf_t, float>(const SddmmRowsArgs&, Stream) {
   return "emulation: BF16 is left out here";
 }
 template <>
-const char* launch_sddmm_rows<EmulatedAmd, bhalf_t, float>(SddmmRowsArgs, Stream) {
+const char* launch_sddmm_rows<EmulatedAmd, bhalf_t, float>(const SddmmRowsArgs&, Stream) {
   return "emulation: BF16 is left out here";
 }
 #endif

@@ -27,7 +27,8 @@ struct SddmmSlots {
 };
 
 /// The dense operands and the entries. Rows of X and Y are whole words of sixteen bytes, contiguous, from a multiple of
-/// sixteen bytes on; where the inner dimension K is no whole number of words, they are filled up with zeros. Heads are
+/// sixteen bytes on; where the inner dimension K is no whole number of words, they are filled up with zeros. Narrow
+/// rows (SddmmKernels::narrow_rows) are whole words of word_bytes, which begin at multiples of as many. Heads are
 /// products on the same pattern, side by side in one launch.
 struct SddmmDense {
   const void* x = nullptr;      ///< m x K
@@ -37,6 +38,7 @@ struct SddmmDense {
   SddmmSlots slots;
   std::int64_t ldx = 0, ldy = 0;  ///< elements from row to row
   std::int64_t words = 0;         ///< of a row of X and Y
+  int word_bytes = 16;            ///< of a word: 16, or 8, 4 or 2, but at least an element
   std::int64_t heads = 1;
   std::int64_t x_head = 0, y_head = 0, p_head = 0;  ///< elements from head to head
   ElementType p_type = ElementType::Double;         ///< the operands', or float beside 16-bit ones

@@ -20,6 +20,8 @@ struct SddmmShape {
 struct SddmmKernels {
   /// Entry by entry; one launch. TF32 is answered in FP32.
   Status (*rows)(const SddmmRowsArgs&, Stream) noexcept = nullptr;
+  /// The same where rows lie at multiples of SddmmDense::word_bytes < 16 alone; null: they are copied first.
+  Status (*narrow_rows)(const SddmmRowsArgs&, Stream) noexcept = nullptr;
   SddmmShape (*shape)(Precision) noexcept = nullptr;
   /// On matrix units; one launch.
   Status (*windows)(const SddmmWindowArgs&, Stream) noexcept = nullptr;

@@ -7,13 +7,15 @@
 
 /// \file
 /// The launchers of SDDMM, as the table names them. A vendor's folder instantiates the definitions of
-/// Tessera_SddmmRowsLaunch.hpp and Tessera_SddmmWindowLaunch.hpp.
+/// Tessera_SddmmRowsLaunch.hpp, Tessera_SddmmNarrowRowsLaunch.hpp and Tessera_SddmmWindowLaunch.hpp.
 
 namespace Tessera {
 namespace Launch {
 
 template <class Device>
 Status sddmm_rows(const SddmmRowsArgs& args, Stream stream) noexcept;
+template <class Device>
+Status sddmm_narrow_rows(const SddmmRowsArgs& args, Stream stream) noexcept;
 template <class Device>
 SddmmShape sddmm_shape(Precision precision) noexcept;
 template <class Device>
@@ -23,6 +25,7 @@ template <class Device>
 SddmmKernels sddmm_kernels() noexcept {
   SddmmKernels kernels;
   kernels.rows = sddmm_rows<Device>;
+  kernels.narrow_rows = sddmm_narrow_rows<Device>;
   kernels.shape = sddmm_shape<Device>;
   kernels.windows = sddmm_windows<Device>;
   return kernels;

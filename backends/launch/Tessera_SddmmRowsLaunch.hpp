@@ -67,29 +67,30 @@ struct SddmmRowsBody {
 template <class Device, class Body>
 SddmmRowsParts sddmm_rows_parts(const SddmmRowsArgs& args, std::int64_t count) {
   const int held = Body::waves * (Device::emulated ? 2 : Body::held * std::max(Device::multiprocessors(), 1));
-  const std::int64_t words = args.dense.words;
+  const std::int64_t words = args.dense.words * args.dense.word_bytes / 16;
   const unsigned rounds = Device::emulated ? 2 : words <= 4 ? 64 : words <= 16 ? 32 : 8;
   return {static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(held), rounds};
 }
 
-template <class Device, class Value, class Sum>
-typename Device::Error launch_sddmm_rows(SddmmRowsArgs args, Stream stream) {
+template <class Device, class Kernel>
+typename Device::Error launch_sddmm_rows_kernel(SddmmRowsArgs args, Stream stream) {
   args.aligned = reinterpret_cast<std::uintptr_t>(args.columns) % 16 == 0;
-  using Head = SddmmHead<Value, Sum>;
-  constexpr bool every = Device::template every_length<Value>;
-  return sddmm_rows_dispatch<Head, typename Device::Wave, every>(args.dense.words, [&](auto kernel) {
-    using Kernel = decltype(kernel);
-    using Body = SddmmRowsBody<Device, Kernel>;
-    const std::int64_t count = ceil_div(args.nnz, Kernel::entries);
-    if (count >= std::int64_t{1} << 31) return Device::too_large;
-    const SddmmRowsParts parts = sddmm_rows_parts<Device, Body>(args, count);
-    typename Device::Error error = Device::success;
-    for (std::int64_t head = 0; head < args.dense.heads && error == Device::success; head += most_tiles) {
-      const Grid grid{ceil_div(parts.waves(), Body::waves), std::min(most_tiles, args.dense.heads - head)};
-      error = launch<Device, Body>(grid, stream, args, parts, head);
-    }
-    return error;
-  });
+  using Body = SddmmRowsBody<Device, Kernel>;
+  const std::int64_t count = ceil_div(args.nnz, Kernel::entries);
+  if (count >= std::int64_t{1} << 31) return Device::too_large;
+  const SddmmRowsParts parts = sddmm_rows_parts<Device, Body>(args, count);
+  typename Device::Error error = Device::success;
+  for (std::int64_t head = 0; head < args.dense.heads && error == Device::success; head += most_tiles) {
+    const Grid grid{ceil_div(parts.waves(), Body::waves), std::min(most_tiles, args.dense.heads - head)};
+    error = launch<Device, Body>(grid, stream, args, parts, head);
+  }
+  return error;
+}
+
+template <class Device, class Value, class Sum>
+typename Device::Error launch_sddmm_rows(const SddmmRowsArgs& args, Stream stream) {
+  return sddmm_rows_dispatch<SddmmHead<Value, Sum>, typename Device::Wave, Device::template every_length<Value>>(
+      args.dense.words, [&](auto kernel) { return launch_sddmm_rows_kernel<Device, decltype(kernel)>(args, stream); });
 }
 
 template <class Device>

@@ -133,12 +133,25 @@ void check_sddmm_types(const char* algorithm, Precision precision) {
                              "SddmmAlgorithm::Rows in the matrix's own precision");
 }
 
-/// Whether rows are whole words of sixteen bytes, in every head, and lie less than 2^31 bytes apart.
+/// The widest words, of sixteen, eight or four bytes or of an element, of which rows are whole numbers and at whose
+/// multiples they begin, in every head. 0: rows are not contiguous, or lie 2^31 bytes apart.
+template <class T>
+int sddmm_word_bytes(const SddmmFactor<T>& f) {
+  constexpr int size = static_cast<int>(sizeof(T));
+  if (f.matrix.column_stride != 1 || f.matrix.row_stride * size >= (std::int64_t{1} << 31)) return 0;
+  for (int bytes = 16; bytes > size; bytes /= 2) {
+    const std::int64_t elements = bytes / size;
+    if (reinterpret_cast<std::uintptr_t>(f.matrix.data) % static_cast<unsigned>(bytes) == 0 &&
+        f.matrix.columns % elements == 0 && f.matrix.row_stride % elements == 0 && f.head_stride % elements == 0) {
+      return bytes;
+    }
+  }
+  return size;
+}
+/// Whether rows are whole words of sixteen bytes.
 template <class T>
 bool sddmm_in_place(const SddmmFactor<T>& f) {
-  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-  return f.matrix.aligned() && f.matrix.columns * size % 16 == 0 && f.head_stride * size % 16 == 0 &&
-         f.matrix.row_stride * size < (std::int64_t{1} << 31);
+  return sddmm_word_bytes(f) == 16;
 }
 /// Words of sixteen bytes of a row.
 template <class T>
@@ -156,13 +169,15 @@ inline std::size_t sddmm_operand_bytes(Precision precision, std::int64_t rows, s
 }
 
 /// Enqueues the copies and launch(dense, stream), which enqueues the kernel. copy_y: the kernel gets room for a copy of
-/// Y in TF32, unless a caller's workspace has none. @throw NotSupported, WorkspaceTooSmall, DeviceError
+/// Y in TF32, unless a caller's workspace has none. word_bytes: contiguous rows are whole words of so many bytes, in
+/// which the kernel reads them; fewer than sixteen: where they lie. @throw NotSupported, WorkspaceTooSmall, DeviceError
 template <class Exec, class Memory, class T, class PT, class Launch>
 void launch_sddmm(const Exec& space, const PlanScratch<Exec, Memory>& scratch, const KernelName& name, double alpha,
                   const SddmmInput<T>& in, double beta, const SddmmOutput<PT>& out, const Launch& launch,
-                  bool copy_y = false) {
+                  bool copy_y = false, int word_bytes = 16) {
   using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
-  const bool pack_x = !sddmm_in_place(in.x), pack_y = !sddmm_in_place(in.y), through_sums = out.stride != 1;
+  const bool pack_x = sddmm_word_bytes(in.x) < word_bytes, pack_y = sddmm_word_bytes(in.y) < word_bytes;
+  const bool through_sums = out.stride != 1;
   const std::int64_t ld = Dense<T>::padded(in.x.matrix.columns);
   require<NotSupported>(ld * static_cast<std::int64_t>(sizeof(T)) < std::int64_t{1} << 31, [&] {
     return "sddmm: rows of X and Y have " + std::to_string(in.x.matrix.columns) +
@@ -200,6 +215,8 @@ void launch_sddmm(const Exec& space, const PlanScratch<Exec, Memory>& scratch, c
   place(in.x, pack_x, x, "Tessera::sddmm[pack X]", dense.x, dense.ldx, dense.x_head);
   place(in.y, pack_y, y, "Tessera::sddmm[pack Y]", dense.y, dense.ldy, dense.y_head);
   dense.words = sddmm_words<T>(in.x.matrix.columns);
+  if (word_bytes < 16) dense.words = in.x.matrix.columns * static_cast<std::int64_t>(sizeof(T)) / word_bytes;
+  dense.word_bytes = word_bytes;
   dense.heads = in.heads;
   dense.slots = out.slots;
   dense.compact = compact;

@@ -9,6 +9,7 @@
 #include "sddmm/Tessera_SddmmGroups.hpp"
 #include "sddmm/Tessera_SddmmOptions.hpp"
 #include "sddmm/Tessera_SddmmRows.hpp"
+#include "sddmm/Tessera_SddmmRules.hpp"
 
 namespace Tessera {
 namespace Impl {
@@ -54,9 +55,10 @@ class SddmmRowsEngine {
           args.dense = dense;
           if (scaled_) args.dense.scale = csr_.values().data();
           args.dense.scale_type = ScalarTraits<typename Csr::value_type>::element;
-          return backend_->sddmm.rows(args, stream);
+          return dense.word_bytes < 16 ? backend_->sddmm.narrow_rows(args, stream) : backend_->sddmm.rows(args, stream);
         };
-        return launch_sddmm(space, scratch_, {"sddmm", "rows", precision_}, alpha, in, beta, out, launch);
+        return launch_sddmm(space, scratch_, {"sddmm", "rows", precision_}, alpha, in, beta, out, launch, false,
+                            word_bytes(in));
       }
     }
     sddmm_rows(space, alpha, csr_, scaled_, in, beta, out);
@@ -70,6 +72,26 @@ class SddmmRowsEngine {
   }
 
  private:
+  /// Of the words in which the backend's kernel reads rows of X and Y; 16: those that do not lie so are copied.
+  template <class T>
+  int word_bytes(const SddmmInput<T>& in) const {
+    if (backend_->sddmm.narrow_rows == nullptr) return 16;
+    int least = 16, copies = 0;
+    std::int64_t rows = 0;
+    for (const SddmmFactor<T>* f : {&in.x, &in.y}) {
+      const int bytes = sddmm_word_bytes(*f);
+      if (bytes == 0 || bytes == 16) continue;  // copied in any case, or never
+      least = bytes < least ? bytes : least;
+      rows += f->matrix.rows;
+      ++copies;
+    }
+    const auto heads = static_cast<double>(in.heads);
+    const double entries = heads * static_cast<double>(csr_.nnz());
+    const auto row_bytes = static_cast<double>(in.x.matrix.columns * static_cast<std::int64_t>(sizeof(T)));
+    return sddmm_reads_narrow(least, entries, heads * static_cast<double>(rows), heads * copies, row_bytes) ? least
+                                                                                                            : 16;
+  }
+
   Csr csr_;
   Precision precision_;
   bool scaled_;

@@ -20,6 +20,49 @@
 namespace Tessera {
 namespace Impl {
 
+/// Rows of X and Y that are no whole words of sixteen bytes: Panels has them copied, Rows reads them in narrower words
+/// or has them copied as well. Times in that of Rows per entry, a row of Y fetched from the caches; predicted from what
+/// is moved, not measured (perf_test/notes/sddmm.md, "Rows that are not aligned").
+struct SddmmNarrowRows {
+  double copied = 5.4;   ///< of a row that is read and written at the rate of memory (as SddmmCopy::taken)
+  double launch = 20e6;  ///< bytes that are fetched during the launch of a copy: 3 us at 7 TB/s
+
+  /// What entries take more in narrow words: those of eight bytes twice as many loads, of an element eight times.
+  double more(int word_bytes) const {
+    return word_bytes >= 16 ? 0 : word_bytes == 8 ? 0.15 : word_bytes == 4 ? 0.35 : 1;
+  }
+  double copies(double rows, double launches, double row_bytes) const {
+    return copied * rows + launches * launch / std::max(row_bytes, 1.0);
+  }
+};
+/// Whether Rows reads them where they lie: `entries` of all heads, `rows` of X and Y that would be copied in so many
+/// launches.
+inline bool sddmm_reads_narrow(int word_bytes, double entries, double rows, double launches, double row_bytes) {
+  constexpr SddmmNarrowRows narrow;
+  return narrow.more(word_bytes) * entries <= narrow.copies(rows, launches, row_bytes);
+}
+/// The widest words of which contiguous rows of K elements are whole numbers.
+inline int sddmm_word_bytes_of(std::int64_t inner, Precision precision) {
+  const std::int64_t bytes = inner * bytes_of(precision);
+  return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 2;
+}
+
+/// The share of the lanes' words that a row fills where Rows has a kernel for about so many words of sixteen bytes: the
+/// teams of sddmm_rows_dispatch, against panels, which read four words at once.
+inline double sddmm_rows_filled(std::int64_t words) {
+  for (const std::int64_t places : {1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
+    if (words <= places)
+      return static_cast<double>(std::min((words + 3) / 4 * 4, places)) / static_cast<double>(places);
+  }
+  return 1;
+}
+/// By what least_sddmm_density is lower where lanes of Rows idle, in 32 and 64 bits between 16 and 32 words: predicted,
+/// not measured (perf_test/notes/sddmm.md, "K between powers of two").
+/// @param mean  entries per row; blocks of rows of one entry are not full
+inline double sddmm_partial_rows(std::int64_t words, bool halves, double mean) {
+  return mean >= 2 && !halves && words > 16 && words < 32 ? sddmm_rows_filled(words) : 1;
+}
+
 /// The least number of entries per fetched row of Y with which panels were faster than rows on an H100
 /// (perf_test/notes/sddmm.md), by the bytes of a row of X or Y. A block costs about the same however short its rows
 /// are, so short rows ask for denser windows. Rows converts every 16-bit number, units none; FP32 takes three products.
@@ -29,20 +72,18 @@ namespace Impl {
 inline double least_sddmm_density(std::int64_t inner, Precision precision, double mean = 0) {
   const std::int64_t bytes = inner * bytes_of(precision);
   const double full = mean >= 200 && bytes >= 512 ? 0.86 : 1;
-  const std::int64_t words = (bytes + 15) / 16;
   const bool halves = precision == Precision::FP16 || precision == Precision::BF16;
-  // Rows has no kernel of their own for so many words of sixteen bytes; more than half of its lanes have none.
-  if (mean >= 2 && (halves ? words >= 5 && words <= 7 : words > 16 && words < 32)) return 0.95;
+  const double idle = sddmm_partial_rows((bytes + 15) / 16, halves, mean);
   switch (precision) {
     case Precision::FP16:
     case Precision::BF16:
       return bytes <= 64 ? 1.55 : bytes <= 128 ? 1.23 : bytes <= 256 ? 1.08 : 1.12;
     case Precision::TF32:
-      return bytes <= 128 ? 1.37 : bytes <= 256 ? 1.23 : 1.4 * full;
+      return bytes <= 128 ? 1.37 : bytes <= 256 ? 1.23 : 1.4 * full * idle;
     case Precision::FP32:
-      return bytes <= 128 ? 1.75 : 1.65 * full;
+      return bytes <= 128 ? 1.75 : 1.65 * full * idle;
     default:
-      return 1.65 * full;
+      return 1.65 * full * idle;
   }
 }
 
@@ -128,16 +169,24 @@ inline void predict_sddmm(SddmmChoice& c, const SpmmFeatures& f, const SddmmOpti
   const double nnz = static_cast<double>(f.nnz);
   const SddmmWindows windows = sddmm_windows(options.inner_hint, c.precision, f.g8, f.g16);
   const double served = windows.height == 2 ? f.g16 : f.g8;
-  const double panels = panels_cost(f, c.precision, options, served, windows.served);
-  // What a fetched row would have to be worth, a copy of Y counted.
-  const double least = f.nnz > 0 ? panels * std::max(windows.served, 1.0) / nnz : 0;
+  double panels = panels_cost(f, c.precision, options, served, windows.served), rows = nnz;
+  const int word_bytes = sddmm_word_bytes_of(options.inner_hint, c.precision);
+  if (word_bytes < 16) {
+    constexpr SddmmNarrowRows narrow;
+    const auto row_bytes = static_cast<double>(options.inner_hint * bytes_of(c.precision));
+    const double copies = narrow.copies(static_cast<double>(f.rows) + static_cast<double>(f.cols), 2, row_bytes);
+    panels += copies;
+    rows += std::min(narrow.more(word_bytes) * nnz, copies);
+  }
+  // What a fetched row would have to be worth, copies counted.
+  const double least = f.nnz > 0 ? panels * std::max(windows.served, 1.0) / rows : 0;
   c.candidates.clear();
   // Blocks count entries in 32 bits.
   const bool counted = f.nnz < std::numeric_limits<std::uint32_t>::max() && f.rows < 8 * SddmmBlock::most_windows;
   if (counted && !too_few_for_parts(shape, options.inner_hint)) {
     c.candidates.push_back({SddmmAlgorithm::Panels, panels});
   }
-  c.candidates.push_back({SddmmAlgorithm::Rows, nnz});
+  c.candidates.push_back({SddmmAlgorithm::Rows, rows});
   std::stable_sort(c.candidates.begin(), c.candidates.end(),
                    [](const SddmmCandidate& a, const SddmmCandidate& b) { return a.cost < b.cost; });
   c.algorithm = c.candidates[0].algorithm;

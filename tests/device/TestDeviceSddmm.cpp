@@ -67,6 +67,11 @@ TYPED_TEST(DeviceSddmm, EveryInner) { this->suite.every_inner(this->mixed, all_i
 TYPED_TEST(DeviceSddmm, MultiplesOfWords) {
   this->suite.every_inner(this->mixed, {4, 16, 32, 64, 96, 128, 192, 256, 512});
 }
+/// Rows alone has kernels of their own for many numbers of words.
+TYPED_TEST(DeviceSddmm, EveryNumberOfWords) {
+  if (TypeParam::algorithm != rows) return;
+  this->suite.every_inner(this->mixed, inner_around_words<typename TypeParam::Scalar>());
+}
 TYPED_TEST(DeviceSddmm, EveryScaling) { this->suite.every_scaling(this->mixed, 19); }
 TYPED_TEST(DeviceSddmm, UndefinedOperands) { this->suite.undefined_operands(this->mixed, 13); }
 TYPED_TEST(DeviceSddmm, BadRows) { this->suite.bad_rows(this->mixed, 32); }
@@ -76,7 +81,7 @@ TYPED_TEST(DeviceSddmm, Heads) {
 }
 TYPED_TEST(DeviceSddmm, OneFactor) { this->suite.one_factor(generate("stencil2d:nx=23:ny=31:points=9"), 16); }
 TYPED_TEST(DeviceSddmm, UnsortedColumns) { this->suite.every_inner(with_unsorted_columns(this->mixed), {1, 32, 50}); }
-TYPED_TEST(DeviceSddmm, OperandsLieInAnyWay) { every_layout(this->suite, this->mixed, {13, 64}); }
+TYPED_TEST(DeviceSddmm, OperandsLieInAnyWay) { every_layout(this->suite, this->mixed, {13, 24, 50, 64, 100}); }
 TYPED_TEST(DeviceSddmm, HeadsLieInAnyWay) {
   every_batch_layout(this->suite, this->mixed, 16, 3);
   every_batch_layout(this->suite, this->mixed, 5, 2);
@@ -114,7 +119,7 @@ TEST(DeviceSddmmOffsets, Of64Bits) {
       options.algorithm = algorithm;
       options.fallback = false;
       options.bsmr = {RowReordering::Clusters, 2};
-      for (const int inner : {13, 32}) {
+      for (const int inner : {13, 24, 32, 50}) {
         offsets_of_type<Exec, double, std::size_t>(options, pattern, inner);
         offsets_of_type<Exec, float, std::size_t>(options, pattern, inner);
       }

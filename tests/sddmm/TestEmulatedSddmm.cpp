@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "sddmm/SddmmOperands.hpp"
 #include "support/Tessera_TestSddmm.hpp"
 
 namespace Tessera {
@@ -22,6 +23,7 @@ struct SddmmCase {
   Tf32Copy copy = Tf32Copy::Auto;
 };
 Pattern mixed() { return generate("every_length:longest=70:cols=90"); }
+Pattern few_lengths() { return pattern_of_lengths({3, 0, 7, 1, 40, 2, 2, 2, 5, 9, 1}, 29); }
 /// Columns that repeat and descend.
 Pattern unsorted() {
   return pattern_of_rows(61, 47, [](std::int64_t i, std::vector<int>& to) {
@@ -111,6 +113,59 @@ TYPED_TEST(EmulatedSddmm, EveryShape) {
                 [](auto& suite) { suite.every_shape({9}); });
 }
 TYPED_TEST(EmulatedSddmm, EveryInner) { TESSERA_EACH(every_inner(mixed(), all_inner())); }
+/// Rows has kernels of their own for most numbers of words: NaN beside rows must not reach a sum, nor what lies in
+/// another row.
+TYPED_TEST(EmulatedSddmm, RowsOfEveryNumberOfWords) {
+  const Pattern pattern = generate("every_length:longest=30:cols=41");
+  std::vector<int> inner = inner_around_words<typename TypeParam::Element>(), few;
+  for (std::size_t i = 0; i < inner.size(); i += 7) few.push_back(inner[i]);
+  using T = typename TypeParam::Element;
+  const bool as_others = sizeof(T) == 2 && !std::is_same_v<TypeParam, SddmmSuite<Exec, half_t>>;  // in all but rounding
+  if (shorter_lists || as_others) inner = few;
+  for (const Backend backend : {nvidia, amd}) {
+    SCOPED_TRACE(to_string(backend));
+    const TypeParam suite{backend, rows};
+    suite.every_inner(pattern, inner);
+    every_layout(suite, pattern, few);
+  }
+}
+/// Contiguous rows that are no whole words of sixteen bytes are read where they lie, without scratch; by columns they
+/// are copied, and so they are where many entries share a row.
+TYPED_TEST(EmulatedSddmm, RowsReadWhereTheyLie) {
+  using Element = typename TypeParam::Element;
+  constexpr int width = 16 / static_cast<int>(sizeof(Element));
+  const DeviceVector<Exec, std::uint64_t> memory("workspace", 1);
+  for (const Backend backend : {nvidia, amd}) {
+    SCOPED_TRACE(to_string(backend));
+    TypeParam suite{backend, rows};
+    suite.options.workspace = {memory.data(), 8};
+    const auto A = suite.matrix(mixed(), Data::Integers);
+    const typename TypeParam::Device device(A);
+    const typename TypeParam::Plan plan(Exec(), device.view(), suite.options);
+    for (int less = 1; less < width; ++less) {
+      for (const int words : {1, 7, 26, 70}) {
+        const int inner = words * width - less;
+        suite.expect(plan, A, inner, Data::Integers, {2.5, -1});
+        EXPECT_THROW(suite.template expect<AcrossRows>(plan, A, inner, Data::Integers), WorkspaceTooSmall) << inner;
+      }
+    }
+    const auto full = suite.matrix(generate("dense:rows=150:cols=150"), Data::Integers);
+    const typename TypeParam::Device full_device(full);
+    const typename TypeParam::Plan many(Exec(), full_device.view(), suite.options);
+    EXPECT_THROW(suite.expect(many, full, 8191, Data::Integers), WorkspaceTooSmall);
+  }
+}
+TYPED_TEST(EmulatedSddmm, RowsWithBadNumbers) {
+  constexpr int width = 16 / static_cast<int>(sizeof(typename TypeParam::Element));
+  for (const Backend backend : {nvidia, amd}) {
+    SCOPED_TRACE(to_string(backend));
+    for (const int words : {1, 3, 6, 11, 13, 18, 25, 40}) {
+      for (const int less : {0, 1}) {
+        if (words * width - less > 0) bad_numbers(TypeParam{backend, rows}, few_lengths(), words * width - less);
+      }
+    }
+  }
+}
 TYPED_TEST(EmulatedSddmm, UnsortedColumns) { TESSERA_EACH(every_inner(unsorted(), {1, 32, 50})); }
 TYPED_TEST(EmulatedSddmm, EveryScaling) { TESSERA_EACH(every_scaling(mixed(), 19)); }
 TYPED_TEST(EmulatedSddmm, UndefinedOperands) { TESSERA_EACH(undefined_operands(mixed(), 13)); }

@@ -153,8 +153,8 @@ TEST(SddmmRules, FewProductsDoNotGoInParts) {
   for (const int inner : {8, 29, 30, 64}) {
     for (const bool in_parts : {false, true}) {
       SpmmFeatures f;
-      f.rows = f.cols = 1000;
-      f.nnz = 10000;
+      f.rows = f.cols = 100000;
+      f.nnz = 10000000;
       f.g8 = 8;
       Impl::SddmmChoice choice;
       choice.precision = Precision::FP32;

@@ -206,16 +206,16 @@ TEST(SddmmStatistics, AddUp) {
   }
 }
 
-// Rows that share nothing go to panels where Rows has no kernel for their number of words, 6 in 16 bits and 24 or 25
-// else, but not rows of an entry or none (perf_test/notes/sddmm.md, "K between powers of two").
+// Where rows fill the lanes of Rows in part, windows that share less go to panels, in 32 and 64 bits and but for rows
+// of an entry or none (perf_test/notes/sddmm.md, "K between powers of two").
 TEST(SddmmRules, BetweenPowersOfTwo) {
-  const auto panels = [](Precision precision, int inner, double mean) {
+  const auto panels = [](Precision precision, int inner, double mean, double served) {
     SpmmFeatures f;
     f.rows = f.cols = 60000;
     f.mean = mean;
     f.nnz = static_cast<std::int64_t>(mean * static_cast<double>(f.rows));
     f.longest = static_cast<std::int64_t>(mean) + 1;
-    f.g8 = f.g16 = 1.02;
+    f.g8 = f.g16 = served;
     Impl::SddmmChoice choice;
     choice.backend = Backend::EmulatedNvidia;
     choice.precision = precision;
@@ -225,17 +225,64 @@ TEST(SddmmRules, BetweenPowersOfTwo) {
     return choice.algorithm == SddmmAlgorithm::Panels;
   };
   for (const double mean : {5.0, 40.0}) {
-    EXPECT_TRUE(panels(Precision::FP16, 48, mean));
-    EXPECT_TRUE(panels(Precision::TF32, 100, mean));
-    EXPECT_TRUE(panels(Precision::FP32, 100, mean));
-    EXPECT_TRUE(panels(Precision::FP64, 48, mean));
+    for (const Precision precision : {Precision::FP32, Precision::FP64}) {
+      const int word = 16 / bytes_of(precision);
+      EXPECT_FALSE(panels(precision, 25 * word, mean, 1.02));
+      EXPECT_TRUE(panels(precision, 25 * word, mean, 1.5));   // 28 of 32 words
+      EXPECT_FALSE(panels(precision, 24 * word, mean, 1.5));  // all of 24
+      EXPECT_FALSE(panels(precision, 32 * word, mean, 1.5));
+      EXPECT_TRUE(panels(precision, 32 * word, mean, 1.7));
+    }
+    EXPECT_FALSE(panels(Precision::FP16, 48, mean, 1.02));
+    EXPECT_TRUE(panels(Precision::FP16, 48, mean, 1.3));
   }
-  EXPECT_FALSE(panels(Precision::FP16, 64, 40));
-  EXPECT_FALSE(panels(Precision::FP32, 128, 40));
-  EXPECT_FALSE(panels(Precision::FP32, 48, 40));
-  EXPECT_FALSE(panels(Precision::FP64, 100, 40));
-  EXPECT_FALSE(panels(Precision::FP16, 48, 0.3));
-  EXPECT_FALSE(panels(Precision::FP64, 48, 0.3));
+  EXPECT_FALSE(panels(Precision::FP64, 50, 0.3, 1.5));
+}
+// Rows that are not aligned are read where they lie unless many entries share one; panels have them copied, which rows
+// of few entries do not pay for.
+TEST(SddmmRules, RowsThatAreNotAligned) {
+  using Impl::sddmm_reads_narrow;
+  const double rows = 2e6, bytes = 200;
+  for (const int word : {8, 4, 2}) {
+    EXPECT_TRUE(sddmm_reads_narrow(word, 3 * rows, rows, 2, bytes)) << word;
+    EXPECT_FALSE(sddmm_reads_narrow(word, 100 * rows, rows, 2, bytes)) << word;
+    EXPECT_TRUE(sddmm_reads_narrow(word, 100000, 2000, 2, bytes)) << word << ": two launches take longer";
+  }
+  EXPECT_TRUE(sddmm_reads_narrow(8, 20 * rows, rows, 2, bytes));
+  EXPECT_FALSE(sddmm_reads_narrow(2, 20 * rows, rows, 2, bytes));
+  EXPECT_EQ(Impl::sddmm_word_bytes_of(100, Precision::FP16), 8);
+  EXPECT_EQ(Impl::sddmm_word_bytes_of(102, Precision::FP16), 4);
+  EXPECT_EQ(Impl::sddmm_word_bytes_of(101, Precision::BF16), 2);
+  EXPECT_EQ(Impl::sddmm_word_bytes_of(101, Precision::FP32), 4);
+  EXPECT_EQ(Impl::sddmm_word_bytes_of(101, Precision::FP64), 8);
+  EXPECT_EQ(Impl::sddmm_word_bytes_of(100, Precision::FP32), 16);
+  const auto chosen = [](int inner, double mean, double served) {
+    SpmmFeatures f;
+    f.rows = f.cols = 60000;
+    f.mean = mean;
+    f.nnz = static_cast<std::int64_t>(mean * static_cast<double>(f.rows));
+    f.g8 = f.g16 = served;
+    Impl::SddmmChoice choice;
+    choice.backend = Backend::EmulatedNvidia;
+    choice.precision = Precision::FP16;
+    SddmmOptions o;
+    o.inner_hint = inner;
+    Impl::predict_sddmm(choice, f, o);
+    return choice.algorithm;
+  };
+  for (const int inner : {96, 100, 101}) {
+    EXPECT_EQ(chosen(inner, 300, 2), SddmmAlgorithm::Panels) << inner;
+    EXPECT_EQ(chosen(inner, 5, 2), inner == 96 ? SddmmAlgorithm::Panels : SddmmAlgorithm::Rows) << inner;
+  }
+}
+TEST(SddmmRules, ShareOfLanesThatRowsFill) {
+  for (const std::int64_t words : {1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256}) {
+    EXPECT_EQ(Impl::sddmm_rows_filled(words), 1) << words;
+  }
+  EXPECT_EQ(Impl::sddmm_rows_filled(17), 20.0 / 24);
+  EXPECT_EQ(Impl::sddmm_rows_filled(25), 28.0 / 32);
+  EXPECT_EQ(Impl::sddmm_rows_filled(33), 36.0 / 48);
+  for (std::int64_t words = 3; words < 128; ++words) EXPECT_GT(Impl::sddmm_rows_filled(words), 0.7) << words;
 }
 
 // The sentence of the rule carries the numbers that decided.

@@ -83,7 +83,7 @@ TEST(SddmmOffsets, OfEveryTypeGiveWhatPlainLoopsDo) {
   const Pattern pattern = generate("every_length:longest=40:cols=61");
   for (const SddmmOptions& o : kernels()) {
     SCOPED_TRACE(name_of(o));
-    for (const int inner : {9, 32}) {
+    for (const int inner : {9, 11, 32, 50}) {
       offsets_of_type<Exec, double, int>(o, pattern, inner);
       offsets_of_type<Exec, double, std::size_t>(o, pattern, inner);
       offsets_of_type<Exec, double, std::ptrdiff_t>(o, pattern, inner);

@@ -25,6 +25,20 @@ inline std::string name_of(const SddmmOptions& o) {
   return std::string(to_string(o.algorithm)) + " on " + to_string(o.backend);
 }
 inline std::vector<int> all_inner() { return {0, 1, 3, 8, 15, 16, 17, 31, 33, 64, 100, 128, 257}; }
+/// K around every number of words of sixteen bytes up to 40, and around those of the longest kernels: whole words, half
+/// a word less, a quarter and one number.
+template <class T>
+std::vector<int> inner_around_words() {
+  constexpr int width = 16 / static_cast<int>(sizeof(T));
+  std::vector<int> words(40), inner;
+  for (int w = 1; w <= 40; ++w) words[static_cast<std::size_t>(w - 1)] = w;
+  words.insert(words.end(), {47, 48, 49, 63, 64, 65, 95, 96, 97, 127, 128, 129, 256, 259});
+  for (const int w : words) {
+    for (int less = width / 2; less > 0; less /= 2) inner.push_back(w * width - less);
+    inner.push_back(w * width);
+  }
+  return inner;
+}
 
 /// Where operands lie: contiguous; X by columns with guards around, Y as second factor of a product, every third number
 /// of P; by rows with guards around, a P that is seldom aligned.

@@ -29,13 +29,14 @@
 
 namespace Tessera {
 
-/// Words of a row: those that a team takes at once, a multiple of them, or any number.
-enum class SddmmRowLength { Tile, Tiles, Any };
+/// Words of a row: those that a team takes at once; fewer, but more than if lanes had a word less each, so that only
+/// the last word of a lane may be missing; a multiple of a team's; or any number.
+enum class SddmmRowLength { Tile, Part, Tiles, Any };
 
-/// A team of 2^Shift lanes, each with Words words of a row at once, Batch entries at once.
-template <int Shift_, int Words_, int Batch_, SddmmRowLength Length_>
+/// A team of 2^Shift lanes, each with Words words of a row at once, Batch entries at once. Bytes: of a word.
+template <int Shift_, int Words_, int Batch_, SddmmRowLength Length_, int Bytes_ = 16>
 struct SddmmRowsShape {
-  static constexpr int shift = Shift_, words = Words_, batch = Batch_;
+  static constexpr int shift = Shift_, words = Words_, batch = Batch_, bytes = Bytes_;
   static constexpr SddmmRowLength length = Length_;
 };
 
@@ -54,9 +55,8 @@ class SddmmRowsKernel {
   static constexpr int run_entries = passes * batch;
   static constexpr int entries = Wave::lanes / lanes * run_entries;  ///< of a part
   /// Of four waves each, that a multiprocessor holds (NVIDIA): bounds the registers. Measured.
-  static constexpr int thread_blocks = words_under_way > 4 || Shape::length != SddmmRowLength::Tile ? 5
-                                       : Shape::words == 1                                          ? 6
-                                                                                                    : 8;
+  static constexpr bool at_once = Shape::length == SddmmRowLength::Tile || Shape::length == SddmmRowLength::Part;
+  static constexpr int thread_blocks = words_under_way > 4 || !at_once ? 5 : Shape::words == 1 ? 6 : 8;
   static_assert(SddmmGroup::entries % run_entries == 0, "a run lies in one group");
 
   /// Parts `part`, `part` + `stride` and so on below `end`.
@@ -71,7 +71,7 @@ class SddmmRowsKernel {
     Varying<Kept> kept;
     wave.each([&](int lane) {
       const int own = lane & (lanes - 1);
-      lane_of(lane) = {Wave::keep(head.x(0) + own * 16), Wave::keep(head.y(0) + own * 16)};
+      lane_of(lane) = {Wave::keep(head.x(0) + own * bytes), Wave::keep(head.y(0) + own * bytes)};
       next(lane) = run_of(args, part, lane);
       kept(lane).row = -1;
     });
@@ -104,7 +104,8 @@ class SddmmRowsKernel {
  private:
   template <class T>
   using Varying = typename Wave::template Varying<T>;
-  using RowWord = Packed<Value, Head::width>;
+  static constexpr int bytes = Shape::bytes, width = bytes / static_cast<int>(sizeof(Value));  ///< of a word
+  using RowWord = Packed<Value, width>;
   struct Sums {
     Sum s[batch];
   };
@@ -186,15 +187,16 @@ class SddmmRowsKernel {
   TESSERA_FUNCTION static Sums products(const SddmmRowsArgs& args, const Head& head, const Lane& at, const Run& run,
                                         Kept& kept, int lane) {
     const int words = Shape::length == SddmmRowLength::Tile ? tile : static_cast<int>(args.dense.words);
+    const int end = at_once ? tile : words;
     const int own = lane & (lanes - 1);
     const std::uint32_t starts = starts_within(run);
     const std::int32_t row = run.row;
     Sums sums{};
-    for (int begin = 0; begin < words; begin += tile) {
+    for (int begin = 0; begin < end; begin += tile) {
       RowWord x[batch][Shape::words], y[batch][Shape::words];
       TESSERA_UNROLL
       for (int b = 0; b < batch; ++b) load(at.y + head.y_distance(run.column[b]), begin, words, own, y[b]);
-      if (row != kept.row || words > tile) load(at.x + x_distance(args, head, row), begin, words, own, kept.x);
+      if (row != kept.row || end > tile) load(at.x + x_distance(args, head, row), begin, words, own, kept.x);
       // Most of these end in the first-level cache; to choose which are needed takes longer.
       TESSERA_UNROLL
       for (int b = 1; Mixed && b < batch; ++b) {
@@ -216,15 +218,26 @@ class SddmmRowsKernel {
     TESSERA_UNROLL
     for (int w = 0; w < Shape::words; ++w) {
       TESSERA_UNROLL
-      for (int i = 0; i < Head::width; ++i) sum += static_cast<Sum>(x[w].get(i)) * static_cast<Sum>(y[w].get(i));
+      for (int i = 0; i < width; ++i) sum += static_cast<Sum>(x[w].get(i)) * static_cast<Sum>(y[w].get(i));
     }
   }
   /// Words of a row from word `begin` on; row: where the lane's words of it are.
   TESSERA_FUNCTION static void load(const char* row, int begin, int words, int own, RowWord (&to)[Shape::words]) {
+    constexpr bool whole = Shape::length == SddmmRowLength::Tile || Shape::length == SddmmRowLength::Tiles;
+    constexpr int exact = whole ? Shape::words : Shape::length == SddmmRowLength::Part ? Shape::words - 1 : 0;
     TESSERA_UNROLL
-    for (int w = 0; w < Shape::words; ++w) {
-      sddmm_load<Shape::length != SddmmRowLength::Any, Wave>(row + (begin + w * lanes) * 16,
-                                                             begin + own + w * lanes < words, to[w]);
+    for (int w = 0; w < exact; ++w) load_word<true>(row + (begin + w * lanes) * bytes, true, to[w]);
+    TESSERA_UNROLL
+    for (int w = exact; w < Shape::words; ++w) {
+      load_word<false>(row + (begin + w * lanes) * bytes, begin + own + w * lanes < words, to[w]);
+    }
+  }
+  template <bool Exact>
+  TESSERA_FUNCTION static void load_word(const char* from, bool on, RowWord& to) {
+    if constexpr (bytes == 16) {
+      sddmm_load<Exact, Wave>(from, on, to);
+    } else {
+      Wave::template load_if<false, bytes>(from, Exact || on, 0, to.w);
     }
   }
 
@@ -239,8 +252,9 @@ class SddmmRowsKernel {
         Varying<Sum> given, taken;
         wave.each([&](int lane) {
           const bool upper = (lane & Distance) != 0;
-          given(lane) = Count > 1 && !upper ? sums(lane).s[i + kept * (Count > 1)] : sums(lane).s[i];
-          if (Count > 1 && upper) sums(lane).s[i] = sums(lane).s[i + kept * (Count > 1)];
+          const Sum low = sums(lane).s[i], high = sums(lane).s[i + kept * (Count > 1)];
+          given(lane) = Count > 1 && !upper ? high : low;
+          sums(lane).s[i] = Count > 1 && upper ? high : low;
         });
         wave.shuffle(taken, given, [](int lane) { return lane ^ Distance; });
         wave.each([&](int lane) { sums(lane).s[i] += taken(lane); });
@@ -278,25 +292,68 @@ class SddmmRowsKernel {
 };
 
 /// Calls run(kernel) with the kernel for rows of so many words: lanes with several words each need fewer shuffles per
-/// entry, and a team takes all of a row at once while it can, so that X stays (perf_test/notes/sddmm.md). Without
-/// EveryLength only four, from which the others differ in numbers.
+/// entry, and a team takes all of a row at once while it can, so that X stays (perf_test/notes/sddmm.md). A team has
+/// the next number of words that the row fits in. Without EveryLength only four, from which the others differ in
+/// numbers.
 template <class Head, class Wave, bool EveryLength, class Run>
 auto sddmm_rows_dispatch(std::int64_t words, const Run& run) {
   using Length = SddmmRowLength;
   const auto with = [&](auto shape) { return run(SddmmRowsKernel<Head, Wave, decltype(shape)>{}); };
   if constexpr (EveryLength) {
-    if (words == 4) return with(SddmmRowsShape<2, 1, 4, Length::Tile>{});
-    if (words == 8) return with(SddmmRowsShape<2, 2, 2, Length::Tile>{});
-    if (words == 32) return with(SddmmRowsShape<3, 4, 2, Length::Tile>{});
-    if (words == 64) return with(SddmmRowsShape<4, 4, 2, Length::Tile>{});
-    if (words == 128) return with(SddmmRowsShape<5, 4, 2, Length::Tile>{});
-    if (words == 1 || words == 2) return with(SddmmRowsShape<1, 1, 4, Length::Any>{});
-    if (words > 16 && words < 64) return with(SddmmRowsShape<4, 4, 2, Length::Any>{});
+    const auto fitted = [&](auto part, auto tile) {
+      return words == SddmmRowsKernel<Head, Wave, decltype(tile)>::tile ? with(tile) : with(part);
+    };
+    if (words <= 2) return fitted(SddmmRowsShape<1, 1, 4, Length::Part>{}, SddmmRowsShape<1, 1, 4, Length::Tile>{});
+    if (words <= 4) return fitted(SddmmRowsShape<2, 1, 4, Length::Part>{}, SddmmRowsShape<2, 1, 4, Length::Tile>{});
+    if (words <= 8) return fitted(SddmmRowsShape<2, 2, 2, Length::Part>{}, SddmmRowsShape<2, 2, 2, Length::Tile>{});
+    if (words <= 12) return fitted(SddmmRowsShape<2, 3, 2, Length::Part>{}, SddmmRowsShape<2, 3, 2, Length::Tile>{});
+    if (words <= 16) return fitted(SddmmRowsShape<2, 4, 2, Length::Part>{}, SddmmRowsShape<2, 4, 2, Length::Tile>{});
+    if (words <= 24) return fitted(SddmmRowsShape<3, 3, 2, Length::Part>{}, SddmmRowsShape<3, 3, 2, Length::Tile>{});
+    if (words <= 32) return fitted(SddmmRowsShape<3, 4, 2, Length::Part>{}, SddmmRowsShape<3, 4, 2, Length::Tile>{});
+    if (words <= 48) return fitted(SddmmRowsShape<4, 3, 2, Length::Part>{}, SddmmRowsShape<4, 3, 2, Length::Tile>{});
+    if (words <= 64) return fitted(SddmmRowsShape<4, 4, 2, Length::Part>{}, SddmmRowsShape<4, 4, 2, Length::Tile>{});
+    if (words <= 96) return fitted(SddmmRowsShape<5, 3, 2, Length::Part>{}, SddmmRowsShape<5, 3, 2, Length::Tile>{});
+    if (words <= 128) return fitted(SddmmRowsShape<5, 4, 2, Length::Part>{}, SddmmRowsShape<5, 4, 2, Length::Tile>{});
+  } else {
+    if (words == 16) return with(SddmmRowsShape<2, 4, 2, Length::Tile>{});
+    if (words < 16) return with(SddmmRowsShape<3, 2, 2, Length::Any>{});
   }
-  if (words == 16) return with(SddmmRowsShape<2, 4, 2, Length::Tile>{});
   if (words % 128 == 0) return with(SddmmRowsShape<5, 4, 2, Length::Tiles>{});
-  if (words <= 16) return with(SddmmRowsShape<3, 2, 2, Length::Any>{});
   return with(SddmmRowsShape<5, 4, 2, Length::Any>{});
+}
+
+/// The same for rows that are read in words of fewer bytes, since they do not lie at multiples of sixteen. Batches are
+/// twice as large: of such words a lane has more under way in as many registers. Lanes next to each other read 64 bytes
+/// where a row has as many, so that a load of a wave meets few lines. Without EveryLength only the kernel for any
+/// number of words.
+template <class Head, class Wave, bool EveryLength, int Bytes, class Run>
+auto sddmm_narrow_rows_dispatch(std::int64_t words, const Run& run) {
+  const auto with = [&](auto shape) { return run(SddmmRowsKernel<Head, Wave, decltype(shape)>{}); };
+  constexpr SddmmRowLength part = SddmmRowLength::Part;
+  if constexpr (EveryLength) {
+    if (words <= 4) return with(SddmmRowsShape<2, 1, 4, part, Bytes>{});
+    if (words <= 8) return with(SddmmRowsShape<3, 1, 4, part, Bytes>{});
+    if constexpr (Bytes == 8) {
+      if (words <= 16) return with(SddmmRowsShape<3, 2, 4, part, Bytes>{});
+      if (words <= 24) return with(SddmmRowsShape<3, 3, 4, part, Bytes>{});
+      if (words <= 32) return with(SddmmRowsShape<3, 4, 4, part, Bytes>{});
+    } else {
+      if (words <= 16) return with(SddmmRowsShape<4, 1, 4, part, Bytes>{});
+    }
+    if constexpr (Bytes == 4) {
+      if (words <= 32) return with(SddmmRowsShape<4, 2, 4, part, Bytes>{});
+    }
+    if constexpr (Bytes == 2) {
+      if (words <= 32) return with(SddmmRowsShape<5, 1, 4, part, Bytes>{});
+      if (words <= 64) return with(SddmmRowsShape<5, 2, 4, part, Bytes>{});
+    } else {
+      if (words <= 48) return with(SddmmRowsShape<4, 3, 4, part, Bytes>{});
+      if (words <= 64) return with(SddmmRowsShape<4, 4, 4, part, Bytes>{});
+    }
+    if (words <= 96) return with(SddmmRowsShape<5, 3, 4, part, Bytes>{});
+    if (words <= 128) return with(SddmmRowsShape<5, 4, 4, part, Bytes>{});
+  }
+  return with(SddmmRowsShape<5, 4, 4, SddmmRowLength::Any, Bytes>{});
 }
 
 }  // namespace Tessera
