@@ -47,43 +47,30 @@ inline int sddmm_word_bytes_of(std::int64_t inner, Precision precision) {
   return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 2;
 }
 
-/// The share of the lanes' words that a row fills where Rows has a kernel for about so many words of sixteen bytes: the
-/// teams of sddmm_rows_dispatch, against panels, which read four words at once.
-inline double sddmm_rows_filled(std::int64_t words) {
-  for (const std::int64_t places : {1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
-    if (words <= places)
-      return static_cast<double>(std::min((words + 3) / 4 * 4, places)) / static_cast<double>(places);
-  }
-  return 1;
-}
-/// By what least_sddmm_density is lower where lanes of Rows idle, in 32 and 64 bits between 16 and 32 words: predicted,
-/// not measured (perf_test/notes/sddmm.md, "K between powers of two").
-/// @param mean  entries per row; blocks of rows of one entry are not full
-inline double sddmm_partial_rows(std::int64_t words, bool halves, double mean) {
-  return mean >= 2 && !halves && words > 16 && words < 32 ? sddmm_rows_filled(words) : 1;
-}
-
 /// The least number of entries per fetched row of Y with which panels were faster than rows on an H100
 /// (perf_test/notes/sddmm.md), by the bytes of a row of X or Y. A block costs about the same however short its rows
 /// are, so short rows ask for denser windows. Rows converts every 16-bit number, units none; FP32 takes three products.
-/// Up to 512 bytes (FP64: 1024) the rows of X stay in registers in Panels, up to 2048 in Rows.
+/// Up to 512 bytes (FP64: 1024) the rows of X stay in registers in Panels, up to 2048 in Rows. Numbers of words of
+/// sixteen bytes between powers of two suit Rows better (measured on an H200).
 /// @param mean  entries per row; where these are hundreds, all blocks of a window are full, and its rows of X are read
 ///              for many of them
 inline double least_sddmm_density(std::int64_t inner, Precision precision, double mean = 0) {
   const std::int64_t bytes = inner * bytes_of(precision);
   const double full = mean >= 200 && bytes >= 512 ? 0.86 : 1;
-  const bool halves = precision == Precision::FP16 || precision == Precision::BF16;
-  const double idle = sddmm_partial_rows((bytes + 15) / 16, halves, mean);
+  const std::int64_t words = (bytes + 15) / 16;
+  const bool between = (words & (words - 1)) != 0 && words < 128;
   switch (precision) {
     case Precision::FP16:
     case Precision::BF16:
+      if (between) return bytes <= 64 ? 2.1 : 1.5;
       return bytes <= 64 ? 1.55 : bytes <= 128 ? 1.23 : bytes <= 256 ? 1.08 : 1.12;
     case Precision::TF32:
-      return bytes <= 128 ? 1.37 : bytes <= 256 ? 1.23 : 1.4 * full * idle;
+      if (between) return 2.1 * full;
+      return bytes <= 128 ? 1.37 : bytes <= 256 ? 1.23 : 1.4 * full;
     case Precision::FP32:
-      return bytes <= 128 ? 1.75 : 1.65 * full * idle;
+      return (between ? 2.0 : bytes <= 128 ? 1.75 : 1.65) * full;
     default:
-      return 1.65 * full * idle;
+      return (between ? 2.6 : 1.65) * full;
   }
 }
 

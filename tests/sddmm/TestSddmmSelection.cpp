@@ -206,8 +206,7 @@ TEST(SddmmStatistics, AddUp) {
   }
 }
 
-// Where rows fill the lanes of Rows in part, windows that share less go to panels, in 32 and 64 bits and but for rows
-// of an entry or none (perf_test/notes/sddmm.md, "K between powers of two").
+// Between powers of two words, windows have to share more (perf_test/notes/sddmm.md, "K between powers of two").
 TEST(SddmmRules, BetweenPowersOfTwo) {
   const auto panels = [](Precision precision, int inner, double mean, double served) {
     SpmmFeatures f;
@@ -225,18 +224,17 @@ TEST(SddmmRules, BetweenPowersOfTwo) {
     return choice.algorithm == SddmmAlgorithm::Panels;
   };
   for (const double mean : {5.0, 40.0}) {
+    EXPECT_FALSE(panels(Precision::FP64, 48, mean, 1.79));
+    EXPECT_TRUE(panels(Precision::FP64, 48, mean, 3.17));
+    EXPECT_FALSE(panels(Precision::FP32, 48, mean, 1.79));
+    EXPECT_TRUE(panels(Precision::FP32, 48, mean, 2.38));
+    EXPECT_FALSE(panels(Precision::FP16, 48, mean, 1.33));
+    EXPECT_TRUE(panels(Precision::FP16, 48, mean, 1.79));
     for (const Precision precision : {Precision::FP32, Precision::FP64}) {
-      const int word = 16 / bytes_of(precision);
-      EXPECT_FALSE(panels(precision, 25 * word, mean, 1.02));
-      EXPECT_TRUE(panels(precision, 25 * word, mean, 1.5));   // 28 of 32 words
-      EXPECT_FALSE(panels(precision, 24 * word, mean, 1.5));  // all of 24
-      EXPECT_FALSE(panels(precision, 32 * word, mean, 1.5));
-      EXPECT_TRUE(panels(precision, 32 * word, mean, 1.7));
+      EXPECT_FALSE(panels(precision, 512 / bytes_of(precision), mean, 1.5));
+      EXPECT_TRUE(panels(precision, 512 / bytes_of(precision), mean, 1.7));
     }
-    EXPECT_FALSE(panels(Precision::FP16, 48, mean, 1.02));
-    EXPECT_TRUE(panels(Precision::FP16, 48, mean, 1.3));
   }
-  EXPECT_FALSE(panels(Precision::FP64, 50, 0.3, 1.5));
 }
 // Rows that are not aligned are read where they lie unless many entries share one; panels have them copied, which rows
 // of few entries do not pay for.
@@ -275,16 +273,6 @@ TEST(SddmmRules, RowsThatAreNotAligned) {
     EXPECT_EQ(chosen(inner, 5, 2), inner == 96 ? SddmmAlgorithm::Panels : SddmmAlgorithm::Rows) << inner;
   }
 }
-TEST(SddmmRules, ShareOfLanesThatRowsFill) {
-  for (const std::int64_t words : {1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256}) {
-    EXPECT_EQ(Impl::sddmm_rows_filled(words), 1) << words;
-  }
-  EXPECT_EQ(Impl::sddmm_rows_filled(17), 20.0 / 24);
-  EXPECT_EQ(Impl::sddmm_rows_filled(25), 28.0 / 32);
-  EXPECT_EQ(Impl::sddmm_rows_filled(33), 36.0 / 48);
-  for (std::int64_t words = 3; words < 128; ++words) EXPECT_GT(Impl::sddmm_rows_filled(words), 0.7) << words;
-}
-
 // The sentence of the rule carries the numbers that decided.
 TEST(SddmmRules, SayWhy) {
   SpmmFeatures f;
