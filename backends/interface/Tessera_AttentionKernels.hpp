@@ -10,10 +10,11 @@ namespace Tessera {
 
 /// What the fused kernel takes at once; rows == 0: there is none for the precision.
 struct AttentionShape {
-  int rows = 0;                 ///< of a window, which may also be twice as high
-  int vectors = 0;              ///< column vectors of a block
-  int most_columns = 0;         ///< of Q and V, which have multiples of 8
-  int most_columns_of_two = 0;  ///< the same for windows of twice the height
+  static constexpr int column_unit = 4;  ///< Q and V have whole multiples of so many columns
+  int rows = 0;                          ///< of a window, which may also be twice as high
+  int vectors = 0;                       ///< column vectors of a block
+  int most_columns = 0;                  ///< of Q and V
+  int most_columns_of_two = 0;           ///< the same for windows of twice the height
   const char* atom = "";
   int least_inner = 0;  ///< columns of Q, from which the products keep the bound of the precision
 };

@@ -81,10 +81,13 @@ inline Status attention_check(const AttentionArgs& args, const AttentionShape& s
   if (!two && args.window_rows != shape.rows) return {"attention: the windows were made for another instruction"};
   const AttentionDense& dense = args.dense;
   const std::int64_t most = two ? shape.most_columns_of_two : shape.most_columns;
-  if (dense.d <= 0 || dense.d % 8 != 0 || dense.d > most || dense.e <= 0 || dense.e % 8 != 0 || dense.e > most) {
+  const bool halves = args.precision == Precision::FP16 || args.precision == Precision::BF16;
+  const std::int64_t unit = halves && !dense.narrow ? 2 * AttentionShape::column_unit : AttentionShape::column_unit;
+  const auto fits = [&](std::int64_t n) { return n > 0 && n % unit == 0 && n <= most; };
+  if (!fits(dense.d) || !fits(dense.e)) {
     return {
-        "attention: columns of Q and V must be multiples of 8 up to 256 (windows of twice the height: 128, of FP32 "
-        "64), backward half of it"};
+        "attention: columns of Q and V must be whole words up to 256 (windows of twice the height: 128, of FP32 64), "
+        "backward half of it"};
   }
   if (dense.d < shape.least_inner) return {"attention: Q has too few columns for FP32 in parts of TF32"};
   if (std::max({dense.ldq, dense.ldk, dense.ldv}) >= (std::int64_t{1} << 30)) {

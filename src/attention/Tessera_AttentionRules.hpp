@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "attention/Tessera_AttentionOperands.hpp"
 #include "attention/Tessera_SelectAttention.hpp"
 #include "backends/interface/Tessera_AttentionKernels.hpp"
 #include "features/Tessera_SpmmFeatures.hpp"
@@ -76,6 +77,14 @@ constexpr AttentionCost attention_fused_16{8, 0, 0.6, 0, 1.0, 0}, attention_chai
     attention_chain_32{17.5, 0, 0.68, 30, 2.3, 327}, attention_rows_32{9.7, 0.0757, 0.505, 23.7, 1.68, 0},
     attention_rows_64{1.46, 0.3, 2.51, 0, 3.09, 0}, attention_chain_64{17.9, 0, 2.26, 0, 0.12, 546};
 
+/// Copies of Q, K, V and O of one head where kernels want other columns, in us: two launches, and bytes at 2.5 TB/s
+/// (reckoned). Nothing where they are as many.
+inline double attention_copies_us(const SpmmFeatures& f, int columns, std::int64_t whole, std::size_t element_bytes) {
+  if (whole == columns) return 0;
+  const double rows = 2.0 * (static_cast<double>(f.rows) + static_cast<double>(f.cols));
+  return 5 + 0.4e-6 * rows * (columns + static_cast<double>(whole)) * static_cast<double>(element_bytes);
+}
+
 /// How many times faster than the others Fused must be predicted for Auto to take it. 16 bits: it was the faster one on
 /// all that was measured. 32 bits: least regret.
 constexpr double least_attention_gain_16_bits = 0, least_attention_gain_32_bits = 1.05;
@@ -91,9 +100,16 @@ inline void predict_attention_on_units(AttentionChoice& c, const SpmmFeatures& f
   const auto cost_of = [&](AttentionAlgorithm a) {
     if (a == AttentionAlgorithm::Fused) {
       const AttentionCost& of = narrow ? attention_fused_16 : in_parts ? attention_fused_fp32 : attention_fused_tf32;
-      return of.us(fetched_rows, fetched_rows, f, d);
+      const std::int64_t whole = attention_unit_rows(element_bytes).columns(d);
+      return of.us(fetched_rows, fetched_rows, f, static_cast<int>(whole)) +
+             attention_copies_us(f, d, whole, element_bytes);
     }
-    if (a == AttentionAlgorithm::Rows) return (wide ? attention_rows_64 : attention_rows_32).us(nnz, nnz, f, d);
+    if (a == AttentionAlgorithm::Rows) {
+      const std::int64_t words = 16 / static_cast<std::int64_t>(element_bytes);
+      const std::int64_t whole = (d + words - 1) / words * words;
+      return (wide ? attention_rows_64 : attention_rows_32).us(nnz, nnz, f, static_cast<int>(whole)) +
+             attention_copies_us(f, d, whole, element_bytes);
+    }
     const AttentionCost& of = narrow ? attention_chain_16 : wide ? attention_chain_64 : attention_chain_32;
     return of.us(wide ? nnz : fetched_rows, nnz, f, d);
   };

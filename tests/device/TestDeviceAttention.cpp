@@ -99,6 +99,7 @@ TYPED_TEST(DeviceUnitAttention, AsOnEmulatedUnits) {
     TestFixture::runs_on_the_unit(suite);
     TestFixture::every_shape(suite);
     TestFixture::every_width(suite);
+    if (suite.options.values == AttentionValues::Bias) TestFixture::every_dimension(suite);
     TestFixture::split_windows(suite);
     TestFixture::unused_rows(suite);
     const bool far = sizeof(typename TestFixture::T) == 2 && suite.options.values != AttentionValues::Bias;
@@ -140,6 +141,7 @@ TYPED_TEST(DeviceAttentionRows, AsOnEmulatedWaves) {
     for (int way = -1; way < 5; ++way) suite.expect_right(suite.problem(TestFixture::mixed(), 3, 12, 8), way);
     if (values != AttentionValues::None) TestFixture::same_bits_and_new_values(suite);
     if (values != AttentionValues::Bias) continue;
+    TestFixture::every_dimension(suite);
     TestFixture::growing_scores(suite);
     TestFixture::bad_numbers(suite, TestFixture::mixed());
     TestFixture::bad_numbers(suite, TestFixture::hubs());
