@@ -241,12 +241,10 @@ struct RowsWanted {
     return n % unit == 0 ? n : (n + copied - 1) / copied * copied;
   }
 };
-/// On units: whole words of sixteen bytes, or, of 16 bits, of eight bytes, for which there are kernels as well. Copies
-/// have the wide ones.
-constexpr RowsWanted attention_unit_rows(std::size_t element_bytes) {
-  const bool narrow = element_bytes == 2;
-  return {AttentionShape::column_unit, narrow ? 2 * AttentionShape::column_unit : AttentionShape::column_unit,
-          narrow ? 8 : 16};
+/// On units. Copies have whole words of sixteen bytes.
+template <class T>
+RowsWanted attention_unit_rows(const AttentionShape& shape) {
+  return {shape.columns, 16 / static_cast<std::int64_t>(sizeof(T)), shape.row_bytes};
 }
 /// Whether rows are whole words of sixteen bytes, from a multiple of sixteen bytes on.
 template <class T>

@@ -100,7 +100,7 @@ inline void predict_attention_on_units(AttentionChoice& c, const SpmmFeatures& f
   const auto cost_of = [&](AttentionAlgorithm a) {
     if (a == AttentionAlgorithm::Fused) {
       const AttentionCost& of = narrow ? attention_fused_16 : in_parts ? attention_fused_fp32 : attention_fused_tf32;
-      const std::int64_t whole = attention_unit_rows(element_bytes).columns(d);
+      const std::int64_t whole = RowsWanted{4, 16 / static_cast<std::int64_t>(element_bytes)}.columns(d);
       return of.us(fetched_rows, fetched_rows, f, static_cast<int>(whole)) +
              attention_copies_us(f, d, whole, element_bytes);
     }

@@ -72,11 +72,11 @@ class WindowAttentionBackward {
   /// There are heads, and fits().
   void apply(const Exec& space, const Csr& A, AttentionSum<T> scale, const AttentionInput<T>& in,
              const AttentionGradients<T>& g, const Scratch& scratch) const {
-    const std::int64_t d = attention_unit_rows(sizeof(T)).columns(in.q.matrix.columns),
-                       e = attention_unit_rows(sizeof(T)).columns(in.v.matrix.columns);
+    const std::int64_t d = attention_unit_rows<T>(shape_).columns(in.q.matrix.columns),
+                       e = attention_unit_rows<T>(shape_).columns(in.v.matrix.columns);
     const AttentionGradientOperands<Csr> operands(space, in, g, scratch,
                                                   std::max(partial_rows(rows_) * d, partial_rows(columns_) * (d + e)),
-                                                  attention_unit_rows(sizeof(T)));
+                                                  attention_unit_rows<T>(shape_));
     launch(space, arguments(A, scale, operands, false));
     launch(space, arguments(A, scale, operands, true));
     operands.finish(space, g);

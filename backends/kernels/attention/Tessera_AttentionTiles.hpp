@@ -136,10 +136,11 @@ class AttentionTiles {
     f(entry);
   }
 
-  /// f(whether rows are read in narrow words), of which exact widths have none.
+  static constexpr bool narrow_rows = !Exact && attention_has_narrow_rows<Atom>;
+  /// f(whether rows are read in narrow words).
   template <int Bytes, class F>
   TESSERA_FUNCTION static void by_words(const AttentionRows& from, const F& f) {
-    if constexpr (!Exact && pairs && Bytes == 16) {
+    if constexpr (narrow_rows && Bytes == 16) {
       if (from.narrow) return f(std::true_type());
     }
     f(std::false_type());
@@ -441,7 +442,7 @@ class AttentionTiles {
     for (int v = 0; v < width; v += 2) {
       rounded[v / 2] = WeightPair<Operand>::of(piece[v] * factor, piece[v + 1] * factor);
     }
-    if constexpr (!Exact && pairs && piece_bytes == 16) {
+    if constexpr (narrow_rows && piece_bytes == 16) {
       if (narrow) {
         attention_store<8>(to, rounded);
         if (there > width / 2) attention_store<8>(static_cast<char*>(to) + 8, rounded + width / 4);
@@ -454,7 +455,7 @@ class AttentionTiles {
     constexpr int bytes = width * 4 < 16 ? width * 4 : 16;
     TESSERA_UNROLL
     for (int v = 0; v < width; v += bytes / 4) {
-      if (Exact || v < there) attention_store<bytes>(to + v, piece + v);
+      if (!narrow_rows || v < there) attention_store<bytes>(to + v, piece + v);
     }
   }
 };
