@@ -3,6 +3,8 @@
 #ifndef TESSERA_ATTENTION_HPP
 #define TESSERA_ATTENTION_HPP
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -168,6 +170,11 @@ void attention(const Exec& space, double scale, const Q& q, const K& k, const V&
   } else {
     AttentionOptions options;
     options.algorithm = AttentionAlgorithm::Fused;  // Chain would make two plans
+
+    if constexpr (Compat::is_view_v<Q> && Compat::is_view_v<V>) {  // else the plan says what is wrong
+      const auto columns = std::max(q.extent(Compat::view_rank<Q> - 1), v.extent(Compat::view_rank<V> - 1));
+      options.dimension_hint = static_cast<int>(std::min<std::size_t>(columns, 1 << 20));
+    }
     options.values = values;
     AttentionPlan<Matrix>(space, A, options).apply(space, scale, q, k, v, o);
     Compat::fence(space, "Tessera::attention: scratch is released");

@@ -239,6 +239,20 @@ TEST(EmulatedAttentionTypes, FewColumnsInPartsArePortable) {
       same_bits(suite.run(suite.problem(pattern, 1, 32, 8)).o, portable.run(suite.problem(pattern, 1, 32, 8)).o));
 }
 #endif
+// All rows share all columns: windows are of 16 rows, but not for more than 128 columns.
+TEST(EmulatedAttentionTypes, OneShotKnowsTheColumns) {
+  const Environment forced("TESSERA_FORCE_BACKEND", "emulated-nvidia");
+  using Dense = Kokkos::View<half_t**, Kokkos::LayoutRight, DeviceOf<Exec>>;
+  using Suite = AttentionSuite<Exec, half_t>;
+  const auto p = Suite(AttentionAlgorithm::Fused).problem(generate("dense:rows=30:cols=40"), 1, 8, 8);
+  const DeviceMatrix<Exec, half_t, int> A(Suite::matrix<int>(p));
+  for (const std::size_t columns : {8, 200}) {
+    const Dense q("q", 30, columns), k("k", 40, columns), o("o", 30, columns);
+    const KokkosCounters counters;
+    attention(Exec(), 1, q, k, k, A.view(), o);
+    EXPECT_EQ(counters.backend_kernels(), 1) << columns;
+  }
+}
 TEST(EmulatedAttentionTypes, Tf32WantsUnits) {
   AttentionSuite<Exec, float> suite(AttentionAlgorithm::Auto);
   suite.options.compute = ComputeType::TF32;

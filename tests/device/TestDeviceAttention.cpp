@@ -114,6 +114,19 @@ TYPED_TEST(DeviceUnitAttention, AsOnEmulatedUnits) {
     TestFixture::bad_numbers(suite, TestFixture::hubs());
   });
 }
+// Of any number of columns that its kernels take Auto leaves nothing to portable kernels, nor of more in 16 bits.
+TYPED_TEST(DeviceUnitAttention, AutoKnowsTheColumns) {
+  auto suite = TestFixture::template suite_of<TypeParam>(AttentionValues::None, Backend::Auto, 0);
+  suite.options.algorithm = AttentionAlgorithm::Auto;
+  const bool narrow = sizeof(typename TestFixture::T) == 2;
+  for (const int d : {1, 20, 37, 100, 200, 255, 300}) {
+    SCOPED_TRACE(d);
+    suite.options.dimension_hint = d;
+    const Statistics s = TestFixture::statistics(suite, TestFixture::mixed());
+    EXPECT_TRUE(!narrow || s.algorithm == (d <= 256 ? "fused" : "chain")) << s.algorithm;
+    EXPECT_TRUE(s.algorithm == "chain" || s.backend == to_string(Impl::natural_backend<DeviceExec>())) << s.backend;
+  }
+}
 template <class T>
 class DeviceAttentionRows : public UnitAttentionTest<DeviceExec, T> {
  protected:
