@@ -3,6 +3,8 @@
 #ifndef TESSERA_ATTENTION_HPP
 #define TESSERA_ATTENTION_HPP
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -75,7 +77,7 @@ class AttentionPlan : public CsrPlan<Csr, Impl::AttentionOperation> {
   /// d), ..., lse(h, m); each of any layout (sub-views). O and lse overlap nothing else. scale is a host scalar,
   /// usually 1 / sqrt(d). Asynchronous on `space`: Fused one launch (one more per head for each operand whose rows are
   /// not contiguous, and per 512 columns of V; on units and by Rows one more where windows are split or rows are
-  /// cut, and one per head for each operand whose rows do not begin at multiples of 16 bytes), Chain two and one per
+  /// cut, and two for all copies of contiguous rows that kernels do not take where they lie), Chain two and one per
   /// head at least. No allocation and no wait once an apply of the same shapes and layouts was made.
   /// @throw DimensionMismatch, InvalidArgument (overlap, null pointer), WorkspaceTooSmall, DeviceError
   template <class Q, class K, class V, class O, class L>
@@ -101,8 +103,8 @@ class AttentionPlan : public CsrPlan<Csr, Impl::AttentionOperation> {
   /// of 10^5 keep two digits and those of 10^7 none, where O has all of its own. Masked entries have gradient 0.
   /// Outputs are overwritten and overlap nothing. Two launches where Fused of a backend goes forward in 16 bits and
   /// takes the columns, and where a backend has kernels by rows for float and double that take them (one more for each
-  /// of them where windows are split or rows are cut), else three of portable kernels; more for operands whose rows are
-  /// not contiguous and, portable, per 512 columns.
+  /// of them where windows are split or rows are cut), else three of portable kernels; more for copies, as apply, and,
+  /// portable, per 512 columns.
   /// @param scale, q, k, v  those of apply   @param o, lse  its results
   /// @throw NotSupported  without AttentionOptions::prepare_backward
   /// @throw DimensionMismatch, InvalidArgument (overlap, null pointer, d_values of values that are not
@@ -168,6 +170,11 @@ void attention(const Exec& space, double scale, const Q& q, const K& k, const V&
   } else {
     AttentionOptions options;
     options.algorithm = AttentionAlgorithm::Fused;  // Chain would make two plans
+
+    if constexpr (Compat::is_view_v<Q> && Compat::is_view_v<V>) {  // else the plan says what is wrong
+      const auto columns = std::max(q.extent(Compat::view_rank<Q> - 1), v.extent(Compat::view_rank<V> - 1));
+      options.dimension_hint = static_cast<int>(std::min<std::size_t>(columns, 1 << 20));
+    }
     options.values = values;
     AttentionPlan<Matrix>(space, A, options).apply(space, scale, q, k, v, o);
     Compat::fence(space, "Tessera::attention: scratch is released");

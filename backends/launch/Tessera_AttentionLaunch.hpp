@@ -85,8 +85,8 @@ typename Device::Error launch_attention(AttentionArgs args, Stream stream) {
   return launch_tiles<Device, Merge>({ceil_div(rows, Merge::waves), args.dense.heads}, stream, args);
 }
 
-/// The kernel for so many columns of Q and V. Of FP32 there are, to compile less, kernels for exactly 32, 64 and 128
-/// columns, and for any up to 64 and 256.
+/// The kernel for so many columns of Q and V. Of FP32 there is, to compile less, none for any up to 32 columns, nor for
+/// exactly 256.
 template <class Device, class Atom, int Height, int Columns>
 typename Device::Error launch_attention_columns(const AttentionArgs& args, Stream stream) {
   const std::int64_t most = std::max(args.dense.d, args.dense.e);
@@ -94,11 +94,11 @@ typename Device::Error launch_attention_columns(const AttentionArgs& args, Strea
   constexpr bool every = Device::template every_width<Atom>, wide = sizeof(typename Atom::Operand) == 4;
   constexpr bool middle = every && Device::middle_widths;
   if constexpr (every && !(wide && Columns == 256) && (middle || Columns == 32 || Columns == widest)) {
-    if (args.dense.d == Columns && args.dense.e == Columns) {
+    if (args.dense.d == Columns && args.dense.e == Columns && !args.dense.narrow) {
       return launch_attention<Device, Atom, Height, Columns, true>(args, stream);
     }
   }
-  if constexpr (wide && Columns != 64 && Columns != widest) {
+  if constexpr (wide && Columns == 32) {
     return launch_attention_columns<Device, Atom, Height, 2 * Columns>(args, stream);
   } else {
     if constexpr (Columns < widest) {

@@ -78,16 +78,22 @@ typename Device::Error launch_attention_rows(const AttentionRowsArgs& rows, cons
   return error;
 }
 
-/// Calls run(shape) with the team for rows of so many words of Q and of V.
+/// Calls run(shape) with the team for rows of so many words of Q and of V. Lanes without a word take their time all the
+/// same, so that there are teams of three words per lane as well.
 template <class Run>
 auto attention_rows_dispatch(std::int64_t d, std::int64_t e, const Run& run) {
   const std::int64_t most = std::max(d, e);
   if (d == e && d == 8) return run(AttentionRowsShape<2, 2, 4, true>{});
   if (d == e && d == 16) return run(AttentionRowsShape<3, 2, 4, true>{});
   if (d == e && d == 32) return run(AttentionRowsShape<4, 2, 4, true>{});
+  if (d == e && d == 64) return run(AttentionRowsShape<5, 2, 4, true>{});
   if (most <= 8) return run(AttentionRowsShape<2, 2, 4, false>{});
+  if (most <= 12) return run(AttentionRowsShape<2, 3, 3, false>{});
   if (most <= 16) return run(AttentionRowsShape<3, 2, 4, false>{});
+  if (most <= 24) return run(AttentionRowsShape<3, 3, 3, false>{});
   if (most <= 32) return run(AttentionRowsShape<4, 2, 4, false>{});
+  if (most <= 48) return run(AttentionRowsShape<4, 3, 3, false>{});
+  if (most <= 64) return run(AttentionRowsShape<5, 2, 4, false>{});
   return run(AttentionRowsShape<5, 4, 2, false>{});
 }
 
@@ -98,9 +104,11 @@ auto attention_rows_backward_dispatch(std::int64_t d, std::int64_t e, const Run&
   if (d == e && d == 8) return run(AttentionRowsShape<2, 2, 2, true>{});
   if (d == e && d == 16) return run(AttentionRowsShape<3, 2, 2, true>{});
   if (d == e && d == 32) return run(AttentionRowsShape<4, 2, 2, true>{});
+  if (d == e && d == 64) return run(AttentionRowsShape<5, 2, 2, true>{});
   if (most <= 8) return run(AttentionRowsShape<2, 2, 2, false>{});
   if (most <= 16) return run(AttentionRowsShape<3, 2, 2, false>{});
   if (most <= 32) return run(AttentionRowsShape<4, 2, 2, false>{});
+  if (most <= 64) return run(AttentionRowsShape<5, 2, 2, false>{});
   return run(AttentionRowsShape<5, 4, 1, false>{});
 }
 

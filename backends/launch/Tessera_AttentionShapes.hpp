@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "backends/kernels/attention/Tessera_AttentionWeights.hpp"
 #include "backends/launch/Tessera_AttentionLaunchers.hpp"
 #include "backends/launch/Tessera_Launch.hpp"
 #include "backends/units/Tessera_AtomsAmd.hpp"
@@ -65,12 +66,16 @@ AttentionShape attention_shape(Precision precision) noexcept {
   using Vendor = ForFamily<Device, AttentionNvidia, AttentionAmd>;
   return attention_with_atom<Vendor>(precision, AttentionShape(), [](auto atom) {
     using Atom = typename decltype(atom)::type;
-    return AttentionShape{Atom::n,
-                          Atom::m,
-                          attention_most_columns<Atom, 1>,
-                          attention_most_columns<Atom, 2>,
-                          Atom::name,
-                          in_parts<Atom> ? attention_least_inner_in_parts : 0};
+    AttentionShape shape;
+    shape.rows = Atom::n;
+    shape.vectors = Atom::m;
+    shape.most_columns = attention_most_columns<Atom, 1>;
+    shape.most_columns_of_two = attention_most_columns<Atom, 2>;
+    shape.atom = Atom::name;
+    shape.least_inner = in_parts<Atom> ? attention_least_inner_in_parts : 0;
+    shape.columns = attention_has_narrow_rows<Atom> || sizeof(typename Atom::Operand) == 4 ? 4 : 8;
+    shape.row_bytes = attention_has_narrow_rows<Atom> ? 8 : 16;
+    return shape;
   });
 }
 
@@ -81,10 +86,14 @@ inline Status attention_check(const AttentionArgs& args, const AttentionShape& s
   if (!two && args.window_rows != shape.rows) return {"attention: the windows were made for another instruction"};
   const AttentionDense& dense = args.dense;
   const std::int64_t most = two ? shape.most_columns_of_two : shape.most_columns;
-  if (dense.d <= 0 || dense.d % 8 != 0 || dense.d > most || dense.e <= 0 || dense.e % 8 != 0 || dense.e > most) {
+  const bool halves = args.precision == Precision::FP16 || args.precision == Precision::BF16;
+  if (dense.narrow && shape.row_bytes == 16) return {"attention: rows must be whole words of sixteen bytes"};
+  const std::int64_t unit = halves && !dense.narrow ? 8 : shape.columns;
+  const auto fits = [&](std::int64_t n) { return n > 0 && n % unit == 0 && n <= most; };
+  if (!fits(dense.d) || !fits(dense.e)) {
     return {
-        "attention: columns of Q and V must be multiples of 8 up to 256 (windows of twice the height: 128, of FP32 "
-        "64), backward half of it"};
+        "attention: columns of Q and V must be whole words up to 256 (windows of twice the height: 128, of FP32 64), "
+        "backward half of it"};
   }
   if (dense.d < shape.least_inner) return {"attention: Q has too few columns for FP32 in parts of TF32"};
   if (std::max({dense.ldq, dense.ldk, dense.ldv}) >= (std::int64_t{1} << 30)) {

@@ -78,39 +78,39 @@ class AttentionBackward {
         return rows_->apply(space, A, turned(A), transposed_.source, scale, in, g, scratch_);
       }
     }
-    using In = ContiguousRows<const T>;
-    using Out = ContiguousRows<T>;
+    ContiguousRows<const T> reads;
+    ContiguousRows<T> writes;
     const std::int64_t heads = in.heads, rows = in.q.matrix.rows;
     DenseBatch<T> q, k, v, d_o, d_q, d_k, d_v;
     Sum* delta = nullptr;
     const auto lay_out = [&](ScratchLayout layout) {
       delta = layout.template take<Sum>(heads * rows);
-      q = In::place(layout, in.q, heads);
-      k = In::place(layout, in.k, heads);
-      v = In::place(layout, in.v, heads);
-      d_o = In::place(layout, g.d_o, heads);
-      d_q = Out::place(layout, g.d_q, heads);
-      d_k = Out::place(layout, g.d_k, heads);
-      d_v = Out::place(layout, g.d_v, heads);
+      q = reads.place(layout, in.q, heads);
+      k = reads.place(layout, in.k, heads);
+      v = reads.place(layout, in.v, heads);
+      d_o = reads.place(layout, g.d_o, heads);
+      d_q = writes.place(layout, g.d_q, heads);
+      d_k = writes.place(layout, g.d_k, heads);
+      d_v = writes.place(layout, g.d_v, heads);
       return layout.bytes();
     };
     const std::size_t bytes = lay_out(ScratchLayout());
     lay_out(ScratchLayout(scratch_.reserve(space, bytes)));
-    const AttentionInput<T> from{In::read(space, "Tessera::attention[pack Q]", in.q, q, heads),
-                                 In::read(space, "Tessera::attention[pack K]", in.k, k, heads),
-                                 In::read(space, "Tessera::attention[pack V]", in.v, v, heads), heads};
+    const AttentionInput<T> from{reads.read(space, "Tessera::attention[pack Q]", in.q, q, heads),
+                                 reads.read(space, "Tessera::attention[pack K]", in.k, k, heads),
+                                 reads.read(space, "Tessera::attention[pack V]", in.v, v, heads), heads};
     AttentionGradients<T> to = g;
-    to.d_o = In::read(space, "Tessera::attention[pack dO]", g.d_o, d_o, heads);
-    to.d_q = Out::write(g.d_q, d_q);
-    to.d_k = Out::write(g.d_k, d_k);
-    to.d_v = Out::write(g.d_v, d_v);
+    to.d_o = reads.read(space, "Tessera::attention[pack dO]", g.d_o, d_o, heads);
+    to.d_q = writes.write(g.d_q, d_q);
+    to.d_k = writes.write(g.d_k, d_k);
+    to.d_v = writes.write(g.d_v, d_v);
     Kokkos::parallel_for("Tessera::attention[delta]",
                          Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, heads * rows),
                          AttentionDelta<T>{g.o, to.d_o, delta});
     launch(space, A, {A.values().data(), kind, scale}, from, to, delta);
-    Out::finish(space, "Tessera::attention[unpack dQ]", g.d_q, d_q, heads);
-    Out::finish(space, "Tessera::attention[unpack dK]", g.d_k, d_k, heads);
-    Out::finish(space, "Tessera::attention[unpack dV]", g.d_v, d_v, heads);
+    writes.finish(space, "Tessera::attention[unpack dQ]", g.d_q, d_q, heads);
+    writes.finish(space, "Tessera::attention[unpack dK]", g.d_k, d_k, heads);
+    writes.finish(space, "Tessera::attention[unpack dV]", g.d_v, d_v, heads);
   }
 
  private:

@@ -10,8 +10,8 @@
 namespace Tessera {
 namespace Impl {
 
-/// Operands of a forward pass, copies of those whose rows are not contiguous (Words: not words of sixteen bytes), and
-/// what parts or pieces of rows leave.
+/// Operands of a forward pass, copies of those whose rows are not contiguous (Words: not as they are wanted), and what
+/// parts or pieces of rows leave.
 template <class Csr, bool Words>
 struct AttentionForwardOperands {
   using Exec = typename Csr::execution_space;
@@ -24,28 +24,40 @@ struct AttentionForwardOperands {
   AttentionInput<T> from;
   AttentionOutput<T> to;
 
-  /// partials: numbers of a head.
+  RowsWanted wanted;
+
+  /// partial_numbers: of a head.
   template <class Scratch>
   AttentionForwardOperands(const Exec& space, const AttentionInput<T>& in, const AttentionOutput<T>& out,
-                           const Scratch& scratch, std::int64_t partial_numbers = 0) {
+                           const Scratch& scratch, std::int64_t partial_numbers = 0, const RowsWanted& rows_wanted = {})
+      : wanted(rows_wanted) {
+    In reads{wanted};
+    const Out writes{wanted};
     const auto lay_out = [&](ScratchLayout layout) {
-      q = In::place(layout, in.q, in.heads);
-      k = In::place(layout, in.k, in.heads);
-      v = In::place(layout, in.v, in.heads);
-      o = Out::place(layout, out.o, in.heads);
+      q = reads.place(layout, in.q, in.heads);
+      k = reads.place(layout, in.k, in.heads);
+      v = reads.place(layout, in.v, in.heads);
+      o = writes.place(layout, out.o, in.heads);
       partials = layout.template take<Sum>(in.heads * partial_numbers);
       return layout.bytes();
     };
     const std::size_t bytes = lay_out(ScratchLayout());
     lay_out(ScratchLayout(scratch.reserve(space, bytes)));
-    from = {In::read(space, "Tessera::attention[pack Q]", in.q, q, in.heads),
-            In::read(space, "Tessera::attention[pack K]", in.k, k, in.heads),
-            In::read(space, "Tessera::attention[pack V]", in.v, v, in.heads), in.heads};
-    to = {Out::write(out.o, o), out.lse};
+    from = {reads.read(space, "Tessera::attention[pack Q]", in.q, q, in.heads),
+            reads.read(space, "Tessera::attention[pack K]", in.k, k, in.heads),
+            reads.read(space, "Tessera::attention[pack V]", in.v, v, in.heads), in.heads};
+    reads.run(space, "Tessera::attention[pack rows]");
+    to = {writes.write(out.o, o), out.lse};
+  }
+  /// Whether a row is no whole words of sixteen bytes.
+  bool narrow() const {
+    return !(has_wide_rows(from.q) && has_wide_rows(from.k) && has_wide_rows(from.v) && has_wide_rows(to.o));
   }
   /// out: as it was given.
   void finish(const Exec& space, const AttentionOutput<T>& out) const {
-    Out::finish(space, "Tessera::attention[unpack O]", out.o, o, from.heads);
+    Out writes{wanted};
+    writes.finish(space, "Tessera::attention[unpack O]", out.o, o, from.heads);
+    writes.run(space, "Tessera::attention[unpack rows]");
   }
 };
 

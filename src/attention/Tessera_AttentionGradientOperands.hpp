@@ -11,8 +11,8 @@
 namespace Tessera {
 namespace Impl {
 
-/// Operands of both passes of a backend, copies of those whose rows are not words of sixteen bytes, and what passes
-/// leave to each other.
+/// Operands of both passes of a backend, copies of those whose rows are not as they are wanted, and what passes leave
+/// to each other.
 template <class Csr>
 struct AttentionGradientOperands {
   using Exec = typename Csr::execution_space;
@@ -26,42 +26,55 @@ struct AttentionGradientOperands {
   AttentionInput<T> from;
   AttentionGradients<T> to;
 
-  /// partials: numbers of a head.
+  RowsWanted wanted;
+
+  /// partial_numbers: of a head.
   template <class Scratch>
   AttentionGradientOperands(const Exec& space, const AttentionInput<T>& in, const AttentionGradients<T>& g,
-                            const Scratch& scratch, std::int64_t partial_numbers) {
+                            const Scratch& scratch, std::int64_t partial_numbers, const RowsWanted& rows_wanted)
+      : wanted(rows_wanted) {
+    In reads{wanted};
+    const Out writes{wanted};
     const std::int64_t heads = in.heads;
     const auto lay_out = [&](ScratchLayout layout) {
       facts = layout.template take<AttentionFactsOf<Sum>>(heads * in.q.matrix.rows);
-      q = In::place(layout, in.q, heads);
-      k = In::place(layout, in.k, heads);
-      v = In::place(layout, in.v, heads);
-      o = In::place(layout, g.o, heads);
-      d_o = In::place(layout, g.d_o, heads);
-      d_q = Out::place(layout, g.d_q, heads);
-      d_k = Out::place(layout, g.d_k, heads);
-      d_v = Out::place(layout, g.d_v, heads);
+      q = reads.place(layout, in.q, heads);
+      k = reads.place(layout, in.k, heads);
+      v = reads.place(layout, in.v, heads);
+      o = reads.place(layout, g.o, heads);
+      d_o = reads.place(layout, g.d_o, heads);
+      d_q = writes.place(layout, g.d_q, heads);
+      d_k = writes.place(layout, g.d_k, heads);
+      d_v = writes.place(layout, g.d_v, heads);
       partials = layout.template take<Sum>(heads * partial_numbers);
       return layout.bytes();
     };
     const std::size_t bytes = lay_out(ScratchLayout());
     lay_out(ScratchLayout(scratch.reserve(space, bytes)));
-    from = {In::read(space, "Tessera::attention[pack Q]", in.q, q, heads),
-            In::read(space, "Tessera::attention[pack K]", in.k, k, heads),
-            In::read(space, "Tessera::attention[pack V]", in.v, v, heads), heads};
+    from = {reads.read(space, "Tessera::attention[pack Q]", in.q, q, heads),
+            reads.read(space, "Tessera::attention[pack K]", in.k, k, heads),
+            reads.read(space, "Tessera::attention[pack V]", in.v, v, heads), heads};
     to = g;
-    to.o = In::read(space, "Tessera::attention[pack O]", g.o, o, heads);
-    to.d_o = In::read(space, "Tessera::attention[pack dO]", g.d_o, d_o, heads);
-    to.d_q = Out::write(g.d_q, d_q);
-    to.d_k = Out::write(g.d_k, d_k);
-    to.d_v = Out::write(g.d_v, d_v);
+    to.o = reads.read(space, "Tessera::attention[pack O]", g.o, o, heads);
+    to.d_o = reads.read(space, "Tessera::attention[pack dO]", g.d_o, d_o, heads);
+    reads.run(space, "Tessera::attention[pack rows]");
+    to.d_q = writes.write(g.d_q, d_q);
+    to.d_k = writes.write(g.d_k, d_k);
+    to.d_v = writes.write(g.d_v, d_v);
     if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::attention emulated");
+  }
+  /// Whether a row is no whole words of sixteen bytes.
+  bool narrow() const {
+    const auto wide = [](const auto&... batches) { return (has_wide_rows(batches) && ...); };
+    return !wide(from.q, from.k, from.v, to.o, to.d_o, to.d_q, to.d_k, to.d_v);
   }
   /// g: as it was given.
   void finish(const Exec& space, const AttentionGradients<T>& g) const {
-    Out::finish(space, "Tessera::attention[unpack dQ]", g.d_q, d_q, from.heads);
-    Out::finish(space, "Tessera::attention[unpack dK]", g.d_k, d_k, from.heads);
-    Out::finish(space, "Tessera::attention[unpack dV]", g.d_v, d_v, from.heads);
+    Out writes{wanted};
+    writes.finish(space, "Tessera::attention[unpack dQ]", g.d_q, d_q, from.heads);
+    writes.finish(space, "Tessera::attention[unpack dK]", g.d_k, d_k, from.heads);
+    writes.finish(space, "Tessera::attention[unpack dV]", g.d_v, d_v, from.heads);
+    writes.run(space, "Tessera::attention[unpack rows]");
   }
   void set(AttentionGradientArgs& a, bool by_columns) const {
     const auto place = [](const auto& batch, auto& data, std::int64_t& ld, std::int64_t& head) {

@@ -10,9 +10,11 @@
 #include <type_traits>
 
 #include "attention/Tessera_AttentionOptions.hpp"
+#include "backends/interface/Tessera_AttentionKernels.hpp"
 #include "core/Tessera_DenseOperand.hpp"
 #include "core/Tessera_Pattern.hpp"
 #include "core/Tessera_PlanScratch.hpp"
+#include "core/Tessera_RowCopies.hpp"
 
 /// \file
 /// Q, K, V, O and what belongs to their rows and entries, as kernels get them, whatever Views they came from; what
@@ -229,43 +231,84 @@ void require_gradients_apart(const AttentionInput<T>& in, const AttentionGradien
   require_apart("dK and dV", g.d_k, g.d_v, in.heads);
 }
 
-/// Operands whose rows lie side by side: those that do, and copies in scratch of those that do not. One launch per head
-/// and copy. `lay_out` is called twice, as ScratchLayout is.
-/// Words: rows begin at multiples of sixteen bytes as well, less than 2^30 elements apart (FP64: 2^29).
+/// What kernels ask of rows of dense operands.
+struct RowsWanted {
+  std::int64_t unit = 1;    ///< columns are whole multiples of it
+  std::int64_t copied = 1;  ///< copies of others have zeros in columns up to the next multiple of this
+  int bytes = 16;           ///< that rows begin at multiples of
+
+  constexpr std::int64_t columns(std::int64_t n) const {
+    return n % unit == 0 ? n : (n + copied - 1) / copied * copied;
+  }
+};
+/// On units. Copies have whole words of sixteen bytes.
+template <class T>
+RowsWanted attention_unit_rows(const AttentionShape& shape) {
+  return {shape.columns, 16 / static_cast<std::int64_t>(sizeof(T)), shape.row_bytes};
+}
+/// Whether rows are whole words of sixteen bytes, from a multiple of sixteen bytes on.
+template <class T>
+bool has_wide_rows(const DenseBatch<T>& d) {
+  constexpr std::int64_t width = 16 / static_cast<std::int64_t>(sizeof(T));
+  return d.matrix.aligned() && d.head_stride % width == 0 && d.matrix.columns % width == 0;
+}
+
+/// Operands whose rows lie side by side: those that do, and copies in scratch of those that do not. `lay_out` is called
+/// twice, as ScratchLayout is.
+/// Words: rows are as `wanted` as well, and less than 2^30 elements apart (FP64: 2^29). Copies of contiguous rows are
+/// made by `together`, in one launch for all operands and heads; others take one launch each and per head.
 template <class T, bool Words = false>
 struct ContiguousRows {
-  static bool packs(const DenseBatch<T>& d) {
+  using Element = std::remove_const_t<T>;
+  static constexpr int most_copies = 5;  ///< of one launch
+  using Together = RowCopies<T, most_copies>;
+  RowsWanted wanted{};
+  Together together{};
+
+  bool packs(const DenseBatch<T>& d) const {
     if (d.matrix.column_stride != 1) return true;
     if (!Words) return false;
-    const std::int64_t head = d.head_stride * static_cast<std::int64_t>(sizeof(T));
-    return !d.matrix.aligned() || head % 16 != 0 ||
+    const auto strides = static_cast<std::uintptr_t>(d.matrix.row_stride | d.head_stride) * sizeof(T);
+    const std::uintptr_t begins = reinterpret_cast<std::uintptr_t>(d.matrix.data) | strides;
+    return begins % static_cast<unsigned>(wanted.bytes) != 0 || d.matrix.columns % wanted.unit != 0 ||
            d.matrix.row_stride >= std::int64_t{1} << (sizeof(T) == 8 ? 29 : 30);
   }
   /// Where the copy goes, and the copy as an operand.
-  static DenseBatch<std::remove_const_t<T>> place(ScratchLayout& layout, const DenseBatch<T>& from,
-                                                  std::int64_t heads) {
-    using Element = std::remove_const_t<T>;
+  DenseBatch<Element> place(ScratchLayout& layout, const DenseBatch<T>& from, std::int64_t heads) const {
     const Dense<T>& d = from.matrix;
-    const std::int64_t row = Dense<T>::padded(d.columns);
+    const std::int64_t columns = wanted.columns(d.columns), row = Dense<T>::padded(columns);
     Element* const data = packs(from) ? layout.take<Element>(heads * d.rows * row) : nullptr;
-    return {Dense<Element>{data, d.rows, d.columns, row, 1}, d.rows * row};
+    return {Dense<Element>{data, d.rows, columns, row, 1}, d.rows * row};
   }
-  /// The operand to read: `from`, or its copy.
+  /// The operand to read: `from`, or its copy, which is there after run().
   template <class Exec>
-  static DenseBatch<const T> read(const Exec& space, const char* label, const DenseBatch<T>& from,
-                                  const DenseBatch<std::remove_const_t<T>>& copy, std::int64_t heads) {
+  DenseBatch<const T> read(const Exec& space, const char* label, const DenseBatch<T>& from,
+                           const DenseBatch<Element>& copy, std::int64_t heads) {
     if (!packs(from)) return {plain(from.matrix), from.head_stride};
-    for (std::int64_t h = 0; h < heads; ++h)
-      copy_layout(space, label, from.head(h), AttentionSum<std::remove_const_t<T>>(0), copy.head(h));
+    if (Words && from.matrix.column_stride == 1) {
+      together.add(from, copy, heads);
+    } else {
+      for (std::int64_t h = 0; h < heads; ++h)
+        copy_layout(space, label, from.head(h), AttentionSum<Element>(0), copy.head(h));
+    }
     return {plain(copy.matrix), copy.head_stride};
   }
-  /// The operand to write: `to`, or its copy, which `finish` brings there.
-  static DenseBatch<T> write(const DenseBatch<T>& to, const DenseBatch<T>& copy) { return packs(to) ? copy : to; }
+  /// The operand to write: `to`, or its copy, which `finish` and run() bring there.
+  DenseBatch<T> write(const DenseBatch<T>& to, const DenseBatch<T>& copy) const { return packs(to) ? copy : to; }
   template <class Exec>
-  static void finish(const Exec& space, const char* label, const DenseBatch<T>& to, const DenseBatch<T>& copy,
-                     std::int64_t heads) {
+  void finish(const Exec& space, const char* label, const DenseBatch<T>& to, const DenseBatch<T>& copy,
+              std::int64_t heads) {
     if (!packs(to)) return;
-    for (std::int64_t h = 0; h < heads; ++h) copy_layout(space, label, copy.head(h), AttentionSum<T>(0), to.head(h));
+    if (Words && to.matrix.column_stride == 1) return together.add(to, copy, heads);
+    for (std::int64_t h = 0; h < heads; ++h) {
+      Dense<T> from = copy.head(h);
+      from.columns = to.matrix.columns;
+      copy_layout(space, label, from, AttentionSum<T>(0), to.head(h));
+    }
+  }
+  template <class Exec>
+  void run(const Exec& space, const char* label) const {
+    if constexpr (Words) together.run(space, label);
   }
 
  private:

@@ -17,13 +17,16 @@ namespace Tessera {
 /// Chain moves the scores five times, 20 bytes per entry (FP64: 40), and keeps those of as many heads at once as have
 /// up to 2^24; its set-up is that of its SDDMM and SpMM plans. The portable Fused has none.
 ///
-/// Fused of a backend (types of 16 and 32 bits, columns of Q and V that are multiples of 8 up to 256; all else goes to
-/// the portable kernel, in any call): windows of rows on matrix units. Weights are rounded to the operands' type before
-/// they multiply V, and are not where they are summed: O errs by another unit roundoff of sum_j P_ij |V_j|; in FP16
-/// weights below 2^-31 of the row's largest one may be 0, so that an infinite V_j of such an entry gives NaN. Other
-/// rows never see it: windows where V is not finite are done again row by row. backward of 16-bit types goes there too,
-/// for columns up to 128 (64 where windows are of 16 rows): P_ij and dS_ij are rounded to the operands' type before
-/// they multiply; in FP16 P below 2^-39, and dS below 2^-32 of the largest one of its row (dK: column), may be 0.
+/// Fused of a backend (types of 16 and 32 bits, up to 256 columns of Q and V; all else goes to the portable kernel, in
+/// any call): windows of rows on matrix units. Rows of Q, K, V and O are read and written where they lie if they are
+/// contiguous, of a multiple of 4 columns, and begin at multiples of 16 bytes (16-bit types: of 8); others go through
+/// copies in scratch, made by one launch before the kernel and one after it. Weights are rounded to the operands' type
+/// before they multiply V, and are not where they are summed: O errs by another unit roundoff of sum_j P_ij |V_j|; in
+/// FP16 weights below 2^-31 of the row's largest one may be 0, so that an infinite V_j of such an entry gives NaN.
+/// Other rows never see it: windows where V is not finite are done again row by row. backward of 16-bit types goes
+/// there too, for columns up to 128 (64 where windows are of 16 rows): P_ij and dS_ij are rounded to the operands' type
+/// before they multiply; in FP16 P below 2^-39, and dS below 2^-32 of the largest one of its row (dK: column), may be
+/// 0.
 ///
 /// FP32 there: on NVIDIA's units, which have none, in three products of TF32 (example/manual/precision.md), where Q has
 /// 32 columns or more and else portable; the bound of an inner product stays that of FP32 arithmetic, (d + 2) 2^-24 of
@@ -33,14 +36,14 @@ namespace Tessera {
 /// the portable kernel, and backward, are FP32 then as well. Windows of 16 rows (NVIDIA) take up to 64 columns of 32
 /// bits.
 ///
-/// Rows (float and double, matrices with columns of 32 bits; whole words of sixteen bytes per row of Q and V, up to 512
-/// columns, of double 256; all else goes to the portable kernel, in any call) multiplies and adds in the operands'
-/// type, TF32 in FP32. A row of K and one of V are fetched per entry, a team of 4 to 32 lanes takes pieces of rows with
-/// about as many entries as others do; rows of more than twice as many as a piece are cut, into pieces whose sums a
-/// second launch adds in a fixed order. Set-up: O(rows) work, one wait, two where rows are cut; 4 bytes per share of 16
-/// to 128 entries, and where rows are cut 16 per piece. Scratch: d + 4 numbers per piece of a cut row and head.
-/// backward of float and double goes by rows whatever algorithm goes forward, where the backend has such kernels and
-/// they take the columns; so it is of TF32, in FP32.
+/// Rows (float and double, matrices with columns of 32 bits; up to 512 columns of Q and V, of double 256; all else goes
+/// to the portable kernel, in any call; rows that are no whole words of sixteen bytes through copies) multiplies and
+/// adds in the operands' type, TF32 in FP32. A row of K and one of V are fetched per entry, a team of 4 to 32 lanes
+/// takes pieces of rows with about as many entries as others do; rows of more than twice as many as a piece are cut,
+/// into pieces whose sums a second launch adds in a fixed order. Set-up: O(rows) work, one wait, two where rows are
+/// cut; 4 bytes per share of 16 to 128 entries, and where rows are cut 16 per piece. Scratch: d + 4 numbers per piece
+/// of a cut row and head. backward of float and double goes by rows whatever algorithm goes forward, where the backend
+/// has such kernels and they take the columns; so it is of TF32, in FP32.
 ///
 /// On units a row of K and of V is fetched once per column vector of a window of 8 or 16 rows, which has 8 or 12 bytes
 /// of the pattern (blocks rounded up); scratch is O(rows of split windows) forward and backward. Windows are made on

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "attention/Tessera_AttentionOperands.hpp"
 #include "attention/Tessera_SelectAttention.hpp"
 #include "backends/interface/Tessera_AttentionKernels.hpp"
 #include "features/Tessera_SpmmFeatures.hpp"
@@ -57,24 +58,41 @@ inline int attention_window_height(const AttentionShape& shape, const SpmmFeatur
 
 /// What a pass over one head takes, in us: a constant, one per column, and per million of each of these
 /// (perf_test/notes/attention.md): numbers in fetched rows of K (as many of V are meant), fetched rows or entries,
-/// numbers of Q and K, rows.
+/// numbers of Q and K, rows; and per thousand entries of the longest row, which one softmax waits for.
 struct AttentionCost {
-  double launches, column, fetched, each, operands, row;
+  double launches, column, fetched, each, operands, row, longest = 0;
 
   /// @param fetched_rows  of K, as many of V; @param count  what `each` is of
   double us(double fetched_rows, double count, const SpmmFeatures& f, int columns) const {
     const double rows = static_cast<double>(f.rows), both = rows + static_cast<double>(f.cols);
     return launches + column * columns +
-           1e-6 * ((fetched * fetched_rows + operands * both) * columns + each * count + row * rows);
+           1e-6 * ((fetched * fetched_rows + operands * both) * columns + each * count + row * rows) +
+           1e-3 * longest * static_cast<double>(f.longest);
   }
 };
 /// 16 bits: gathers at 6.7 TB/s and operands once at 4 TB/s fit Fused on an H200 and H100, the chain moves scores
-/// besides. 32 bits: fitted on an H200 (17 to 20 matrices; 32, 64, 128 columns; one, 4 and 8 heads); 64 bits: 10, one
-/// head.
+/// besides. 32 bits: fitted on an H200 (17 to 20 matrices; 32, 64, 128 columns; one, 4 and 8 heads); 64 bits: 25
+/// generated ones, 20 to 100 columns, one head, rows by the columns that their team has lanes for.
 constexpr AttentionCost attention_fused_16{8, 0, 0.6, 0, 1.0, 0}, attention_chain_16{16, 0, 0.6, 5.6, 1.2, 0},
     attention_fused_fp32{5.9, 0.13, 1.15, 24, 2.6, 0}, attention_fused_tf32{3.92, 0.116, 1.0, 19, 1.85, 0},
     attention_chain_32{17.5, 0, 0.68, 30, 2.3, 327}, attention_rows_32{9.7, 0.0757, 0.505, 23.7, 1.68, 0},
-    attention_rows_64{1.46, 0.3, 2.51, 0, 3.09, 0}, attention_chain_64{17.9, 0, 2.26, 0, 0.12, 546};
+    attention_rows_64{6.3, 0.096, 1.83, 12.4, 4.0, 116, 5.4}, attention_chain_64{5.4, 0.083, 1.58, 22.5, 3.6, 750, 17};
+
+/// Columns of FP64 for which the team that takes so many has lanes (backends/launch/Tessera_AttentionRowsLaunch.hpp).
+inline int attention_team_columns(int columns) {
+  for (const int most : {16, 24, 32, 48, 64, 96, 128}) {
+    if (columns <= most) return most;
+  }
+  return 256;
+}
+
+/// Copies of Q, K, V and O of one head where kernels want other columns, in us: two launches, and bytes at 2.5 TB/s
+/// (reckoned). Nothing where they are as many.
+inline double attention_copies_us(const SpmmFeatures& f, int columns, std::int64_t whole, std::size_t element_bytes) {
+  if (whole == columns) return 0;
+  const double rows = 2.0 * (static_cast<double>(f.rows) + static_cast<double>(f.cols));
+  return 5 + 0.4e-6 * rows * (columns + static_cast<double>(whole)) * static_cast<double>(element_bytes);
+}
 
 /// How many times faster than the others Fused must be predicted for Auto to take it. 16 bits: it was the faster one on
 /// all that was measured. 32 bits: least regret.
@@ -91,11 +109,20 @@ inline void predict_attention_on_units(AttentionChoice& c, const SpmmFeatures& f
   const auto cost_of = [&](AttentionAlgorithm a) {
     if (a == AttentionAlgorithm::Fused) {
       const AttentionCost& of = narrow ? attention_fused_16 : in_parts ? attention_fused_fp32 : attention_fused_tf32;
-      return of.us(fetched_rows, fetched_rows, f, d);
+      const std::int64_t whole = RowsWanted{4, 16 / static_cast<std::int64_t>(element_bytes)}.columns(d);
+      return of.us(fetched_rows, fetched_rows, f, static_cast<int>(whole)) +
+             attention_copies_us(f, d, whole, element_bytes);
     }
-    if (a == AttentionAlgorithm::Rows) return (wide ? attention_rows_64 : attention_rows_32).us(nnz, nnz, f, d);
+    if (a == AttentionAlgorithm::Rows) {
+      const std::int64_t words = 16 / static_cast<std::int64_t>(element_bytes);
+      const std::int64_t whole = (d + words - 1) / words * words;
+      if (wide)
+        return attention_rows_64.us(nnz, nnz, f, attention_team_columns(d)) + attention_copies_us(f, d, whole, 8);
+      return attention_rows_32.us(nnz, nnz, f, static_cast<int>(whole)) +
+             attention_copies_us(f, d, whole, element_bytes);
+    }
     const AttentionCost& of = narrow ? attention_chain_16 : wide ? attention_chain_64 : attention_chain_32;
-    return of.us(wide ? nnz : fetched_rows, nnz, f, d);
+    return of.us(fetched_rows, nnz, f, d);
   };
   const double handicap = narrow ? least_attention_gain_16_bits : least_attention_gain_32_bits;
   const auto weighed = [&](const Candidate<AttentionAlgorithm>& candidate) {

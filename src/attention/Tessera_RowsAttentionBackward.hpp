@@ -56,9 +56,11 @@ class RowsAttentionBackward {
   template <class Source>
   void apply(const Exec& space, const Csr& A, const Csr& turned, const Source& source, AttentionSum<T> scale,
              const AttentionInput<T>& in, const AttentionGradients<T>& g, const Scratch& scratch) const {
-    const std::int64_t d = in.q.matrix.columns, e = in.v.matrix.columns;
+    const std::int64_t d = attention_rows_wanted(limits_).columns(in.q.matrix.columns),
+                       e = attention_rows_wanted(limits_).columns(in.v.matrix.columns);
     const AttentionGradientOperands<Csr> operands(
-        space, in, g, scratch, std::max(rows_.table.partial_count * d, columns_.table.partial_count * (d + e)));
+        space, in, g, scratch, std::max(rows_.table.partial_count * d, columns_.table.partial_count * (d + e)),
+        attention_rows_wanted(limits_));
     for (const bool by_columns : {false, true}) {
       AttentionRowsBackwardArgs a;
       a.pattern = by_columns ? columns_.arguments(turned, precision) : rows_.arguments(A, precision);

@@ -11,16 +11,21 @@
 namespace Tessera {
 namespace Impl {
 
+/// What kernels by rows ask of rows of dense operands.
+inline RowsWanted attention_rows_wanted(const AttentionRowsLimits& limits) {
+  return {limits.columns, limits.columns, 16};
+}
 /// Whether kernels by rows take operands of so many columns.
 inline bool attention_rows_take(const AttentionRowsLimits& limits, std::int64_t d, std::int64_t e) {
   const auto fits = [&](std::int64_t n) {
-    return n > 0 && limits.columns > 0 && n % limits.columns == 0 && n <= limits.most_columns;
+    return n > 0 && limits.columns > 0 && attention_rows_wanted(limits).columns(n) <= limits.most_columns;
   };
   return fits(d) && fits(e);
 }
 
 /// AttentionAlgorithm::Rows: a backend's kernel by rows, in one launch for all heads (two where rows are cut). Operands
-/// whose rows are not whole words of sixteen bytes go to the portable kernel, in any call.
+/// whose rows are not whole words of sixteen bytes are copied (two launches more); those of more columns than the
+/// backend takes go to the portable kernel, in any call.
 template <class Csr>
 class RowsAttentionEngine {
  public:
@@ -46,15 +51,17 @@ class RowsAttentionEngine {
   std::size_t format_bytes() const { return shares_.bytes(); }
   /// One head of copies of all operands, and what pieces of cut rows leave.
   std::size_t workspace_bytes(std::int64_t columns) const {
-    return portable_.workspace_bytes(columns) + ScratchLayout::rounded(partial_numbers(columns) * sizeof(Sum));
+    const std::int64_t whole = attention_rows_wanted(limits_).columns(columns);
+    return portable_.workspace_bytes(whole) + ScratchLayout::rounded(partial_numbers(whole) * sizeof(Sum));
   }
   bool fits(std::int64_t d, std::int64_t e) const { return attention_rows_take(limits_, d, e); }
 
   /// There are rows and heads.
   void apply(const Exec& space, Sum scale, const AttentionInput<T>& in, const AttentionOutput<T>& out) const {
     if (!fits(in.q.matrix.columns, in.v.matrix.columns)) return portable_.apply(space, scale, in, out, scratch_);
-    const AttentionForwardOperands<Csr, true> operands(space, in, out, scratch_,
-                                                       static_cast<std::int64_t>(partial_numbers(in.v.matrix.columns)));
+    const std::size_t partials = partial_numbers(attention_rows_wanted(limits_).columns(in.v.matrix.columns));
+    const AttentionForwardOperands<Csr, true> operands(space, in, out, scratch_, static_cast<std::int64_t>(partials),
+                                                       attention_rows_wanted(limits_));
     AttentionRowsArgs args = shares_.arguments(csr_, precision_);
     args.partials = operands.partials;
     args.dense = attention_dense<T>(csr_, values_, scale, operands.from, operands.to.o, out.lse);

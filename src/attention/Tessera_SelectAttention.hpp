@@ -100,12 +100,13 @@ class AttentionSelection {
     }
     const bool narrow = sizeof(typename Csr::value_type) == 2,
                own = place_.forced() == Backend::Auto && place_.why_not().empty();
-    if (own && !narrow) {
+    if (own) {
       candidates(AttentionAlgorithm::Chain, AttentionAlgorithm::Fused);
-      return take(AttentionAlgorithm::Chain, "the device's backend has SDDMM and SpMM for this type");
+      return take(AttentionAlgorithm::Chain, narrow ? "the device's backend has an SDDMM for this type"
+                                                    : "the device's backend has SDDMM and SpMM for this type");
     }
     candidates(AttentionAlgorithm::Fused, AttentionAlgorithm::Chain);
-    return take(AttentionAlgorithm::Fused, "no backend has an SpMM of 32-bit weights and such V");
+    return take(AttentionAlgorithm::Fused, "no backend multiplies such operands here");
   }
 
  private:
@@ -116,7 +117,7 @@ class AttentionSelection {
     if (kernels == nullptr || kernels->forward == nullptr) return false;
     const AttentionShape shape = kernels->shape(choice_.precision);
     const int d = options_.dimension_hint;
-    const bool fits = d > 0 && d % 8 == 0 && d <= shape.most_columns && d >= shape.least_inner;
+    const bool fits = d > 0 && d <= shape.most_columns && d >= shape.least_inner;
     return shape.rows > 0 && (fits || place_.forced() != Backend::Auto);
   }
   /// The same of a kernel by rows; hinted: for the columns that are expected as well.
@@ -126,7 +127,7 @@ class AttentionSelection {
     const AttentionRowsLimits limits = kernels->rows_limits(choice_.precision);
     const int d = options_.dimension_hint;
     if (limits.columns == 0) return false;
-    return !hinted || (d > 0 && d % limits.columns == 0 && d <= limits.most_columns);
+    return !hinted || (d > 0 && d <= limits.most_columns);
   }
   /// Those of the backend that was asked for, or of the device; null: none.
   const AttentionKernels* own_kernels() const {

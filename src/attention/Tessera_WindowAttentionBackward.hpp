@@ -66,17 +66,17 @@ class WindowAttentionBackward {
     s.classes.push_back({"parts of split windows of columns", columns_.partial_count, columns_.nnz});
   }
   bool fits(std::int64_t d, std::int64_t e) const {
-    const bool two = rows_.height == 2 || columns_.height == 2;
-    const std::int64_t most = two ? shape_.most_columns_of_two : shape_.most_columns;
-    return d > 0 && e > 0 && d % 8 == 0 && e % 8 == 0 && std::max(d, e) <= most;
+    return attention_units_take<T>(shape_, rows_.height == 2 || columns_.height == 2, d, e);
   }
 
   /// There are heads, and fits().
   void apply(const Exec& space, const Csr& A, AttentionSum<T> scale, const AttentionInput<T>& in,
              const AttentionGradients<T>& g, const Scratch& scratch) const {
-    const std::int64_t d = in.q.matrix.columns, e = in.v.matrix.columns;
+    const std::int64_t d = attention_unit_rows<T>(shape_).columns(in.q.matrix.columns),
+                       e = attention_unit_rows<T>(shape_).columns(in.v.matrix.columns);
     const AttentionGradientOperands<Csr> operands(space, in, g, scratch,
-                                                  std::max(partial_rows(rows_) * d, partial_rows(columns_) * (d + e)));
+                                                  std::max(partial_rows(rows_) * d, partial_rows(columns_) * (d + e)),
+                                                  attention_unit_rows<T>(shape_));
     launch(space, arguments(A, scale, operands, false));
     launch(space, arguments(A, scale, operands, true));
     operands.finish(space, g);
@@ -103,6 +103,7 @@ class WindowAttentionBackward {
     if (by_columns && entries_.extent(0) > 0) a.windows.entry_at = entries_.data();
     a.windows.partials = operands.partials;
     a.windows.dense = attention_dense<T>(A, kind_, scale, operands.from, operands.to.o, operands.to.lse);
+    a.windows.dense.narrow = operands.narrow();
     operands.set(a, by_columns);
     return a;
   }

@@ -296,7 +296,7 @@ struct LayoutCopy {
 /// The same on devices where rows of both are contiguous: a thread per run of sixteen bytes of a row of `to`, all of
 /// whose elements are asked for before the first is written. With an element per thread, too few bytes are under way.
 template <class Exec, class From, class To, class Sum>
-struct RowsCopy {
+struct RowsToRows {
   using Copy = LayoutCopy<Exec, From, To, Sum>;
   using Element = typename Copy::Element;
   static constexpr int run = 16 / static_cast<int>(sizeof(To));
@@ -307,7 +307,7 @@ struct RowsCopy {
   std::int64_t runs_per_row = 1;
   bool words = false;  ///< a run of `to` is written at once
 
-  explicit RowsCopy(const Copy& c)
+  explicit RowsToRows(const Copy& c)
       : copy(c),
         runs_per_row((c.to.columns + run - 1) / run),
         words(std::is_same_v<Element, To> && c.beta == Sum(0) && c.to.aligned()) {}
@@ -352,7 +352,7 @@ void copy_layout(const Exec& space, const char* label, const Dense<From>& from, 
     Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, copy.tiles()),
                          copy);
   } else if (from.column_stride == 1 && to.column_stride == 1) {
-    const RowsCopy<Exec, From, To, Sum> rows(copy);
+    const RowsToRows<Exec, From, To, Sum> rows(copy);
     Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, rows.runs()),
                          rows);
   } else {

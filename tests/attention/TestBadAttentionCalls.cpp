@@ -238,7 +238,11 @@ TEST(AttentionRules, RowsWhereNothingIsShared) {
   EXPECT_EQ(chosen(1, 64, Precision::FP32, 4), AttentionAlgorithm::Rows);
   EXPECT_EQ(chosen(8, 64, Precision::FP32, 4), AttentionAlgorithm::Fused);
   EXPECT_EQ(chosen(1, 32, Precision::FP64, 8), AttentionAlgorithm::Rows);
+  EXPECT_EQ(chosen(8, 32, Precision::FP64, 8), AttentionAlgorithm::Chain);
+  f.nnz = 16000000;
   EXPECT_EQ(chosen(1, 128, Precision::FP64, 8), AttentionAlgorithm::Chain);
+  f.longest = 100000;
+  EXPECT_EQ(chosen(1, 128, Precision::FP64, 8), AttentionAlgorithm::Rows);
 }
 TEST_F(AttentionChoices, BackwardKeepsTheTransposedPattern) {
   const Statistics s = of(with(AttentionValues::None, true));

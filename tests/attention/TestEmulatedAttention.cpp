@@ -72,6 +72,12 @@ TYPED_TEST(EmulatedAttention, EveryShape) {
 TYPED_TEST(EmulatedAttention, EveryWidth) {
   this->each(AttentionValues::Bias, [&](const auto& suite) { TestFixture::every_width(suite); });
 }
+TYPED_TEST(EmulatedAttention, EveryDimension) {
+  this->each(AttentionValues::Bias, [&](const auto& suite) { TestFixture::every_dimension(suite); });
+}
+TYPED_TEST(EmulatedAttention, CopiesAreKept) {
+  this->each(AttentionValues::None, [&](const auto& suite) { TestFixture::copies_are_kept(suite); });
+}
 TYPED_TEST(EmulatedAttention, HeadsInEveryLayout) {
   for (int way = -1; way < 5; ++way) {
     SCOPED_TRACE(way);
@@ -167,36 +173,39 @@ TYPED_TEST(EmulatedAttention, SameBitsAgainAndNewValues) {
 TYPED_TEST(EmulatedAttention, Workspace) {
   this->each(AttentionValues::None, [&](auto suite) {
     using Suite = typename TestFixture::Suite;
-    const auto p = suite.problem(generate("dense:rows=3:cols=701"), 1, suite.inner(24), 24);
-    const DeviceMatrix<Exec, typename TestFixture::T, int> A(Suite::template matrix<int>(p));
-    const std::size_t need = typename Suite::Plan(Exec(), A.view(), suite.options).workspace_bytes(suite.inner(24));
-    const DeviceVector<Exec, std::uint64_t> memory("workspace", need / 8 + 8);
-    Kokkos::deep_copy(memory, ~std::uint64_t{0});
-    suite.options.workspace = {memory.data(), need};
-    suite.expect_right(p, 4);  // by columns
-    for (std::size_t i = (need + 7) / 8; i < memory.extent(0); ++i) EXPECT_EQ(memory(i), ~std::uint64_t{0}) << i;
-    suite.options.workspace = {memory.data(), 64};
-    EXPECT_THROW(suite.run(p, 4), WorkspaceTooSmall);
+    for (const int width : {suite.inner(24), suite.inner(21)}) {
+      suite.options.workspace = {};
+      const auto p = suite.problem(generate("dense:rows=3:cols=701"), 1, width, width);
+      const DeviceMatrix<Exec, typename TestFixture::T, int> A(Suite::template matrix<int>(p));
+      const std::size_t need = typename Suite::Plan(Exec(), A.view(), suite.options).workspace_bytes(width);
+      const DeviceVector<Exec, std::uint64_t> memory("workspace", need / 8 + 8);
+      Kokkos::deep_copy(memory, ~std::uint64_t{0});
+      suite.options.workspace = {memory.data(), need};
+      suite.expect_right(p, 4);  // by columns
+      suite.expect_right(p);
+      for (std::size_t i = (need + 7) / 8; i < memory.extent(0); ++i) EXPECT_EQ(memory(i), ~std::uint64_t{0}) << i;
+      suite.options.workspace = {memory.data(), 64};
+      EXPECT_THROW(suite.run(p, 4), WorkspaceTooSmall);
+    }
   });
 }
 // Calls that go to the portable kernel have the scratch of the others.
 TYPED_TEST(EmulatedAttention, OneScratch) {
   this->each(AttentionValues::None, [&](const auto& suite) {
     using Suite = typename TestFixture::Suite;
-    using Dense = Kokkos::View<typename TestFixture::T**, Kokkos::LayoutLeft, DeviceOf<Exec>>;
+    using Dense = Kokkos::View<typename TestFixture::T***, Kokkos::LayoutLeft, DeviceOf<Exec>>;
     const auto p = suite.problem(generate("dense:rows=30:cols=40"), 1, 8, 8);
     const DeviceMatrix<Exec, typename TestFixture::T, int> A(Suite::template matrix<int>(p));
     const typename Suite::Plan plan(Exec(), A.view(), suite.options);
     const KokkosMemory memory([](const std::string& label) { return label == "Tessera::scratch"; });
-    const auto apply = [&](int columns) {
-      const auto d = static_cast<std::size_t>(columns);
-      const Dense q("q", 30, d), k("k", 40, d), o("o", 30, d);
+    const auto apply = [&](std::size_t heads, std::size_t d) {
+      const Dense q("q", heads, 30, d), k("k", heads, 40, d), o("o", heads, 30, d);
       plan.apply(Exec(), 1, q, k, k, o);
     };
-    apply(32);
+    apply(5, 64);
     const std::size_t of_units = memory.peak();
     EXPECT_GT(of_units, 0u);
-    apply(9);
+    apply(1, 264);
     EXPECT_EQ(memory.peak(), of_units);
   });
 }
@@ -230,6 +239,20 @@ TEST(EmulatedAttentionTypes, FewColumnsInPartsArePortable) {
       same_bits(suite.run(suite.problem(pattern, 1, 32, 8)).o, portable.run(suite.problem(pattern, 1, 32, 8)).o));
 }
 #endif
+// All rows share all columns: windows are of 16 rows, but not for more than 128 columns.
+TEST(EmulatedAttentionTypes, OneShotKnowsTheColumns) {
+  const Environment forced("TESSERA_FORCE_BACKEND", "emulated-nvidia");
+  using Dense = Kokkos::View<half_t**, Kokkos::LayoutRight, DeviceOf<Exec>>;
+  using Suite = AttentionSuite<Exec, half_t>;
+  const auto p = Suite(AttentionAlgorithm::Fused).problem(generate("dense:rows=30:cols=40"), 1, 8, 8);
+  const DeviceMatrix<Exec, half_t, int> A(Suite::matrix<int>(p));
+  for (const std::size_t columns : {8, 200}) {
+    const Dense q("q", 30, columns), k("k", 40, columns), o("o", 30, columns);
+    const KokkosCounters counters;
+    attention(Exec(), 1, q, k, k, A.view(), o);
+    EXPECT_EQ(counters.backend_kernels(), 1) << columns;
+  }
+}
 TEST(EmulatedAttentionTypes, Tf32WantsUnits) {
   AttentionSuite<Exec, float> suite(AttentionAlgorithm::Auto);
   suite.options.compute = ComputeType::TF32;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "attention/AttentionSuite.hpp"
+#include "support/Tessera_TestTools.hpp"
 
 /// \file
 /// What tests of the backends' fused attention kernels share, on emulated units and on those of devices.
@@ -107,7 +108,7 @@ class UnitAttentionTest : public ::testing::Test {
       suite.expect_right(suite.problem(generate(shape), 1, suite.inner(16), 8));
     }
   }
-  /// Widths that the unit takes, whole classes of them and others, and some that go to the portable kernel.
+  /// Widths that kernels have, whole classes of them and others, those of copies, and some of the portable kernel.
   static void every_width(const Suite& suite) {
     const Pattern p = pattern_of_lengths({3, 0, 40, 1, 33, 2, 64, 5, 17}, 69);
     const std::pair<int, int> widths[] = {{8, 8},   {16, 16}, {24, 40},   {32, 32},   {40, 24},   {64, 64},
@@ -117,6 +118,56 @@ class UnitAttentionTest : public ::testing::Test {
       SCOPED_TRACE(std::to_string(d) + ", " + std::to_string(e));
       suite.expect_right(suite.problem(p, 1, d, e));
     }
+  }
+  /// Events of a backend's kernels in a pass forward and one backward.
+  static int backend_kernels(const Suite& suite, int d, int e) {
+    const int widest = std::max(d, e);
+    if (suite.options.algorithm == AttentionAlgorithm::Rows) return widest <= (sizeof(T) == 8 ? 256 : 512) ? 3 : 0;
+    const bool two = suite.options.window_height == 2, parts = sizeof(T) == 4 && !suite.tf32();
+    const bool nvidia = suite.options.backend == Backend::EmulatedNvidia || suite.options.backend == Backend::Cuda;
+    const bool forward = widest <= (!two ? 256 : sizeof(T) == 4 ? 64 : 128) && (!parts || !nvidia || d >= 30);
+    const bool backward = sizeof(T) == 4 ? widest <= 512 : suite.backward_on_units(d, e);
+    return (forward ? 1 : 0) + (backward ? 2 : 0);
+  }
+  /// Whatever number of columns: what a backend's kernels take goes to them, in every layout, with one head and three.
+  static void every_dimension(const Suite& suite) {
+    const Pattern p = pattern_of_lengths({3, 0, 40, 1, 18, 2, 5}, 43);
+    std::vector<int> dimensions;
+    for (int d = 1; d <= 40; ++d) dimensions.push_back(d);
+    for (const int near : {48, 64, 96, 100, 128}) dimensions.insert(dimensions.end(), {near - 1, near, near + 1});
+    dimensions.insert(dimensions.end(), {30, 200, 256, 257, 300});
+    const int step = shorter_lists ? 3 : 1;
+    for (int i = suite.options.window_height % step; i < static_cast<int>(dimensions.size()); i += step) {
+      const int d = dimensions[static_cast<std::size_t>(i)], e = i % 2 == 0 ? d : 1 + d * 7 % 61;
+      const int heads = i % 4 < 2 ? 1 : 3, way = i % 7 - 1;
+      SCOPED_TRACE(std::to_string(d) + ", " + std::to_string(e) + ", way " + std::to_string(way));
+      const auto problem = suite.problem(p, heads, d, e);
+      const KokkosCounters counters;
+      const auto got = suite.run(problem, way);
+      EXPECT_EQ(counters.backend_kernels(), backend_kernels(suite, d, e));
+      suite.check(problem, got);
+    }
+  }
+  /// Copies of operands with other columns stay in the plan's scratch.
+  static void copies_are_kept(const Suite& suite) {
+    using Dense = Kokkos::View<T**, Kokkos::LayoutRight, DeviceOf<Exec>>;
+    const auto p = suite.problem(mixed(), 1, 37, 37);
+    const DeviceMatrix<Exec, T, int> A(Suite::template matrix<int>(p));
+    const typename Suite::Plan plan(Exec(), A.view(), suite.options);
+    const auto m = static_cast<std::size_t>(p.pattern.rows), n = static_cast<std::size_t>(p.pattern.cols);
+    const Dense q("q", m, 37), k("k", n, 37), v("v", n, 37), o("o", m, 37), d_q("d_q", m, 37), d_k("d_k", n, 37),
+        d_v("d_v", n, 37);
+    const DeviceVector<Exec, typename Suite::Sum> lse("lse", m);
+    const auto all = [&] {
+      plan.apply(Exec(), 1, q, k, v, o, lse);
+      plan.backward(Exec(), 1, q, k, v, o, lse, o, d_q, d_k, d_v);
+    };
+    all();
+    const KokkosCounters counters;
+    all();
+    EXPECT_EQ(counters.allocations(), 0) << counters.last_allocation();
+    EXPECT_EQ(counters.kernels(), 4) << "a launch for all copies of a pass before it, and one after it";
+    EXPECT_EQ(counters.backend_kernels(), 3);
   }
   static void split_windows(const Suite& suite) {
     // Of shorter lists a pattern meets one of both problems, in windows of the other height the other one.

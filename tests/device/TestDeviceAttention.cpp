@@ -99,6 +99,7 @@ TYPED_TEST(DeviceUnitAttention, AsOnEmulatedUnits) {
     TestFixture::runs_on_the_unit(suite);
     TestFixture::every_shape(suite);
     TestFixture::every_width(suite);
+    if (suite.options.values == AttentionValues::Bias) TestFixture::every_dimension(suite);
     TestFixture::split_windows(suite);
     TestFixture::unused_rows(suite);
     const bool far = sizeof(typename TestFixture::T) == 2 && suite.options.values != AttentionValues::Bias;
@@ -112,6 +113,19 @@ TYPED_TEST(DeviceUnitAttention, AsOnEmulatedUnits) {
     TestFixture::bad_numbers(suite, TestFixture::mixed());
     TestFixture::bad_numbers(suite, TestFixture::hubs());
   });
+}
+// Of any number of columns that its kernels take Auto leaves nothing to portable kernels, nor of more in 16 bits.
+TYPED_TEST(DeviceUnitAttention, AutoKnowsTheColumns) {
+  auto suite = TestFixture::template suite_of<TypeParam>(AttentionValues::None, Backend::Auto, 0);
+  suite.options.algorithm = AttentionAlgorithm::Auto;
+  const bool narrow = sizeof(typename TestFixture::T) == 2;
+  for (const int d : {1, 20, 37, 100, 200, 255, 300}) {
+    SCOPED_TRACE(d);
+    suite.options.dimension_hint = d;
+    const Statistics s = TestFixture::statistics(suite, TestFixture::mixed());
+    EXPECT_TRUE(!narrow || s.algorithm == (d <= 256 ? "fused" : "chain")) << s.algorithm;
+    EXPECT_TRUE(s.algorithm == "chain" || s.backend == to_string(Impl::natural_backend<DeviceExec>())) << s.backend;
+  }
 }
 template <class T>
 class DeviceAttentionRows : public UnitAttentionTest<DeviceExec, T> {
@@ -140,6 +154,7 @@ TYPED_TEST(DeviceAttentionRows, AsOnEmulatedWaves) {
     for (int way = -1; way < 5; ++way) suite.expect_right(suite.problem(TestFixture::mixed(), 3, 12, 8), way);
     if (values != AttentionValues::None) TestFixture::same_bits_and_new_values(suite);
     if (values != AttentionValues::Bias) continue;
+    TestFixture::every_dimension(suite);
     TestFixture::growing_scores(suite);
     TestFixture::bad_numbers(suite, TestFixture::mixed());
     TestFixture::bad_numbers(suite, TestFixture::hubs());
