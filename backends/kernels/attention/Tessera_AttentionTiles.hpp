@@ -143,16 +143,17 @@ class AttentionTiles {
     if constexpr (narrow_rows && Bytes == 16) {
       if (from.narrow) return f(std::true_type());
     }
-    f(std::false_type());
+    return f(std::false_type());
   }
-  /// Bytes of a row from `column` on, zeros beyond its end.
+  /// Bytes of a row from `column` on, zeros beyond its end. on: whether the row has them, where they are one word.
   template <bool Narrow, int Bytes>
-  TESSERA_FUNCTION static void load_row(const AttentionRows& from, const char* at, int column, std::uint32_t* to) {
+  TESSERA_FUNCTION static void load_row(const AttentionRows& from, const char* at, bool on, int column,
+                                        std::uint32_t* to) {
     if constexpr (Narrow) {
       attention_load<false, 8, Wave>(at, column < from.columns, to);
       attention_load<false, 8, Wave>(at + 8, column + 8 / element < from.columns, to + 2);
     } else {
-      attention_load<Exact, Bytes, Wave>(at, column < from.columns, to);
+      attention_load<Exact, Bytes, Wave>(at, on, to);
     }
   }
   /// The window's own rows; beyond the last one, that one again.
@@ -167,7 +168,8 @@ class AttentionTiles {
         TESSERA_UNROLL
         for (int c = 0; c < inner_chunks; ++c) {
           const int word = c * quads + Shape::quad_of(lane);
-          load_row<decltype(narrow)::value, 16>(from, at + c * quads * 16, word * Shape::width, to.word[s][c].w);
+          load_row<decltype(narrow)::value, 16>(from, at + c * quads * 16, word < from.words, word * Shape::width,
+                                                to.word[s][c].w);
         }
       });
     }
@@ -182,7 +184,8 @@ class AttentionTiles {
         TESSERA_UNROLL
         for (int c = 0; c < at_once; ++c) {
           const int word = (first + c) * quads + Shape::quad_of(lane);
-          load_row<decltype(narrow)::value, 16>(from, at + c * quads * 16, word * Shape::width, to.word[c][h].w);
+          load_row<decltype(narrow)::value, 16>(from, at + c * quads * 16, word < from.words, word * Shape::width,
+                                                to.word[c][h].w);
         }
       }
     });
@@ -194,8 +197,8 @@ class AttentionTiles {
     by_words<piece_bytes>(from, [&](auto narrow) {
       TESSERA_UNROLL
       for (int j = 0; j < slots; ++j) {
-        load_row<decltype(narrow)::value, piece_bytes>(from, from.at(place.sum[j]) + column * element, column,
-                                                       to.slot[j].w);
+        load_row<decltype(narrow)::value, piece_bytes>(from, from.at(place.sum[j]) + column * element,
+                                                       column < from.columns, column, to.slot[j].w);
       }
     });
   }
