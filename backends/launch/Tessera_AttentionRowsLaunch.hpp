@@ -79,16 +79,17 @@ typename Device::Error launch_attention_rows(const AttentionRowsArgs& rows, cons
 }
 
 /// Calls run(shape) with the team for rows of so many words of Q and of V. Lanes without a word take their time all the
-/// same, so that there are teams of three words per lane as well.
+/// same, so that there are teams of three words per lane as well: of four lanes where rows of the pattern are long
+/// enough, since of short ones more teams have more under way (perf_test/notes/attention.md).
 template <class Run>
-auto attention_rows_dispatch(std::int64_t d, std::int64_t e, const Run& run) {
+auto attention_rows_dispatch(std::int64_t d, std::int64_t e, bool short_rows, const Run& run) {
   const std::int64_t most = std::max(d, e);
   if (d == e && d == 8) return run(AttentionRowsShape<2, 2, 4, true>{});
   if (d == e && d == 16) return run(AttentionRowsShape<3, 2, 4, true>{});
   if (d == e && d == 32) return run(AttentionRowsShape<4, 2, 4, true>{});
   if (d == e && d == 64) return run(AttentionRowsShape<5, 2, 4, true>{});
   if (most <= 8) return run(AttentionRowsShape<2, 2, 4, false>{});
-  if (most <= 12) return run(AttentionRowsShape<2, 3, 3, false>{});
+  if (most <= 12 && !short_rows) return run(AttentionRowsShape<2, 3, 3, false>{});
   if (most <= 16) return run(AttentionRowsShape<3, 2, 4, false>{});
   if (most <= 24) return run(AttentionRowsShape<3, 3, 3, false>{});
   if (most <= 32) return run(AttentionRowsShape<4, 2, 4, false>{});
@@ -141,7 +142,8 @@ template <class Device, class Value>
 typename Device::Error attention_rows_of(const AttentionRowsArgs& args, Stream stream) {
   using Wave = typename Device::Wave;
   constexpr int width = 16 / static_cast<int>(sizeof(Value));
-  return attention_rows_dispatch(args.dense.d / width, args.dense.e / width, [&](auto shape) {
+  const bool short_rows = args.nnz < 12 * args.rows;
+  return attention_rows_dispatch(args.dense.d / width, args.dense.e / width, short_rows, [&](auto shape) {
     using Kernel = AttentionRowsKernel<Wave, decltype(shape), Value>;
     return launch_attention_rows<Device, Kernel, AttentionRowsMerge<Value, Wave>>(args, args, stream);
   });

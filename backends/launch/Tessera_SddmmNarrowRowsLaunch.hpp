@@ -9,7 +9,7 @@
 
 /// \file
 /// SDDMM entry by entry where rows of X or Y do not lie at multiples of sixteen bytes: the same kernels, in words of
-/// eight or four bytes or of an element.
+/// eight bytes, or of four in FP32. Sixteen bits one or two at a time are slower than a copy.
 
 namespace Tessera {
 namespace Launch {
@@ -23,19 +23,18 @@ typename Device::Error launch_sddmm_narrow_rows(const SddmmRowsArgs& args, Strea
         args.dense.words,
         [&](auto kernel) { return launch_sddmm_rows_kernel<Device, decltype(kernel)>(args, stream); });
   };
-  constexpr int element = static_cast<int>(sizeof(Value));
-  if constexpr (element < 8) {
-    if (args.dense.word_bytes == 8) return in_words(std::integral_constant<int, 8>());
-  }
-  if constexpr (element < 4) {
+  if constexpr (std::is_same_v<Value, float>) {
     if (args.dense.word_bytes == 4) return in_words(std::integral_constant<int, 4>());
   }
-  return in_words(std::integral_constant<int, element>());
+  return in_words(std::integral_constant<int, 8>());
 }
 
 template <class Device>
 Status sddmm_narrow_rows(const SddmmRowsArgs& args, Stream stream) noexcept {
   if (args.nnz == 0 || args.dense.heads == 0) return {};
+  if (args.dense.word_bytes != 8 && !(args.dense.word_bytes == 4 && bytes_of(args.precision) == 4)) {
+    return {"sddmm[rows]: words of eight bytes, or in FP32 of four, are wanted"};
+  }
   const auto answer = [](typename Device::Error error) { return Device::status(error, "Tessera::sddmm[rows]"); };
   switch (args.precision) {
     case Precision::FP64:

@@ -110,7 +110,9 @@ inline void predict_attention_on_units(AttentionChoice& c, const SpmmFeatures& f
     if (a == AttentionAlgorithm::Fused) {
       const AttentionCost& of = narrow ? attention_fused_16 : in_parts ? attention_fused_fp32 : attention_fused_tf32;
       const std::int64_t whole = RowsWanted{4, 16 / static_cast<std::int64_t>(element_bytes)}.columns(d);
-      return of.us(fetched_rows, fetched_rows, f, static_cast<int>(whole)) +
+      // Kernels have 32 columns at least, which takes its time in 32 bits.
+      const int least = narrow ? 1 : 32;
+      return of.us(fetched_rows, fetched_rows, f, std::max(static_cast<int>(whole), least)) +
              attention_copies_us(f, d, whole, element_bytes);
     }
     if (a == AttentionAlgorithm::Rows) {

@@ -199,7 +199,6 @@ template <class Exec, class From, class To, class Sum>
 struct LayoutCopy {
   using Element = std::remove_const_t<From>;
   static constexpr int elements = 1024;  ///< of a tile
-  static constexpr int threads = 256;    ///< of a team
   Dense<const Element> from;
   Dense<To> to;
   Sum beta;
@@ -231,11 +230,12 @@ struct LayoutCopy {
     i = along_rows ? n & (height() - 1) : n >> log2_width;
     j = along_rows ? n >> (10 - log2_width) : n & (width() - 1);
   }
-  KOKKOS_INLINE_FUNCTION Element load(const Tile& tile, int n, bool along_rows) const {
+  KOKKOS_INLINE_FUNCTION void load(const Tile& tile, Element* block, int n, bool along_rows) const {
     int i, j;
     place(n, along_rows, i, j);
-    const bool there = i < tile.rows && tile.column + j < from.columns;
-    return there ? *from.at(tile.row + i, tile.column + j) : Element(0.0f);
+    if (i >= tile.rows || j >= tile.columns) return;
+    const bool there = tile.column + j < from.columns;
+    block[i * (width() + 1) + j] = there ? *from.at(tile.row + i, tile.column + j) : Element(0.0f);
   }
   KOKKOS_INLINE_FUNCTION void store(const Tile& tile, const Element* block, int n, bool along_rows) const {
     int i, j;
@@ -253,22 +253,17 @@ struct LayoutCopy {
     }
     store_scaled(target, Sum(1), widen<Sum>(value), beta);
   }
-  /// Devices: one Kokkos team of `threads` per tile.
+  /// Devices: one Kokkos team per tile.
   KOKKOS_INLINE_FUNCTION void operator()(const typename Kokkos::TeamPolicy<Exec>::member_type& team) const {
     const Tile tile = tile_of(team.league_rank());
     const int bytes = static_cast<int>(sizeof(Element)) * height() * (width() + 1);
     Element* const fast = static_cast<Element*>(team.team_shmem().get_shmem(bytes));
     const bool from_rows = from.row_stride < from.column_stride, to_rows = to.row_stride < to.column_stride;
-    const int thread = team.team_rank();
-    Element e[elements / threads];  // all of them are under way before the first is kept
-    for (int u = 0; u < elements / threads; ++u) e[u] = load(tile, thread + u * threads, from_rows);
-    for (int u = 0; u < elements / threads; ++u) {
-      int i, j;
-      place(thread + u * threads, from_rows, i, j);
-      fast[i * (width() + 1) + j] = e[u];
-    }
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, static_cast<int>(elements)),
+                         [&](const int n) { load(tile, fast, n, from_rows); });
     team.team_barrier();
-    for (int u = 0; u < elements / threads; ++u) store(tile, fast, thread + u * threads, to_rows);
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, static_cast<int>(elements)),
+                         [&](const int n) { store(tile, fast, n, to_rows); });
   }
   /// Hosts: one thread per tile. The tile of `to` stays in the first cache while columns or rows of `from` go by.
   void operator()(const std::int64_t t) const {
@@ -357,7 +352,7 @@ void copy_layout(const Exec& space, const char* label, const Dense<From>& from, 
                          rows);
   } else {
     Kokkos::parallel_for(label,
-                         Kokkos::TeamPolicy<Exec>(space, static_cast<int>(copy.tiles()), copy.threads)
+                         Kokkos::TeamPolicy<Exec>(space, static_cast<int>(copy.tiles()), 256)
                              .set_scratch_size(0, Kokkos::PerTeam(copy.scratch_bytes())),
                          copy);
   }

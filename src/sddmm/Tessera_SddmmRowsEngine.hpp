@@ -88,8 +88,9 @@ class SddmmRowsEngine {
     const auto heads = static_cast<double>(in.heads);
     const double entries = heads * static_cast<double>(csr_.nnz());
     const auto row_bytes = static_cast<double>(in.x.matrix.columns * static_cast<std::int64_t>(sizeof(T)));
-    return sddmm_reads_narrow(least, entries, heads * static_cast<double>(rows), heads * copies, row_bytes) ? least
-                                                                                                            : 16;
+    const bool narrow =
+        sddmm_reads_narrow(least, sizeof(T), entries, heads * static_cast<double>(rows), heads * copies, row_bytes);
+    return narrow ? least : 16;
   }
 
   Csr csr_;

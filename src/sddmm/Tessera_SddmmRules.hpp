@@ -21,15 +21,16 @@ namespace Tessera {
 namespace Impl {
 
 /// Rows of X and Y that are no whole words of sixteen bytes: Panels has them copied, Rows reads them in narrower words
-/// or has them copied as well. Times in that of Rows per entry, a row of Y fetched from the caches; predicted from what
-/// is moved, not measured (perf_test/notes/sddmm.md, "Rows that are not aligned").
+/// or has them copied as well. Times in that of Rows per entry, a row of Y fetched from the caches
+/// (perf_test/notes/sddmm.md, "Rows that are not aligned").
 struct SddmmNarrowRows {
   double copied = 5.4;   ///< of a row that is read and written at the rate of memory (as SddmmCopy::taken)
   double launch = 20e6;  ///< bytes that are fetched during the launch of a copy: 3 us at 7 TB/s
 
-  /// What entries take more in narrow words: those of eight bytes twice as many loads, of an element eight times.
-  double more(int word_bytes) const {
-    return word_bytes >= 16 ? 0 : word_bytes == 8 ? 0.15 : word_bytes == 4 ? 0.35 : 1;
+  /// What entries take more in narrow words. Elements of 16 bits are not read one or two at a time.
+  double more(int word_bytes, int element_bytes) const {
+    constexpr double never = 1e9;
+    return word_bytes >= 16 ? 0 : word_bytes == 8 ? 0.2 : element_bytes == 4 ? 1.1 : never;
   }
   double copies(double rows, double launches, double row_bytes) const {
     return copied * rows + launches * launch / std::max(row_bytes, 1.0);
@@ -37,9 +38,10 @@ struct SddmmNarrowRows {
 };
 /// Whether Rows reads them where they lie: `entries` of all heads, `rows` of X and Y that would be copied in so many
 /// launches.
-inline bool sddmm_reads_narrow(int word_bytes, double entries, double rows, double launches, double row_bytes) {
+inline bool sddmm_reads_narrow(int word_bytes, int element_bytes, double entries, double rows, double launches,
+                               double row_bytes) {
   constexpr SddmmNarrowRows narrow;
-  return narrow.more(word_bytes) * entries <= narrow.copies(rows, launches, row_bytes);
+  return narrow.more(word_bytes, element_bytes) * entries <= narrow.copies(rows, launches, row_bytes);
 }
 /// The widest words of which contiguous rows of K elements are whole numbers.
 inline int sddmm_word_bytes_of(std::int64_t inner, Precision precision) {
@@ -163,7 +165,7 @@ inline void predict_sddmm(SddmmChoice& c, const SpmmFeatures& f, const SddmmOpti
     const auto row_bytes = static_cast<double>(options.inner_hint * bytes_of(c.precision));
     const double copies = narrow.copies(static_cast<double>(f.rows) + static_cast<double>(f.cols), 2, row_bytes);
     panels += copies;
-    rows += std::min(narrow.more(word_bytes) * nnz, copies);
+    rows += std::min(narrow.more(word_bytes, bytes_of(c.precision)) * nnz, copies);
   }
   // What a fetched row would have to be worth, copies counted.
   const double least = f.nnz > 0 ? panels * std::max(windows.served, 1.0) / rows : 0;

@@ -241,13 +241,15 @@ TEST(SddmmRules, BetweenPowersOfTwo) {
 TEST(SddmmRules, RowsThatAreNotAligned) {
   using Impl::sddmm_reads_narrow;
   const double rows = 2e6, bytes = 200;
-  for (const int word : {8, 4, 2}) {
-    EXPECT_TRUE(sddmm_reads_narrow(word, 3 * rows, rows, 2, bytes)) << word;
-    EXPECT_FALSE(sddmm_reads_narrow(word, 100 * rows, rows, 2, bytes)) << word;
-    EXPECT_TRUE(sddmm_reads_narrow(word, 100000, 2000, 2, bytes)) << word << ": two launches take longer";
+  for (const int element : {8, 4, 2}) {
+    EXPECT_TRUE(sddmm_reads_narrow(8, element, 20 * rows, rows, 2, bytes)) << element;
+    EXPECT_FALSE(sddmm_reads_narrow(8, element, 100 * rows, rows, 2, bytes)) << element;
+    EXPECT_TRUE(sddmm_reads_narrow(8, element, 100000, 2000, 2, bytes)) << element << ": two launches take longer";
   }
-  EXPECT_TRUE(sddmm_reads_narrow(8, 20 * rows, rows, 2, bytes));
-  EXPECT_FALSE(sddmm_reads_narrow(2, 20 * rows, rows, 2, bytes));
+  EXPECT_TRUE(sddmm_reads_narrow(4, 4, 3 * rows, rows, 2, bytes));
+  EXPECT_FALSE(sddmm_reads_narrow(4, 4, 20 * rows, rows, 2, bytes));
+  EXPECT_FALSE(sddmm_reads_narrow(4, 2, 3 * rows, rows, 2, bytes));
+  EXPECT_FALSE(sddmm_reads_narrow(2, 2, 100000, 2000, 2, bytes));
   EXPECT_EQ(Impl::sddmm_word_bytes_of(100, Precision::FP16), 8);
   EXPECT_EQ(Impl::sddmm_word_bytes_of(102, Precision::FP16), 4);
   EXPECT_EQ(Impl::sddmm_word_bytes_of(101, Precision::BF16), 2);

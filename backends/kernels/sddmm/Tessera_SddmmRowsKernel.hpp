@@ -343,13 +343,8 @@ auto sddmm_narrow_rows_dispatch(std::int64_t words, const Run& run) {
     if constexpr (Bytes == 4) {
       if (words <= 32) return with(SddmmRowsShape<4, 2, 4, part, Bytes>{});
     }
-    if constexpr (Bytes == 2) {
-      if (words <= 32) return with(SddmmRowsShape<5, 1, 4, part, Bytes>{});
-      if (words <= 64) return with(SddmmRowsShape<5, 2, 4, part, Bytes>{});
-    } else {
-      if (words <= 48) return with(SddmmRowsShape<4, 3, 4, part, Bytes>{});
-      if (words <= 64) return with(SddmmRowsShape<4, 4, 4, part, Bytes>{});
-    }
+    if (words <= 48) return with(SddmmRowsShape<4, 3, 4, part, Bytes>{});
+    if (words <= 64) return with(SddmmRowsShape<4, 4, 4, part, Bytes>{});
     if (words <= 96) return with(SddmmRowsShape<5, 3, 4, part, Bytes>{});
     if (words <= 128) return with(SddmmRowsShape<5, 4, 4, part, Bytes>{});
   }
