@@ -158,7 +158,7 @@ TEST(SddmmBatch, OfNoHeads) {
   }
 }
 
-// What lies in rows of whole words is multiplied where it lies, and by rows what is aligned to an element alone: each
+// What lies in rows of whole words is multiplied where it lies, and by rows what is aligned to eight bytes alone: each
 // copy is a launch, and nothing else is.
 TEST(SddmmCopies, OnlyWhereRowsAreNoWholeWords) {
   const SddmmSuite<Exec, double> suite(Backend::EmulatedNvidia, SddmmAlgorithm::Panels);
