@@ -15,7 +15,7 @@
 namespace Tessera {
 
 /// The dense operands of the pattern's type. Rows of Q, K, V and O are contiguous whole words of sixteen bytes, from a
-/// multiple of sixteen bytes on; narrow: of eight bytes. Heads share the pattern, side by side in one launch.
+/// multiple of sixteen bytes on. Heads share the pattern, side by side in one launch.
 struct AttentionDense {
   const void* q = nullptr;  ///< m x d
   const void* k = nullptr;  ///< n x d
@@ -30,7 +30,6 @@ struct AttentionDense {
   const void* bias = nullptr;              ///< added to the scores, per entry in CSR order
   const void* factor = nullptr;            ///< the scores are multiplied by; not both
   double scale = 1;                        ///< of every score
-  bool narrow = false;                     ///< rows of operands of 16 bits on units; those of gradients likewise
 };
 
 /// Windows of rows, whose blocks follow each other, those of parts too. A block has `vectors` columns, those beyond the

@@ -12,12 +12,10 @@ namespace Tessera {
 struct AttentionShape {
   int rows = 0;                 ///< of a window, which may also be twice as high
   int vectors = 0;              ///< column vectors of a block
-  int most_columns = 0;         ///< of Q and V
+  int most_columns = 0;         ///< of Q and V, whose rows are whole words of sixteen bytes
   int most_columns_of_two = 0;  ///< the same for windows of twice the height
   const char* atom = "";
   int least_inner = 0;  ///< columns of Q, from which the products keep the bound of the precision
-  int columns = 0;      ///< those of Q and V are multiples of it
-  int row_bytes = 16;   ///< rows begin at multiples of so many
 };
 
 /// What the kernels by rows take; most_columns == 0: there are none for the precision.

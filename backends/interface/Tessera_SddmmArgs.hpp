@@ -38,7 +38,7 @@ struct SddmmDense {
   SddmmSlots slots;
   std::int64_t ldx = 0, ldy = 0;  ///< elements from row to row
   std::int64_t words = 0;         ///< of a row of X and Y
-  int word_bytes = 16;            ///< of a word: 16, or 8, 4 or 2, but at least an element
+  int word_bytes = 16;            ///< of a word: 16 or 8, of FP32 also 4
   std::int64_t heads = 1;
   std::int64_t x_head = 0, y_head = 0, p_head = 0;  ///< elements from head to head
   ElementType p_type = ElementType::Double;         ///< the operands', or float beside 16-bit ones

@@ -82,7 +82,7 @@ typename Device::Error launch_attention_backward_columns(const AttentionBackward
     }
   }
   if constexpr (every) {
-    if (dense.d == Columns && dense.e == Columns && !dense.narrow) {
+    if (dense.d == Columns && dense.e == Columns) {
       return launch_attention_backward<Device, Atom, Height, Columns, true, ByColumns>(args, stream);
     }
   }

@@ -94,7 +94,7 @@ typename Device::Error launch_attention_columns(const AttentionArgs& args, Strea
   constexpr bool every = Device::template every_width<Atom>, wide = sizeof(typename Atom::Operand) == 4;
   constexpr bool middle = every && Device::middle_widths;
   if constexpr (every && !(wide && Columns == 256) && (middle || Columns == 32 || Columns == widest)) {
-    if (args.dense.d == Columns && args.dense.e == Columns && !args.dense.narrow) {
+    if (args.dense.d == Columns && args.dense.e == Columns) {
       return launch_attention<Device, Atom, Height, Columns, true>(args, stream);
     }
   }

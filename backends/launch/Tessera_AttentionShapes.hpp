@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "backends/kernels/attention/Tessera_AttentionWeights.hpp"
 #include "backends/launch/Tessera_AttentionLaunchers.hpp"
 #include "backends/launch/Tessera_Launch.hpp"
 #include "backends/units/Tessera_AtomsAmd.hpp"
@@ -73,8 +72,6 @@ AttentionShape attention_shape(Precision precision) noexcept {
     shape.most_columns_of_two = attention_most_columns<Atom, 2>;
     shape.atom = Atom::name;
     shape.least_inner = in_parts<Atom> ? attention_least_inner_in_parts : 0;
-    shape.columns = attention_has_narrow_rows<Atom> || sizeof(typename Atom::Operand) == 4 ? 4 : 8;
-    shape.row_bytes = attention_has_narrow_rows<Atom> ? 8 : 16;
     return shape;
   });
 }
@@ -86,9 +83,7 @@ inline Status attention_check(const AttentionArgs& args, const AttentionShape& s
   if (!two && args.window_rows != shape.rows) return {"attention: the windows were made for another instruction"};
   const AttentionDense& dense = args.dense;
   const std::int64_t most = two ? shape.most_columns_of_two : shape.most_columns;
-  const bool halves = args.precision == Precision::FP16 || args.precision == Precision::BF16;
-  if (dense.narrow && shape.row_bytes == 16) return {"attention: rows must be whole words of sixteen bytes"};
-  const std::int64_t unit = halves && !dense.narrow ? 8 : shape.columns;
+  const std::int64_t unit = 16 / bytes_of(args.precision);
   const auto fits = [&](std::int64_t n) { return n > 0 && n % unit == 0 && n <= most; };
   if (!fits(dense.d) || !fits(dense.e)) {
     return {

@@ -49,10 +49,6 @@ struct AttentionForwardOperands {
     reads.run(space, "Tessera::attention[pack rows]");
     to = {writes.write(out.o, o), out.lse};
   }
-  /// Whether a row is no whole words of sixteen bytes.
-  bool narrow() const {
-    return !(has_wide_rows(from.q) && has_wide_rows(from.k) && has_wide_rows(from.v) && has_wide_rows(to.o));
-  }
   /// out: as it was given.
   void finish(const Exec& space, const AttentionOutput<T>& out) const {
     Out writes{wanted};

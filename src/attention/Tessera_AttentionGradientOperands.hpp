@@ -63,11 +63,6 @@ struct AttentionGradientOperands {
     to.d_v = writes.write(g.d_v, d_v);
     if constexpr (Compat::is_host_v<Exec>) Compat::fence(space, "Tessera::attention emulated");
   }
-  /// Whether a row is no whole words of sixteen bytes.
-  bool narrow() const {
-    const auto wide = [](const auto&... batches) { return (has_wide_rows(batches) && ...); };
-    return !wide(from.q, from.k, from.v, to.o, to.d_o, to.d_q, to.d_k, to.d_v);
-  }
   /// g: as it was given.
   void finish(const Exec& space, const AttentionGradients<T>& g) const {
     Out writes{wanted};

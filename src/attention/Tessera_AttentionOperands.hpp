@@ -231,27 +231,15 @@ void require_gradients_apart(const AttentionInput<T>& in, const AttentionGradien
   require_apart("dK and dV", g.d_k, g.d_v, in.heads);
 }
 
-/// What kernels ask of rows of dense operands.
+/// What kernels ask of rows of dense operands: whole words of sixteen bytes, from a multiple of sixteen bytes on, or
+/// nothing (unit = 1). Copies of others have zeros in what their last word has beyond the row.
 struct RowsWanted {
-  std::int64_t unit = 1;    ///< columns are whole multiples of it
-  std::int64_t copied = 1;  ///< copies of others have zeros in columns up to the next multiple of this
-  int bytes = 16;           ///< that rows begin at multiples of
+  std::int64_t unit = 1;  ///< columns are whole multiples of it
 
-  constexpr std::int64_t columns(std::int64_t n) const {
-    return n % unit == 0 ? n : (n + copied - 1) / copied * copied;
-  }
+  constexpr std::int64_t columns(std::int64_t n) const { return (n + unit - 1) / unit * unit; }
 };
-/// On units. Copies have whole words of sixteen bytes.
 template <class T>
-RowsWanted attention_unit_rows(const AttentionShape& shape) {
-  return {shape.columns, 16 / static_cast<std::int64_t>(sizeof(T)), shape.row_bytes};
-}
-/// Whether rows are whole words of sixteen bytes, from a multiple of sixteen bytes on.
-template <class T>
-bool has_wide_rows(const DenseBatch<T>& d) {
-  constexpr std::int64_t width = 16 / static_cast<std::int64_t>(sizeof(T));
-  return d.matrix.aligned() && d.head_stride % width == 0 && d.matrix.columns % width == 0;
-}
+constexpr RowsWanted rows_of_whole_words{16 / static_cast<std::int64_t>(sizeof(T))};
 
 /// Operands whose rows lie side by side: those that do, and copies in scratch of those that do not. `lay_out` is called
 /// twice, as ScratchLayout is.
@@ -270,7 +258,7 @@ struct ContiguousRows {
     if (!Words) return false;
     const auto strides = static_cast<std::uintptr_t>(d.matrix.row_stride | d.head_stride) * sizeof(T);
     const std::uintptr_t begins = reinterpret_cast<std::uintptr_t>(d.matrix.data) | strides;
-    return begins % static_cast<unsigned>(wanted.bytes) != 0 || d.matrix.columns % wanted.unit != 0 ||
+    return begins % 16 != 0 || d.matrix.columns % wanted.unit != 0 ||
            d.matrix.row_stride >= std::int64_t{1} << (sizeof(T) == 8 ? 29 : 30);
   }
   /// Where the copy goes, and the copy as an operand.

@@ -19,7 +19,7 @@ namespace Tessera {
 ///
 /// Fused of a backend (types of 16 and 32 bits, up to 256 columns of Q and V; all else goes to the portable kernel, in
 /// any call): windows of rows on matrix units. Rows of Q, K, V and O are read and written where they lie if they are
-/// contiguous, of a multiple of 4 columns, and begin at multiples of 16 bytes (16-bit types: of 8); others go through
+/// contiguous, of a multiple of 4 columns (16-bit types: of 8), and begin at multiples of 16 bytes; others go through
 /// copies in scratch, made by one launch before the kernel and one after it. Weights are rounded to the operands' type
 /// before they multiply V, and are not where they are summed: O errs by another unit roundoff of sum_j P_ij |V_j|; in
 /// FP16 weights below 2^-31 of the row's largest one may be 0, so that an infinite V_j of such an entry gives NaN.

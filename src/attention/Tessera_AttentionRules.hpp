@@ -58,24 +58,26 @@ inline int attention_window_height(const AttentionShape& shape, const SpmmFeatur
 
 /// What a pass over one head takes, in us: a constant, one per column, and per million of each of these
 /// (perf_test/notes/attention.md): numbers in fetched rows of K (as many of V are meant), fetched rows or entries,
-/// numbers of Q and K, rows; and per thousand entries of the longest row, which one softmax waits for.
+/// numbers of Q and K, rows; and per thousand entries of the longest row, which one softmax waits for, and per thousand
+/// of its numbers.
 struct AttentionCost {
-  double launches, column, fetched, each, operands, row, longest = 0;
+  double launches, column, fetched, each, operands, row, longest = 0, longest_numbers = 0;
 
   /// @param fetched_rows  of K, as many of V; @param count  what `each` is of
   double us(double fetched_rows, double count, const SpmmFeatures& f, int columns) const {
     const double rows = static_cast<double>(f.rows), both = rows + static_cast<double>(f.cols);
     return launches + column * columns +
            1e-6 * ((fetched * fetched_rows + operands * both) * columns + each * count + row * rows) +
-           1e-3 * longest * static_cast<double>(f.longest);
+           1e-3 * (longest + longest_numbers * columns) * static_cast<double>(f.longest);
   }
 };
 /// 16 bits: gathers at 6.7 TB/s and operands once at 4 TB/s fit Fused on an H200 and H100, the chain moves scores
-/// besides. 32 bits: fitted on an H200 (17 to 20 matrices; 32, 64, 128 columns; one, 4 and 8 heads); 64 bits: 25
+/// besides. 32 bits: fitted on an H200 (17 to 20 matrices; 32, 64, 128 columns; one, 4 and 8 heads; the longest row on
+/// 52 others, 20 to 128 columns); 64 bits: 25
 /// generated ones, 20 to 100 columns, one head, rows by the columns that their team has lanes for.
 constexpr AttentionCost attention_fused_16{8, 0, 0.6, 0, 1.0, 0}, attention_chain_16{16, 0, 0.6, 5.6, 1.2, 0},
     attention_fused_fp32{5.9, 0.13, 1.15, 24, 2.6, 0}, attention_fused_tf32{3.92, 0.116, 1.0, 19, 1.85, 0},
-    attention_chain_32{17.5, 0, 0.68, 30, 2.3, 327}, attention_rows_32{9.7, 0.0757, 0.505, 23.7, 1.68, 0},
+    attention_chain_32{17.5, 0, 0.68, 30, 2.3, 327, 8}, attention_rows_32{9.7, 0.0757, 0.505, 23.7, 1.68, 0, 0, 0.04},
     attention_rows_64{6.3, 0.096, 1.83, 12.4, 4.0, 116, 5.4}, attention_chain_64{5.4, 0.083, 1.58, 22.5, 3.6, 750, 17};
 
 /// Columns of FP64 for which the team that takes so many has lanes (backends/launch/Tessera_AttentionRowsLaunch.hpp).
@@ -109,7 +111,7 @@ inline void predict_attention_on_units(AttentionChoice& c, const SpmmFeatures& f
   const auto cost_of = [&](AttentionAlgorithm a) {
     if (a == AttentionAlgorithm::Fused) {
       const AttentionCost& of = narrow ? attention_fused_16 : in_parts ? attention_fused_fp32 : attention_fused_tf32;
-      const std::int64_t whole = RowsWanted{4, 16 / static_cast<std::int64_t>(element_bytes)}.columns(d);
+      const std::int64_t whole = RowsWanted{16 / static_cast<std::int64_t>(element_bytes)}.columns(d);
       // Kernels have 32 columns at least, which takes its time in 32 bits.
       const int least = narrow ? 1 : 32;
       return of.us(fetched_rows, fetched_rows, f, std::max(static_cast<int>(whole), least)) +

@@ -12,9 +12,7 @@ namespace Tessera {
 namespace Impl {
 
 /// What kernels by rows ask of rows of dense operands.
-inline RowsWanted attention_rows_wanted(const AttentionRowsLimits& limits) {
-  return {limits.columns, limits.columns, 16};
-}
+inline RowsWanted attention_rows_wanted(const AttentionRowsLimits& limits) { return {limits.columns}; }
 /// Whether kernels by rows take operands of so many columns.
 inline bool attention_rows_take(const AttentionRowsLimits& limits, std::int64_t d, std::int64_t e) {
   const auto fits = [&](std::int64_t n) {

@@ -72,11 +72,11 @@ class WindowAttentionBackward {
   /// There are heads, and fits().
   void apply(const Exec& space, const Csr& A, AttentionSum<T> scale, const AttentionInput<T>& in,
              const AttentionGradients<T>& g, const Scratch& scratch) const {
-    const std::int64_t d = attention_unit_rows<T>(shape_).columns(in.q.matrix.columns),
-                       e = attention_unit_rows<T>(shape_).columns(in.v.matrix.columns);
+    const std::int64_t d = rows_of_whole_words<T>.columns(in.q.matrix.columns),
+                       e = rows_of_whole_words<T>.columns(in.v.matrix.columns);
     const AttentionGradientOperands<Csr> operands(space, in, g, scratch,
                                                   std::max(partial_rows(rows_) * d, partial_rows(columns_) * (d + e)),
-                                                  attention_unit_rows<T>(shape_));
+                                                  rows_of_whole_words<T>);
     launch(space, arguments(A, scale, operands, false));
     launch(space, arguments(A, scale, operands, true));
     operands.finish(space, g);
@@ -103,7 +103,6 @@ class WindowAttentionBackward {
     if (by_columns && entries_.extent(0) > 0) a.windows.entry_at = entries_.data();
     a.windows.partials = operands.partials;
     a.windows.dense = attention_dense<T>(A, kind_, scale, operands.from, operands.to.o, operands.to.lse);
-    a.windows.dense.narrow = operands.narrow();
     operands.set(a, by_columns);
     return a;
   }

@@ -49,12 +49,12 @@ AttentionDense attention_dense(const Csr& A, AttentionValues values, AttentionSu
 template <class T>
 bool attention_units_take(const AttentionShape& shape, bool two, std::int64_t d, std::int64_t e) {
   const std::int64_t most = two ? shape.most_columns_of_two : shape.most_columns;
-  return d > 0 && e > 0 && d >= shape.least_inner && attention_unit_rows<T>(shape).columns(std::max(d, e)) <= most;
+  return d > 0 && e > 0 && d >= shape.least_inner && rows_of_whole_words<T>.columns(std::max(d, e)) <= most;
 }
 
 /// AttentionAlgorithm::Fused on a backend's matrix units, in one launch for all heads (two where windows are split).
 /// Operands of 16 or 32 bits with columns from what the backend wants up to what it takes, copied (two launches more)
-/// where their rows are not as attention_unit_rows says; others go to the portable kernel, in any call.
+/// where their rows are not whole words of sixteen bytes; others go to the portable kernel, in any call.
 template <class Csr>
 class WindowAttentionEngine {
  public:
@@ -76,7 +76,7 @@ class WindowAttentionEngine {
   std::size_t format_bytes() const { return format_.format_bytes(); }
   /// One head of copies of all operands, and what parts of split windows leave.
   std::size_t workspace_bytes(std::int64_t columns) const {
-    const std::int64_t whole = attention_unit_rows<T>(format_.shape).columns(columns);
+    const std::int64_t whole = rows_of_whole_words<T>.columns(columns);
     return portable_.workspace_bytes(whole) + ScratchLayout::rounded(partial_floats(whole) * sizeof(float));
   }
   /// Whether the units take operands of so many columns.
@@ -87,13 +87,12 @@ class WindowAttentionEngine {
   /// There are rows and heads.
   void apply(const Exec& space, Sum scale, const AttentionInput<T>& in, const AttentionOutput<T>& out) const {
     if (!fits(in.q.matrix.columns, in.v.matrix.columns)) return portable_.apply(space, scale, in, out, scratch_);
-    const std::size_t partials = partial_floats(attention_unit_rows<T>(format_.shape).columns(in.v.matrix.columns));
+    const std::size_t partials = partial_floats(rows_of_whole_words<T>.columns(in.v.matrix.columns));
     const AttentionForwardOperands<Csr, true> operands(space, in, out, scratch_, static_cast<std::int64_t>(partials),
-                                                       attention_unit_rows<T>(format_.shape));
+                                                       rows_of_whole_words<T>);
     AttentionArgs args = format_.arguments();
     args.partials = operands.partials;
     args.dense = attention_dense<T>(csr_, values_, scale, operands.from, operands.to.o, out.lse);
-    args.dense.narrow = operands.narrow();
     run_on_backend(space, {"attention", "forward", format_.precision},
                    [&](Stream stream) { return backend_->attention.forward(args, stream); });
     operands.finish(space, out);

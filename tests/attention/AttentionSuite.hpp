@@ -102,7 +102,7 @@ class AttentionSuite {
       if (way < 0) return {0, rows * columns, columns, 1};
       auto ways = batch_steps<T>(p.heads, rows, columns);
       const std::int64_t row = (columns + 3) / 4 * 4 + 4;
-      ways.push_back({4, rows * row, row, 1});  // of 16 bits: rows of whole words of eight bytes
+      ways.push_back({4, rows * row, row, 1});  // rows that begin at multiples of four elements
       return ways[static_cast<std::size_t>(way + shift) % ways.size()];
     };
     const auto dense = [&](const std::vector<T>& data, std::int64_t rows, std::int64_t columns, int shift) {

@@ -243,6 +243,8 @@ TEST(AttentionRules, RowsWhereNothingIsShared) {
   EXPECT_EQ(chosen(1, 128, Precision::FP64, 8), AttentionAlgorithm::Chain);
   f.longest = 100000;
   EXPECT_EQ(chosen(1, 128, Precision::FP64, 8), AttentionAlgorithm::Rows);
+  f.nnz = 1600000;
+  EXPECT_EQ(chosen(1, 64, Precision::FP32, 4), AttentionAlgorithm::Fused);
 }
 TEST_F(AttentionChoices, BackwardKeepsTheTransposedPattern) {
   const Statistics s = of(with(AttentionValues::None, true));

@@ -24,8 +24,7 @@ class AttentionBackwardHead {
   TESSERA_FUNCTION AttentionBackwardHead(const Args& args, std::int64_t head)
       : args_(args),
         scores_(args.dense(), head),
-        d_o_(attention_rows<Operand>(args.d_o, head, args.d_o_head, args.ld_d_o, args.dense().e, args.dense().narrow)) {
-  }
+        d_o_(attention_rows<Operand>(args.d_o, head, args.d_o_head, args.ld_d_o, args.dense().e)) {}
 
   TESSERA_FUNCTION const AttentionRows& own_first() const { return ByColumns ? scores_.k() : scores_.q(); }
   TESSERA_FUNCTION const AttentionRows& own_second() const { return ByColumns ? scores_.v() : d_o_; }
@@ -33,7 +32,7 @@ class AttentionBackwardHead {
   TESSERA_FUNCTION const AttentionRows& gathered_second() const { return ByColumns ? d_o_ : scores_.v(); }
   TESSERA_FUNCTION AttentionRows o() const {
     const AttentionDense& d = args_.dense();
-    return attention_rows<Operand>(d.o, head(), d.o_head, d.ldo, d.e, d.narrow);
+    return attention_rows<Operand>(d.o, head(), d.o_head, d.ldo, d.e);
   }
   TESSERA_FUNCTION const AttentionHead<Operand>& scores() const { return scores_; }
   TESSERA_FUNCTION std::int64_t head() const { return scores_.index(); }

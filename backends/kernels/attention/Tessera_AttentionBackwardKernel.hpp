@@ -392,13 +392,11 @@ class AttentionBackwardKernel : AttentionTiles<Unit, Wave, Height, Columns, Exac
     const auto store_piece = [&](int local, int column, int columns, int from, float restore, float scale, void* to,
                                  const float(&piece)[Tiles::width]) {
       if (column >= columns) return;
-      if (part.partial < 0) {
-        return Tiles::store_rounded(to, piece, restore * scale, head.own_first().narrow, columns - column);
-      }
+      if (part.partial < 0) return Tiles::store_rounded(to, piece, restore * scale);
       float restored[Tiles::width];
       TESSERA_UNROLL
       for (int v = 0; v < Tiles::width; ++v) restored[v] = piece[v] * restore;
-      Tiles::store_floats(head.partial(part.partial, local) + from + column, restored, columns - column);
+      Tiles::store_floats(head.partial(part.partial, local) + from + column, restored);
     };
     wave.each([&](int lane) {
       const auto inside = [&](int local, std::int64_t row) {

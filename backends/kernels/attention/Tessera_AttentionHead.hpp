@@ -39,19 +39,18 @@ TESSERA_FUNCTION void attention_store(void* to, const void* from) {
 struct AttentionRows {
   const char* first;
   std::uint32_t bytes;  ///< from row to row
-  int columns;          ///< a multiple of 4
+  int columns;          ///< a multiple of 8
   int words;            ///< of sixteen bytes
-  bool narrow;          ///< words are of eight bytes
 
   // One multiplication of 32 by 32 bits.
   TESSERA_FUNCTION const char* at(std::uint32_t row) const { return first + std::uint64_t{row} * bytes; }
 };
 template <class Operand>
 TESSERA_FUNCTION AttentionRows attention_rows(const void* of, std::int64_t head, std::int64_t from_head_to_head,
-                                              std::int64_t from_row_to_row, std::int64_t columns, bool narrow) {
+                                              std::int64_t from_row_to_row, std::int64_t columns) {
   return {reinterpret_cast<const char*>(static_cast<const Operand*>(of) + head * from_head_to_head),
           static_cast<std::uint32_t>(from_row_to_row * static_cast<std::int64_t>(sizeof(Operand))),
-          static_cast<int>(columns), static_cast<int>(columns) * static_cast<int>(sizeof(Operand)) / 16, narrow};
+          static_cast<int>(columns), static_cast<int>(columns) * static_cast<int>(sizeof(Operand)) / 16};
 }
 
 /// The operands of one head. Scores are binary logarithms here: 2^score is what e^score is of the caller's.
@@ -61,9 +60,9 @@ class AttentionHead {
   using Sum = std::conditional_t<std::is_same_v<Operand, double>, double, float>;
   TESSERA_FUNCTION AttentionHead(const AttentionDense& d, std::int64_t head)
       : dense_(d),
-        q_(attention_rows<Operand>(d.q, head, d.q_head, d.ldq, d.d, d.narrow)),
-        k_(attention_rows<Operand>(d.k, head, d.k_head, d.ldk, d.d, d.narrow)),
-        v_(attention_rows<Operand>(d.v, head, d.v_head, d.ldv, d.e, d.narrow)),
+        q_(attention_rows<Operand>(d.q, head, d.q_head, d.ldq, d.d)),
+        k_(attention_rows<Operand>(d.k, head, d.k_head, d.ldk, d.d)),
+        v_(attention_rows<Operand>(d.v, head, d.v_head, d.ldv, d.e)),
         head_(head),
         scale_(static_cast<Sum>(d.scale * attention_log2_e)) {}
 

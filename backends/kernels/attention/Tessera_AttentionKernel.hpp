@@ -390,7 +390,7 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
     if (row >= args.rows) return;
     if (column == 0) head.store_lse(row, reference, total);
     if (column >= head.e()) return;
-    Tiles::store_rounded(head.o(row, column), piece, attention_inverse(total), head.v().narrow, head.e() - column);
+    Tiles::store_rounded(head.o(row, column), piece, attention_inverse(total));
   }
   TESSERA_FUNCTION static void store_partial(const AttentionArgs& args, const Head& head, std::int32_t partial,
                                              int local, int column, float reference, float total,
@@ -403,7 +403,7 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
       row[head.e() + 1] = total;
     }
     if (column >= head.e()) return;
-    Tiles::store_floats(row + column, piece, head.e() - column);
+    Tiles::store_floats(row + column, piece);
   }
 };
 

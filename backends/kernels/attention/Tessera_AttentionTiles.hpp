@@ -4,7 +4,6 @@
 #define TESSERA_KERNELS_ATTENTION_ATTENTION_TILES_HPP
 
 #include <cstdint>
-#include <type_traits>
 
 #include "backends/kernels/attention/Tessera_AttentionHead.hpp"
 #include "backends/kernels/attention/Tessera_AttentionWeights.hpp"
@@ -136,26 +135,6 @@ class AttentionTiles {
     f(entry);
   }
 
-  static constexpr bool narrow_rows = !Exact && attention_has_narrow_rows<Atom>;
-  /// f(whether rows are read in narrow words).
-  template <int Bytes, class F>
-  TESSERA_FUNCTION static void by_words(const AttentionRows& from, const F& f) {
-    if constexpr (narrow_rows && Bytes == 16) {
-      if (from.narrow) return f(std::true_type());
-    }
-    return f(std::false_type());
-  }
-  /// Bytes of a row from `column` on, zeros beyond its end. on: whether the row has them, where they are one word.
-  template <bool Narrow, int Bytes>
-  TESSERA_FUNCTION static void load_row(const AttentionRows& from, const char* at, bool on, int column,
-                                        std::uint32_t* to) {
-    if constexpr (Narrow) {
-      attention_load<false, 8, Wave>(at, column < from.columns, to);
-      attention_load<false, 8, Wave>(at + 8, column + 8 / element < from.columns, to + 2);
-    } else {
-      attention_load<Exact, Bytes, Wave>(at, on, to);
-    }
-  }
   /// The window's own rows; beyond the last one, that one again.
   TESSERA_FUNCTION static void load_own(const AttentionArgs& args, const AttentionRows& from, std::int64_t window,
                                         int lane, OwnWords& to) {
@@ -164,43 +143,35 @@ class AttentionTiles {
       const std::int64_t row = window * window_rows + s * rows + Shape::row_of(lane);
       const char* const at =
           from.at(static_cast<std::uint32_t>(row < args.rows ? row : args.rows - 1)) + Shape::quad_of(lane) * 16;
-      by_words<16>(from, [&](auto narrow) {
-        TESSERA_UNROLL
-        for (int c = 0; c < inner_chunks; ++c) {
-          const int word = c * quads + Shape::quad_of(lane);
-          load_row<decltype(narrow)::value, 16>(from, at + c * quads * 16, word < from.words, word * Shape::width,
-                                                to.word[s][c].w);
-        }
-      });
+      TESSERA_UNROLL
+      for (int c = 0; c < inner_chunks; ++c) {
+        const bool on = c * quads + Shape::quad_of(lane) < from.words;
+        attention_load<Exact, 16, Wave>(at + c * quads * 16, on, to.word[s][c].w);
+      }
     }
   }
   /// Chunks [first, first + at_once) of the gathered rows, for inner products.
   TESSERA_FUNCTION static void load_gathered(const AttentionRows& from, const Place& place, int first, int lane,
                                              GatheredWords& to) {
-    by_words<16>(from, [&](auto narrow) {
+    TESSERA_UNROLL
+    for (int h = 0; h < halves; ++h) {
+      const char* const at = from.at(place.inner[h]) + (first * quads + Shape::quad_of(lane)) * 16;
       TESSERA_UNROLL
-      for (int h = 0; h < halves; ++h) {
-        const char* const at = from.at(place.inner[h]) + (first * quads + Shape::quad_of(lane)) * 16;
-        TESSERA_UNROLL
-        for (int c = 0; c < at_once; ++c) {
-          const int word = (first + c) * quads + Shape::quad_of(lane);
-          load_row<decltype(narrow)::value, 16>(from, at + c * quads * 16, word < from.words, word * Shape::width,
-                                                to.word[c][h].w);
-        }
+      for (int c = 0; c < at_once; ++c) {
+        const bool on = (first + c) * quads + Shape::quad_of(lane) < from.words;
+        attention_load<Exact, 16, Wave>(at + c * quads * 16, on, to.word[c][h].w);
       }
-    });
+    }
   }
   /// A chunk of the gathered rows, for sums.
   TESSERA_FUNCTION static void load_pieces(const AttentionRows& from, const Place& place, int chunk, int lane,
                                            Pieces& to) {
     const int column = chunk * chunk_columns + Shape::group_of(lane) * width;
-    by_words<piece_bytes>(from, [&](auto narrow) {
-      TESSERA_UNROLL
-      for (int j = 0; j < slots; ++j) {
-        load_row<decltype(narrow)::value, piece_bytes>(from, from.at(place.sum[j]) + column * element,
-                                                       column < from.columns, column, to.slot[j].w);
-      }
-    });
+    TESSERA_UNROLL
+    for (int j = 0; j < slots; ++j) {
+      attention_load<Exact, piece_bytes, Wave>(from.at(place.sum[j]) + column * element, column < from.columns,
+                                               to.slot[j].w);
+    }
   }
 
   TESSERA_FUNCTION static void clear(Sums& sums) {
@@ -437,29 +408,19 @@ class AttentionTiles {
       }
     }
   }
-  /// A piece rounded and stored, or as it is, as far as there are columns.
-  TESSERA_FUNCTION static void store_rounded(void* to, const float (&piece)[width], float factor, bool narrow,
-                                             int there) {
+  /// A piece rounded and stored, or as it is.
+  TESSERA_FUNCTION static void store_rounded(void* to, const float (&piece)[width], float factor) {
     WeightPair<Operand> rounded[width / 2];
     TESSERA_UNROLL
     for (int v = 0; v < width; v += 2) {
       rounded[v / 2] = WeightPair<Operand>::of(piece[v] * factor, piece[v + 1] * factor);
     }
-    if constexpr (narrow_rows && piece_bytes == 16) {
-      if (narrow) {
-        attention_store<8>(to, rounded);
-        if (there > width / 2) attention_store<8>(static_cast<char*>(to) + 8, rounded + width / 4);
-        return;
-      }
-    }
     attention_store<piece_bytes>(to, rounded);
   }
-  TESSERA_FUNCTION static void store_floats(float* to, const float (&piece)[width], int there) {
+  TESSERA_FUNCTION static void store_floats(float* to, const float (&piece)[width]) {
     constexpr int bytes = width * 4 < 16 ? width * 4 : 16;
     TESSERA_UNROLL
-    for (int v = 0; v < width; v += bytes / 4) {
-      if (!narrow_rows || v < there) attention_store<bytes>(to + v, piece + v);
-    }
+    for (int v = 0; v < width; v += bytes / 4) attention_store<bytes>(to + v, piece + v);
   }
 };
 

@@ -178,11 +178,6 @@ struct WeightSlots {
   }
 };
 
-/// Whether kernels of no exact width read rows of narrow words as well: of 16 bits, on NVIDIA's units. For AMD's, which
-/// have not run it, rows are copied.
-template <class Atom>
-constexpr bool attention_has_narrow_rows = sizeof(typename Atom::Operand) == 2 && WeightSlots<Atom>::nvidia;
-
 }  // namespace Tessera
 
 #endif
