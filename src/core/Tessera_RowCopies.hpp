@@ -100,13 +100,20 @@ struct RowCopies {
     }
     if (reads) __builtin_memcpy(aligned<16>(to), word, 16);
   }
-  /// A word of which the batch has `there` elements, or none.
+  /// A word of which the batch has `there` elements, or none. All that is read is asked for before any is written: what
+  /// is not there is the last element again.
   KOKKOS_INLINE_FUNCTION static void move_some(T* rows, Element* to, int there) {
-    for (int i = 0; i < width; ++i) {
-      if constexpr (reads) {
-        to[i] = i < there ? rows[i] : Element(0.0f);
-      } else {
-        if (i < there) rows[i] = to[i];
+    Element word[width] = {};
+    if constexpr (reads) {
+      if (there > 0) {
+        for (int i = 0; i < width; ++i) word[i] = rows[i < there ? i : there - 1];
+      }
+      for (int i = 0; i < width; ++i) word[i] = i < there ? word[i] : Element(0.0f);
+      __builtin_memcpy(aligned<16>(to), word, 16);
+    } else {
+      __builtin_memcpy(word, aligned<16>(to), 16);
+      for (int i = 0; i < width; ++i) {
+        if (i < there) rows[i] = word[i];
       }
     }
   }
