@@ -41,26 +41,33 @@ std::vector<int> inner_around_words() {
 }
 
 /// Where operands lie: contiguous; X by columns with guards around, Y as second factor of a product, every third number
-/// of P; by rows with guards around, a P that is seldom aligned.
+/// of P; by rows with guards around, a P that is seldom aligned; by rows with guards of four elements around.
 struct InPlace {
   using X = Kokkos::LayoutRight;
   using Y = Kokkos::LayoutRight;
   using P = Kokkos::LayoutLeft;
-  static constexpr int margin = 0;
+  static constexpr int margin = 0, behind = 1;
   static constexpr Op op_y = Op::NoTrans;
 };
 struct AcrossRows {
   using X = Kokkos::LayoutLeft;
   using Y = Kokkos::LayoutRight;
   using P = Kokkos::LayoutRight;
-  static constexpr int margin = 1;
+  static constexpr int margin = 1, behind = 2;
   static constexpr Op op_y = Op::Trans;
 };
 struct Unaligned {
   using X = Kokkos::LayoutRight;
   using Y = Kokkos::LayoutLeft;
   using P = Kokkos::LayoutLeft;
-  static constexpr int margin = 3;
+  static constexpr int margin = 3, behind = 4;
+  static constexpr Op op_y = Op::NoTrans;
+};
+struct InFours {
+  using X = Kokkos::LayoutRight;
+  using Y = Kokkos::LayoutRight;
+  using P = Kokkos::LayoutLeft;
+  static constexpr int margin = 4, behind = 4;
   static constexpr Op op_y = Op::NoTrans;
 };
 
@@ -100,7 +107,7 @@ class SddmmSuite {
   std::vector<PT> product(const Plan& plan, const Matrix& A, int inner, Scaling s, const Operands& o) const {
     constexpr int margin = Form::margin;
     constexpr bool turned = Form::op_y == Op::Trans;
-    const typename Guarded<Exec, T, typename Form::X>::Margins margins{margin, margin, margin, margin + 1};
+    const typename Guarded<Exec, T, typename Form::X>::Margins margins{margin, margin, margin, Form::behind};
     const Guarded<Exec, T, typename Form::X> x(o.x, A.rows, inner, margins, std::nan(""));
     std::vector<T> y_data = o.y;
     if (turned) {
