@@ -99,14 +99,15 @@ class Tool : public testing::Test {
     options.compute = compute;
     options.backend = backend;
     const SddmmPlan plan(Exec(), S.view(), options);
-    // Rows that are no whole words: the copies are events of Kokkos' own, beside the backend's.
+    // Rows that are no whole words: the copies are events of Kokkos' own, beside the backend's. Rows reads a few in
+    // place.
     const Array2<T> x("x", S.view().rows(), 15), y("y", S.view().cols(), 15);
     const DeviceVector<Exec, T> p("p", S.view().nnz());
     for (int i = 0; i < 3; ++i) plan.apply(Exec(), x, y, p);
     Exec().fence();
     EXPECT_EQ(kernels(event), 3) << event;
     if (backend == own) {
-      EXPECT_EQ(kernels("Tessera::sddmm[pack X]"), 3);
+      EXPECT_EQ(kernels("Tessera::sddmm[pack X]"), algorithm == SddmmAlgorithm::Rows ? 0 : 3);
     }
   }
 
