@@ -102,9 +102,9 @@ struct EmulatedDevice {
   template <class Atom>
   static constexpr bool every_width = std::is_same_v<typename Atom::Operand, half_t> && (nvidia || !emulate_less);
   static constexpr bool middle_widths = !emulate_less;  // those the build beside has
-  /// With sanitizers one type has every length.
+  /// FP16 has every length, FP32 and FP64 on one vendor's waves besides, but with sanitizers.
   template <class Value>
-  static constexpr bool every_length = std::is_same_v<Value, half_t> || !emulate_less;
+  static constexpr bool every_length = std::is_same_v<Value, half_t> || (sizeof(Value) > 2 && nvidia && !emulate_less);
   template <class>
   static constexpr bool every_variant = true;  ///< of those that emulation has
   static constexpr Error success = nullptr, too_large = "emulation: the grid has too many thread blocks";
