@@ -168,12 +168,14 @@ TYPED_TEST(EmulatedSpmm, ColumnsInPlace) {
   this->each([](auto& suite) {
     if (suite.options.algorithm != rows) return;
     using Suite = std::decay_t<decltype(suite)>;
+    std::size_t turn = 0;
     for (const char* spec : {"stencil2d:nx=31:ny=20", "dense:rows=30:cols=260", "random:rows=300:cols=200:mean=0.9"}) {
+      if (taken_elsewhere(turn++)) continue;
       SCOPED_TRACE(spec);
       const auto A = suite.matrix(generate(spec), Data::Integers, 3);
       const DeviceMatrix<Exec, typename Suite::AType> device(A);
       const typename Suite::Plan plan(Exec(), device.view(), suite.options);
-      for (const int columns : widths({2, 3, 4, 5, 8}, {2, 3, 8})) {
+      for (const int columns : widths({2, 3, 4, 5, 8}, {2, 7})) {
         suite.template expect<ColumnMajor, ColumnMajor>(plan, A, columns, Data::Integers);
         suite.template expect<ColumnMajorPart, ColumnMajorPart>(plan, A, columns, Data::Real, {2.5, -1});
         const auto n = static_cast<std::size_t>(columns);
