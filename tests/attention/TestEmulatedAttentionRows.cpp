@@ -106,22 +106,8 @@ TYPED_TEST(EmulatedAttentionRows, SameBitsAgainAndNewValues) {
   this->each(AttentionValues::Scale, [&](const auto& suite) { TestFixture::same_bits_and_new_values(suite); });
 }
 TYPED_TEST(EmulatedAttentionRows, Workspace) {
-  this->each(AttentionValues::None, [&](auto suite) {
-    using Suite = typename TestFixture::Suite;
-    for (const int width : {24, 21}) {
-      suite.options.workspace = {};
-      const auto p = suite.problem(generate("dense:rows=3:cols=701"), 1, width, width);
-      const DeviceMatrix<Exec, TypeParam, int> A(Suite::template matrix<int>(p));
-      const std::size_t need = typename Suite::Plan(Exec(), A.view(), suite.options).workspace_bytes(width);
-      const DeviceVector<Exec, std::uint64_t> memory("workspace", need / 8 + 8);
-      Kokkos::deep_copy(memory, ~std::uint64_t{0});
-      suite.options.workspace = {memory.data(), need};
-      suite.expect_right(p, 4);  // by columns
-      suite.expect_right(p);
-      for (std::size_t i = (need + 7) / 8; i < memory.extent(0); ++i) EXPECT_EQ(memory(i), ~std::uint64_t{0}) << i;
-      suite.options.workspace = {memory.data(), 64};
-      EXPECT_THROW(suite.run(p, 4), WorkspaceTooSmall);
-    }
+  this->each(AttentionValues::None, [&](const auto& suite) {
+    for (const int width : {24, 21}) TestFixture::own_workspace(suite, width);
   });
 }
 

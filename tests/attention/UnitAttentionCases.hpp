@@ -148,6 +148,22 @@ class UnitAttentionTest : public ::testing::Test {
       suite.check(problem, got);
     }
   }
+  /// In a workspace of workspace_bytes(), and not one byte beyond; a smaller one is refused.
+  static void own_workspace(Suite suite, int width) {
+    suite.options.workspace = {};
+    const auto p = suite.problem(generate("dense:rows=3:cols=701"), 1, width, width);
+    const DeviceMatrix<Exec, T, int> A(Suite::template matrix<int>(p));
+    const std::size_t need = typename Suite::Plan(Exec(), A.view(), suite.options).workspace_bytes(width);
+    const DeviceVector<Exec, std::uint64_t> memory("workspace", need / 8 + 8);
+    Kokkos::deep_copy(memory, ~std::uint64_t{0});
+    suite.options.workspace = {memory.data(), need};
+    suite.expect_right(p, 4);  // by columns
+    suite.expect_right(p);
+    const auto after = to_host(memory);
+    for (std::size_t i = (need + 7) / 8; i < after.size(); ++i) EXPECT_EQ(after[i], ~std::uint64_t{0}) << i;
+    suite.options.workspace = {memory.data(), 64};
+    EXPECT_THROW(suite.run(p, 4), WorkspaceTooSmall);
+  }
   /// Copies of operands with other columns stay in the plan's scratch.
   static void copies_are_kept(const Suite& suite) {
     using Dense = Kokkos::View<T**, Kokkos::LayoutRight, DeviceOf<Exec>>;

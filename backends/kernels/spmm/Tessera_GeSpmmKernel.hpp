@@ -42,9 +42,9 @@
 ///                                    and their sums meet by shuffles: very long rows, or too few of them. In tiles of
 ///                                    128 bytes where rows of B are used many times
 ///
-///     Split   1 word,  8 entries     in narrow words, of which a row of B has one or two: as many teams share an item
-///     as
-///                                    it asks for, and take its entries in turns, so that they read A side by side
+///     Split   1 word,  8 entries     in narrow words, of which a row of B has one or two, and of B in columns: as many
+///                                    teams share an item as it asks for, and take its entries in turns, so that they
+///                                    read A side by side
 ///
 /// In narrow words Octets, Shared, Split and Pairs, of four words.
 
