@@ -120,6 +120,8 @@ struct CudaDevice {
   template <class Value>
   static constexpr bool every_length = !compile_less || std::is_same_v<Value, half_t>;
   template <class Value>
+  static constexpr bool every_walk = every_length<Value>;
+  template <class Value>
   static constexpr bool every_variant = !compile_less || std::is_same_v<Value, half_t>;
   static constexpr Error success = cudaSuccess, too_large = cudaErrorInvalidConfiguration;
 

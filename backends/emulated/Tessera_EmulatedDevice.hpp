@@ -105,6 +105,8 @@ struct EmulatedDevice {
   /// FP16 has every length, FP32 and FP64 on one vendor's waves besides, but with sanitizers.
   template <class Value>
   static constexpr bool every_length = std::is_same_v<Value, half_t> || (sizeof(Value) > 2 && nvidia && !emulate_less);
+  template <class Value>
+  static constexpr bool every_walk = every_length<Value>;
   template <class>
   static constexpr bool every_variant = true;  ///< of those that emulation has
   static constexpr Error success = nullptr, too_large = "emulation: the grid has too many thread blocks";

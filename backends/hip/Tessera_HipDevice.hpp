@@ -90,8 +90,10 @@ struct HipDevice {
   template <class Atom>
   static constexpr bool every_width = !compile_less || std::is_same_v<typename Atom::Operand, half_t>;
   static constexpr bool middle_widths = !compile_less;
+  template <class>
+  static constexpr bool every_length = !compile_less;
   template <class Value>
-  static constexpr bool every_length = !compile_less || std::is_same_v<Value, half_t>;
+  static constexpr bool every_walk = !compile_less || std::is_same_v<Value, half_t>;
   template <class Value>
   static constexpr bool every_variant = !compile_less || std::is_same_v<Value, half_t>;
   static constexpr bool tables = false;  ///< 64 kB of shared memory hold too little of x

@@ -133,7 +133,8 @@ typename Device::Error launch_gespmm(const GeSpmmArgs& args, Stream stream) {
   const std::int64_t lanes = Device::emulated ? 256 : Device::multiprocessors() * std::int64_t{2048};
   const bool narrow = Device::emulated ? args.dense.columns % 4 != 3 : gespmm_narrow(args);
   typename Device::Error error = Device::success;
-  gespmm_dispatch<Types, typename Device::Wave>(args, lanes, narrow, [&](auto kernel, const GeSpmmArgs& ready) {
+  constexpr bool every = Device::template every_walk<typename Types::Value>;
+  gespmm_dispatch<Types, typename Device::Wave, every>(args, lanes, narrow, [&](auto kernel, const GeSpmmArgs& ready) {
     using Kernel = decltype(kernel);
     using Body = GeSpmmBody<Device, Kernel>;
     const std::int64_t items = Kernel::items(ready), tile = Kernel::tile_columns(ready);

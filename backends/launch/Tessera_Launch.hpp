@@ -24,6 +24,7 @@
 ///                               whose like has them, the narrowest and the widest
 ///   middle_widths               whether attention has them; where not, every_width are the narrowest and the widest
 ///   every_length<Value>         whether SDDMM has all kernels that differ in the length of rows of X and Y alone
+///   every_walk<Value>           whether SpMM by rows has all kernels that differ in which lanes read what alone
 ///   every_variant<Value>        whether packed slices and DASP have all kernels that differ in caching, waves or
 ///                               strides alone
 ///   Wave, Unit<Atom>            who executes a kernel, and the matrix unit

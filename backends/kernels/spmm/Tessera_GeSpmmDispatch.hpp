@@ -179,9 +179,32 @@ int gespmm_shift(const GeSpmmArgs& args) {
   return shift;
 }
 
+/// Calls with(the kernel of a walk); some exist for whole words of B alone, some for narrower ones.
+template <class Types, class Wave, bool EveryWalk, class With>
+void gespmm_with_walk(RowsWalk walk, const With& with) {
+  constexpr bool whole = Types::B::whole;
+  if constexpr (EveryWalk) {
+    if (walk == RowsWalk::Pairs) return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Pairs>{});
+    if (walk == RowsWalk::Shared) return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Shared>{});
+  }
+  if constexpr (EveryWalk && !whole) {
+    if (walk == RowsWalk::Split) return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Split>{});
+  }
+  if constexpr (EveryWalk && whole) {
+    if (walk == RowsWalk::Quads) return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Quads>{});
+  }
+  if constexpr (EveryWalk && whole && Types::B::narrows) {
+    if (walk == RowsWalk::Ahead) return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Ahead>{});
+    if constexpr (Types::B::columns == 8) {
+      if (walk == RowsWalk::Dealt) return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Dealt>{});
+    }
+  }
+  with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Octets>{});
+}
+
 /// Calls run(kernel, args with the shift set) with the kernel for a product.
-/// narrow: entries are counted in 32 bits.
-template <class Types, class Wave, class Run>
+/// EveryWalk: or one for all. narrow: entries are counted in 32 bits.
+template <class Types, class Wave, bool EveryWalk = true, class Run>
 void gespmm_dispatch(GeSpmmArgs args, std::int64_t lanes, bool narrow, const Run& run) {
   args.dense.passing = rows_let_c_pass(args);
   args.dense.plain = rows_store_plain<Types>(args);
@@ -190,41 +213,17 @@ void gespmm_dispatch(GeSpmmArgs args, std::int64_t lanes, bool narrow, const Run
     args.shift = gespmm_shift<Kernel>(args);
     run(kernel, args);
   };
-  constexpr RowsWalk any = Types::B::whole ? RowsWalk::Quads : RowsWalk::Pairs;
-  if (!narrow) return with(GeSpmmKernel<Types, Wave, std::int64_t, any>{});
-  if constexpr (!Types::B::whole) {
-    const NarrowWalk narrow_walk = rows_walk_in_narrow_words<typename Types::B>(args, Wave::lanes, lanes);
-    args.log2_teams = narrow_walk.log2_teams;
-    switch (narrow_walk.walk) {
-      case RowsWalk::Pairs:
-        return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Pairs>{});
-      case RowsWalk::Shared:
-        return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Shared>{});
-      case RowsWalk::Split:
-        return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Split>{});
-      default:
-        return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Octets>{});
-    }
+  constexpr bool whole = Types::B::whole;
+  if (!narrow) return with(GeSpmmKernel < Types, Wave, std::int64_t, whole ? RowsWalk::Quads : RowsWalk::Pairs > {});
+  RowsWalk walk = RowsWalk::Octets;
+  if constexpr (EveryWalk && whole) {
+    walk = rows_walk<typename Types::B>(args, Wave::lanes, lanes);
+  } else if constexpr (EveryWalk) {
+    const NarrowWalk found = rows_walk_in_narrow_words<typename Types::B>(args, Wave::lanes, lanes);
+    args.log2_teams = found.log2_teams;
+    walk = found.walk;
   }
-  switch (rows_walk<typename Types::B>(args, Wave::lanes, lanes)) {
-    case RowsWalk::Pairs:
-      return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Pairs>{});
-    case RowsWalk::Quads:
-      return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Quads>{});
-    case RowsWalk::Octets:
-      return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Octets>{});
-    case RowsWalk::Shared:
-      return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Shared>{});
-    case RowsWalk::Split:  // of narrow words
-      break;
-    case RowsWalk::Ahead:
-      if constexpr (Types::B::narrows) return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Ahead>{});
-      break;
-    case RowsWalk::Dealt:
-      if constexpr (Types::B::columns == 8 && Types::B::narrows) {
-        return with(GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Dealt>{});
-      }
-  }
+  gespmm_with_walk<Types, Wave, EveryWalk>(walk, with);
 }
 
 }  // namespace Tessera
