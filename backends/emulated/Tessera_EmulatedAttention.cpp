@@ -12,16 +12,12 @@ template <>
 const char* attention_forward_32_bits<EmulatedNvidia>(const AttentionArgs&, Stream) {
   return "emulation: FP32 and TF32 are left out here";
 }
-template <>
-const char* attention_forward_32_bits<EmulatedAmd>(const AttentionArgs&, Stream) {
-  return "emulation: FP32 is left out here";
-}
 #endif
 
-template AttentionShape attention_shape<EmulatedNvidia>(Precision) noexcept;
-template Status attention_forward<EmulatedNvidia>(const AttentionArgs&, Stream) noexcept;
-template AttentionShape attention_shape<EmulatedAmd>(Precision) noexcept;
-template Status attention_forward<EmulatedAmd>(const AttentionArgs&, Stream) noexcept;
+#define TESSERA_KERNELS_OF(Device)                                     \
+  template AttentionShape attention_shape<Device>(Precision) noexcept; \
+  template Status attention_forward<Device>(const AttentionArgs&, Stream) noexcept;
+TESSERA_EACH_EMULATED(TESSERA_KERNELS_OF)
 
 }  // namespace Launch
 }  // namespace Tessera

@@ -7,10 +7,10 @@
 namespace Tessera {
 namespace Launch {
 
-template AttentionShape attention_backward_shape<EmulatedNvidia>(Precision) noexcept;
-template Status attention_backward<EmulatedNvidia>(const AttentionBackwardArgs&, Stream) noexcept;
-template AttentionShape attention_backward_shape<EmulatedAmd>(Precision) noexcept;
-template Status attention_backward<EmulatedAmd>(const AttentionBackwardArgs&, Stream) noexcept;
+#define TESSERA_KERNELS_OF(Device)                                              \
+  template AttentionShape attention_backward_shape<Device>(Precision) noexcept; \
+  template Status attention_backward<Device>(const AttentionBackwardArgs&, Stream) noexcept;
+TESSERA_EACH_EMULATED(TESSERA_KERNELS_OF)
 
 }  // namespace Launch
 }  // namespace Tessera

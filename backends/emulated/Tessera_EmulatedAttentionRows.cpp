@@ -13,16 +13,12 @@ template <>
 const char* attention_rows_of<EmulatedNvidia, double>(const AttentionRowsArgs&, Stream) {
   return "emulation: FP64 is left out here";
 }
-template <>
-const char* attention_rows_of<EmulatedAmd, double>(const AttentionRowsArgs&, Stream) {
-  return "emulation: FP64 is left out here";
-}
 #endif
 
-template AttentionRowsLimits attention_rows_limits<EmulatedNvidia>(Precision) noexcept;
-template Status attention_rows_forward<EmulatedNvidia>(const AttentionRowsArgs&, Stream) noexcept;
-template AttentionRowsLimits attention_rows_limits<EmulatedAmd>(Precision) noexcept;
-template Status attention_rows_forward<EmulatedAmd>(const AttentionRowsArgs&, Stream) noexcept;
+#define TESSERA_KERNELS_OF(Device)                                                \
+  template AttentionRowsLimits attention_rows_limits<Device>(Precision) noexcept; \
+  template Status attention_rows_forward<Device>(const AttentionRowsArgs&, Stream) noexcept;
+TESSERA_EACH_EMULATED(TESSERA_KERNELS_OF)
 
 }  // namespace Launch
 }  // namespace Tessera

@@ -13,14 +13,11 @@ template <>
 const char* attention_rows_backward_of<EmulatedNvidia, double>(const AttentionRowsBackwardArgs&, Stream) {
   return "emulation: FP64 is left out here";
 }
-template <>
-const char* attention_rows_backward_of<EmulatedAmd, double>(const AttentionRowsBackwardArgs&, Stream) {
-  return "emulation: FP64 is left out here";
-}
 #endif
 
-template Status attention_rows_backward<EmulatedNvidia>(const AttentionRowsBackwardArgs&, Stream) noexcept;
-template Status attention_rows_backward<EmulatedAmd>(const AttentionRowsBackwardArgs&, Stream) noexcept;
+#define TESSERA_KERNELS_OF(Device) \
+  template Status attention_rows_backward<Device>(const AttentionRowsBackwardArgs&, Stream) noexcept;
+TESSERA_EACH_EMULATED(TESSERA_KERNELS_OF)
 
 }  // namespace Launch
 }  // namespace Tessera

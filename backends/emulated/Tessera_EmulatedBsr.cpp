@@ -7,8 +7,8 @@
 namespace Tessera {
 namespace Launch {
 
-template Status spmv_bsr<EmulatedNvidia>(const SpmvBsrArgs&, Stream) noexcept;
-template Status spmv_bsr<EmulatedAmd>(const SpmvBsrArgs&, Stream) noexcept;
+#define TESSERA_KERNELS_OF(Device) template Status spmv_bsr<Device>(const SpmvBsrArgs&, Stream) noexcept;
+TESSERA_EACH_EMULATED(TESSERA_KERNELS_OF)
 
 }  // namespace Launch
 }  // namespace Tessera

@@ -7,10 +7,10 @@
 namespace Tessera {
 namespace Launch {
 
-template const DaspGeometry* dasp_geometry<EmulatedNvidia>(Precision) noexcept;
-template const DaspGeometry* dasp_geometry<EmulatedAmd>(Precision) noexcept;
-template Status spmv_dasp<EmulatedNvidia>(const SpmvDaspArgs&, Stream) noexcept;
-template Status spmv_dasp<EmulatedAmd>(const SpmvDaspArgs&, Stream) noexcept;
+#define TESSERA_KERNELS_OF(Device)                                        \
+  template const DaspGeometry* dasp_geometry<Device>(Precision) noexcept; \
+  template Status spmv_dasp<Device>(const SpmvDaspArgs&, Stream) noexcept;
+TESSERA_EACH_EMULATED(TESSERA_KERNELS_OF)
 
 }  // namespace Launch
 }  // namespace Tessera

@@ -98,9 +98,9 @@ struct EmulatedDevice {
   static constexpr const char* name = nvidia ? "emulated-nvidia" : "emulated-amd";
   static constexpr bool emulated = true, tables = nvidia;
   /// BF16 differs from FP16 in the product alone, and FP32 hardly in what widths matter to; all of them in every width
-  /// take more than twice as long to compile. With sanitizers AMD's waves have the narrowest and the widest alone.
+  /// take more than twice as long to compile.
   template <class Atom>
-  static constexpr bool every_width = std::is_same_v<typename Atom::Operand, half_t> && (nvidia || !emulate_less);
+  static constexpr bool every_width = std::is_same_v<typename Atom::Operand, half_t>;
   static constexpr bool middle_widths = !emulate_less;  // those the build beside has
   /// FP16 has every length, FP32 and FP64 on one vendor's waves besides, but with sanitizers.
   template <class Value>
@@ -132,6 +132,13 @@ struct EmulatedDevice {
 
 using EmulatedNvidia = EmulatedDevice<Family::Nvidia>;
 using EmulatedAmd = EmulatedDevice<Family::Amd>;
+
+/// X(device) per device that a build emulates: its kernels.
+#ifdef TESSERA_EMULATED_FEWER_TYPES
+#define TESSERA_EACH_EMULATED(X) X(EmulatedNvidia)
+#else
+#define TESSERA_EACH_EMULATED(X) X(EmulatedNvidia) X(EmulatedAmd)
+#endif
 
 }  // namespace Tessera
 

@@ -7,10 +7,10 @@
 namespace Tessera {
 namespace Launch {
 
-template int flash_depth<EmulatedNvidia>(Precision, int) noexcept;
-template int flash_depth<EmulatedAmd>(Precision, int) noexcept;
-template Status spmm_flash<EmulatedNvidia>(const SpmmFlashArgs&, Stream) noexcept;
-template Status spmm_flash<EmulatedAmd>(const SpmmFlashArgs&, Stream) noexcept;
+#define TESSERA_KERNELS_OF(Device)                           \
+  template int flash_depth<Device>(Precision, int) noexcept; \
+  template Status spmm_flash<Device>(const SpmmFlashArgs&, Stream) noexcept;
+TESSERA_EACH_EMULATED(TESSERA_KERNELS_OF)
 
 }  // namespace Launch
 }  // namespace Tessera

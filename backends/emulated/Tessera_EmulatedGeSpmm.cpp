@@ -12,14 +12,10 @@ template <>
 const char* launch_gespmm<EmulatedNvidia, GeSpmmTypes<bhalf_t, float>>(const GeSpmmArgs&, Stream) {
   return "emulation: BF16 is left out here";
 }
-template <>
-const char* launch_gespmm<EmulatedAmd, GeSpmmTypes<bhalf_t, float>>(const GeSpmmArgs&, Stream) {
-  return "emulation: BF16 is left out here";
-}
 #endif
 
-template Status spmm_gespmm<EmulatedNvidia>(const GeSpmmArgs&, Stream) noexcept;
-template Status spmm_gespmm<EmulatedAmd>(const GeSpmmArgs&, Stream) noexcept;
+#define TESSERA_KERNELS_OF(Device) template Status spmm_gespmm<Device>(const GeSpmmArgs&, Stream) noexcept;
+TESSERA_EACH_EMULATED(TESSERA_KERNELS_OF)
 
 }  // namespace Launch
 }  // namespace Tessera

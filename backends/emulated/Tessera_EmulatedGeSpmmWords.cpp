@@ -7,8 +7,8 @@
 namespace Tessera {
 namespace Launch {
 
-template Status spmm_gespmm_words<EmulatedNvidia>(const GeSpmmArgs&, Stream) noexcept;
-template Status spmm_gespmm_words<EmulatedAmd>(const GeSpmmArgs&, Stream) noexcept;
+#define TESSERA_KERNELS_OF(Device) template Status spmm_gespmm_words<Device>(const GeSpmmArgs&, Stream) noexcept;
+TESSERA_EACH_EMULATED(TESSERA_KERNELS_OF)
 
 }  // namespace Launch
 }  // namespace Tessera

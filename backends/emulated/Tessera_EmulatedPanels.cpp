@@ -7,10 +7,10 @@
 namespace Tessera {
 namespace Launch {
 
-template const PanelGeometry* panel_geometry<EmulatedNvidia>(Precision, std::int64_t) noexcept;
-template const PanelGeometry* panel_geometry<EmulatedAmd>(Precision, std::int64_t) noexcept;
-template Status spmm_panels<EmulatedNvidia>(const SpmmPanelArgs&, Stream) noexcept;
-template Status spmm_panels<EmulatedAmd>(const SpmmPanelArgs&, Stream) noexcept;
+#define TESSERA_KERNELS_OF(Device)                                                        \
+  template const PanelGeometry* panel_geometry<Device>(Precision, std::int64_t) noexcept; \
+  template Status spmm_panels<Device>(const SpmmPanelArgs&, Stream) noexcept;
+TESSERA_EACH_EMULATED(TESSERA_KERNELS_OF)
 
 }  // namespace Launch
 }  // namespace Tessera

@@ -7,8 +7,8 @@
 namespace Tessera {
 namespace Launch {
 
-template Status sddmm_narrow_rows<EmulatedNvidia>(const SddmmRowsArgs&, Stream) noexcept;
-template Status sddmm_narrow_rows<EmulatedAmd>(const SddmmRowsArgs&, Stream) noexcept;
+#define TESSERA_KERNELS_OF(Device) template Status sddmm_narrow_rows<Device>(const SddmmRowsArgs&, Stream) noexcept;
+TESSERA_EACH_EMULATED(TESSERA_KERNELS_OF)
 
 }  // namespace Launch
 }  // namespace Tessera

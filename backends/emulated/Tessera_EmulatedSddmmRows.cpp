@@ -13,14 +13,10 @@ template <>
 const char* launch_sddmm_rows<EmulatedNvidia, bhalf_t, float>(const SddmmRowsArgs&, Stream) {
   return "emulation: BF16 is left out here";
 }
-template <>
-const char* launch_sddmm_rows<EmulatedAmd, bhalf_t, float>(const SddmmRowsArgs&, Stream) {
-  return "emulation: BF16 is left out here";
-}
 #endif
 
-template Status sddmm_rows<EmulatedNvidia>(const SddmmRowsArgs&, Stream) noexcept;
-template Status sddmm_rows<EmulatedAmd>(const SddmmRowsArgs&, Stream) noexcept;
+#define TESSERA_KERNELS_OF(Device) template Status sddmm_rows<Device>(const SddmmRowsArgs&, Stream) noexcept;
+TESSERA_EACH_EMULATED(TESSERA_KERNELS_OF)
 
 }  // namespace Launch
 }  // namespace Tessera

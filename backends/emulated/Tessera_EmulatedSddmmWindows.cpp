@@ -7,10 +7,10 @@
 namespace Tessera {
 namespace Launch {
 
-template SddmmShape sddmm_shape<EmulatedNvidia>(Precision) noexcept;
-template Status sddmm_windows<EmulatedNvidia>(const SddmmWindowArgs&, Stream) noexcept;
-template SddmmShape sddmm_shape<EmulatedAmd>(Precision) noexcept;
-template Status sddmm_windows<EmulatedAmd>(const SddmmWindowArgs&, Stream) noexcept;
+#define TESSERA_KERNELS_OF(Device)                             \
+  template SddmmShape sddmm_shape<Device>(Precision) noexcept; \
+  template Status sddmm_windows<Device>(const SddmmWindowArgs&, Stream) noexcept;
+TESSERA_EACH_EMULATED(TESSERA_KERNELS_OF)
 
 }  // namespace Launch
 }  // namespace Tessera

@@ -11,29 +11,19 @@ namespace Launch {
 template <>
 void launch_spgemm_tables<EmulatedNvidia, float, true>(SpgemmLists<EmulatedNvidia>&) {}
 template <>
-void launch_spgemm_tables<EmulatedAmd, float, true>(SpgemmLists<EmulatedAmd>&) {}
-template <>
 Status launch_spgemm_numbers<EmulatedNvidia, float>(const SpgemmArgs&, const SpgemmTotals&, Stream) {
-  return {"emulation: FP32 is left out here"};
-}
-template <>
-Status launch_spgemm_numbers<EmulatedAmd, float>(const SpgemmArgs&, const SpgemmTotals&, Stream) {
   return {"emulation: FP32 is left out here"};
 }
 #endif
 
-template void spgemm_deal<EmulatedNvidia>(SpgemmArgs&) noexcept;
-template Status spgemm_look<EmulatedNvidia>(const SpgemmArgs&, Stream) noexcept;
-template Status spgemm_columns<EmulatedNvidia>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
-template Status spgemm_windows<EmulatedNvidia>(const SpgemmArgs&, Stream) noexcept;
-template Status spgemm_offsets<EmulatedNvidia>(const SpgemmArgs&, Stream) noexcept;
-template Status spgemm_numbers<EmulatedNvidia>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
-template void spgemm_deal<EmulatedAmd>(SpgemmArgs&) noexcept;
-template Status spgemm_look<EmulatedAmd>(const SpgemmArgs&, Stream) noexcept;
-template Status spgemm_columns<EmulatedAmd>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
-template Status spgemm_windows<EmulatedAmd>(const SpgemmArgs&, Stream) noexcept;
-template Status spgemm_offsets<EmulatedAmd>(const SpgemmArgs&, Stream) noexcept;
-template Status spgemm_numbers<EmulatedAmd>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
+#define TESSERA_KERNELS_OF(Device)                                                                 \
+  template void spgemm_deal<Device>(SpgemmArgs&) noexcept;                                         \
+  template Status spgemm_look<Device>(const SpgemmArgs&, Stream) noexcept;                         \
+  template Status spgemm_columns<Device>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept; \
+  template Status spgemm_windows<Device>(const SpgemmArgs&, Stream) noexcept;                      \
+  template Status spgemm_offsets<Device>(const SpgemmArgs&, Stream) noexcept;                      \
+  template Status spgemm_numbers<Device>(const SpgemmArgs&, const SpgemmTotals&, Stream) noexcept;
+TESSERA_EACH_EMULATED(TESSERA_KERNELS_OF)
 
 }  // namespace Launch
 }  // namespace Tessera

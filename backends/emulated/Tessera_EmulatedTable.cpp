@@ -57,6 +57,10 @@ RuntimeCalls EmulatedDevice<F>::runtime() noexcept {
 }
 
 const KernelTable* emulated_nvidia_table() noexcept { return Launch::kernel_table_of<EmulatedNvidia>(); }
+#ifdef TESSERA_EMULATED_FEWER_TYPES
+const KernelTable* emulated_amd_table() noexcept { return nullptr; }
+#else
 const KernelTable* emulated_amd_table() noexcept { return Launch::kernel_table_of<EmulatedAmd>(); }
+#endif
 
 }  // namespace Tessera

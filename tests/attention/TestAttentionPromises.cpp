@@ -291,8 +291,9 @@ TEST(AttentionChains, AWorkspaceOfOneHeadServesAll) {
   }
 }
 TEST(AttentionBackends, ChainsOfPlans) {
-  for (const Backend backend : {Backend::Reference, Backend::EmulatedNvidia, Backend::EmulatedAmd}) {
-    if (fewer_cases && backend == Backend::EmulatedAmd) continue;
+  std::vector<Backend> backends = emulated_backends();
+  backends.push_back(Backend::Reference);
+  for (const Backend backend : backends) {
     SCOPED_TRACE(to_string(backend));
     AttentionSuite<Exec, UsualScalar> suite(AttentionAlgorithm::Chain, AttentionValues::Bias);
     suite.options.backend = backend;

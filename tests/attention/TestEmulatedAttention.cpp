@@ -32,7 +32,7 @@ class EmulatedAttention : public UnitAttentionTest<Exec, typename UnitAttentionC
   /// f(suite) for both vendors and heights of windows.
   template <class F>
   static void each(AttentionValues values, const F& f) {
-    for (const Backend backend : {Backend::EmulatedNvidia, Backend::EmulatedAmd}) {
+    for (const Backend backend : emulated_backends()) {
       for (const int height : {1, 2}) {
         SCOPED_TRACE(std::string(to_string(backend)) + ", windows of " + std::to_string(height) + ", values " +
                      std::to_string(static_cast<int>(values)));
@@ -200,7 +200,7 @@ TYPED_TEST(EmulatedAttention, OneScratch) {
 #ifndef TESSERA_TEST_FEWER_TYPES
 // Numbers that TF32 does not hold are rounded as they are multiplied (on AMD's units they are not).
 TEST(EmulatedAttentionTypes, Tf32RoundsOperands) {
-  for (const Backend backend : {Backend::EmulatedNvidia, Backend::EmulatedAmd}) {
+  for (const Backend backend : emulated_backends()) {
     using Fixture = AttentionSuite<Exec, float>;
     Fixture suite(AttentionAlgorithm::Fused, AttentionValues::Scale), exact = suite;
     suite.options.compute = ComputeType::TF32;

@@ -20,7 +20,7 @@ class EmulatedAttentionRows : public UnitAttentionTest<Exec, T> {
   /// f(suite) for both vendors.
   template <class F>
   static void each(AttentionValues values, const F& f) {
-    for (const Backend backend : {Backend::EmulatedNvidia, Backend::EmulatedAmd}) {
+    for (const Backend backend : emulated_backends()) {
       SCOPED_TRACE(std::string(to_string(backend)) + ", values " + std::to_string(static_cast<int>(values)));
       f(UnitAttentionTest<Exec, T>::rows_of(values, backend));
     }
@@ -110,6 +110,16 @@ TYPED_TEST(EmulatedAttentionRows, Workspace) {
     for (const int width : {24, 21}) TestFixture::own_workspace(suite, width);
   });
 }
+
+#ifdef TESSERA_TEST_BESIDE_SANITIZED
+// FP32 is tested with sanitizers, which have NVIDIA's waves alone.
+using AttentionRowsOfFp32 = UnitAttentionTest<Exec, float>;
+TEST_F(AttentionRowsOfFp32, OnAmd) {
+  const auto suite = rows_of(AttentionValues::Bias, Backend::EmulatedAmd);
+  by_rows(suite);
+  every_width(suite);
+}
+#endif
 
 // TF32 asked for is FP32 here; 16 bits and hosts have no such kernel.
 TEST(EmulatedAttentionRowsTypes, OthersFallBack) {

@@ -10,6 +10,7 @@
 
 #include "core/Tessera_KernelTables.hpp"
 #include "core/Tessera_Mailbox.hpp"
+#include "support/Tessera_TestCases.hpp"
 
 namespace Tessera {
 namespace Testing {
@@ -51,7 +52,10 @@ TEST(Mailbox, OneEach) {
   EXPECT_EQ(messages.size(), boxes.size());
 }
 
-TEST(Mailbox, NotEverywhere) { EXPECT_EQ(Box::open(kernel_table(Backend::EmulatedAmd)), nullptr); }
+TEST(Mailbox, NotEverywhere) {
+  if (!emulates(Backend::EmulatedAmd)) GTEST_SKIP() << "not emulated here";
+  EXPECT_EQ(Box::open(kernel_table(Backend::EmulatedAmd)), nullptr);
+}
 
 }  // namespace Testing
 }  // namespace Tessera

@@ -34,8 +34,9 @@ class DaspRoundTrip : public ::testing::Test {
   static constexpr Precision precision = PrecisionOf<Scalar>::value;
 
   static std::vector<const DaspGeometry*> geometries() {
-    return {kernel_table(Backend::EmulatedNvidia).spmv.dasp_geometry(precision),
-            kernel_table(Backend::EmulatedAmd).spmv.dasp_geometry(precision)};
+    std::vector<const DaspGeometry*> all;
+    for (const Backend b : emulated_backends()) all.push_back(kernel_table(b).spmv.dasp_geometry(precision));
+    return all;
   }
   template <class Offset>
   static Format convert(const HostMatrix<Scalar, Offset>& A, const DaspGeometry& g, const DaspOptions& o) {

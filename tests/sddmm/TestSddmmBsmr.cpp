@@ -133,10 +133,9 @@ TEST_P(SddmmBsmrRows, RefuseWhatIsOutOfRange) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Units, SddmmBsmrRows, ::testing::Values(Backend::EmulatedNvidia, Backend::EmulatedAmd),
-                         [](const auto& info) {
-                           return std::string(info.param == Backend::EmulatedNvidia ? "nvidia" : "amd");
-                         });
+INSTANTIATE_TEST_SUITE_P(Units, SddmmBsmrRows, ::testing::ValuesIn(emulated_backends()), [](const auto& info) {
+  return std::string(info.param == Backend::EmulatedNvidia ? "nvidia" : "amd");
+});
 
 }  // namespace
 }  // namespace Testing

@@ -104,7 +104,7 @@ TYPED_TEST(SddmmInto, EveryPair) {
         const typename Case::Spmm product(Exec(), t.device.view(), Case::spmm(spmm, unit, order));
         for (const auto& how : {std::pair{SddmmAlgorithm::Panels, unit},
                                 {SddmmAlgorithm::Rows, unit},
-                                {SddmmAlgorithm::Bsmr, Backend::EmulatedAmd},
+                                {SddmmAlgorithm::Bsmr, emulated_backends().back()},
                                 {SddmmAlgorithm::Csr, Backend::Auto},
                                 {SddmmAlgorithm::Csr, Backend::Reference}}) {
           SCOPED_TRACE(std::string(to_string(spmm)) + " after " + to_string(how.first));

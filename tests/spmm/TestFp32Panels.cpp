@@ -36,6 +36,7 @@ SpmmOptions options_of(Backend backend, SpmmAlgorithm algorithm) {
 TEST(Fp32Panels, KeepTheBoundOfFp32Arithmetic) {
   for (const auto& unit :
        {std::make_pair(nvidia, panels), {nvidia, SpmmAlgorithm::Auto}, {amd, panels}, {nvidia, rows}}) {
+    if (!emulates(unit.first)) continue;
     for (const int max_blocks : {0, 1}) {
       SCOPED_TRACE(std::string(to_string(unit.second)) + " on " + to_string(unit.first));
       SpmmOptions options = options_of(unit.first, unit.second);
@@ -93,8 +94,10 @@ TEST(Fp32Panels, TakeApartOnlyWhatTheyMust) {
   const long long entries = apart(nvidia, ComputeType::FP32);
   EXPECT_GT(entries, A.nnz() / 10);
   EXPECT_LT(entries, A.nnz() * 9 / 10);
-  EXPECT_EQ(apart(amd, ComputeType::FP32), 0);
   EXPECT_EQ(apart(nvidia, ComputeType::TF32), 0);
+  if (emulates(amd)) {
+    EXPECT_EQ(apart(amd, ComputeType::FP32), 0);
+  }
 }
 
 // Rows of a window beside rows apart: everything that a plan can do.

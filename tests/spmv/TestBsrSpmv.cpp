@@ -7,8 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <vector>
 
 #include "support/Tessera_TestBsr.hpp"
+#include "support/Tessera_TestCases.hpp"
 
 namespace Tessera {
 namespace Testing {
@@ -16,6 +18,12 @@ namespace {
 
 using Exec = Kokkos::DefaultHostExecutionSpace;
 using Numbers = std::vector<double>;
+
+std::vector<Backend> host_backends() {
+  std::vector<Backend> all = emulated_backends();
+  all.push_back(Backend::Auto);
+  return all;
+}
 
 //     [ 1 2 | . . | 5 6 ]
 // A = [ 3 4 | . . | 7 8 ]    two rows and three columns of blocks of side 2
@@ -88,13 +96,11 @@ TEST_P(BsrPlain, OneCall) {
   EXPECT_EQ(to_host(z), (Numbers{348, 508, 3, 16, 988, 1148}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Hosts, BsrPlain,
-                         ::testing::Values(Backend::Auto, Backend::EmulatedNvidia, Backend::EmulatedAmd),
-                         [](const auto& way) {
-                           std::string name = to_string(way.param);
-                           for (char& c : name) c = c == '-' ? '_' : c;
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Hosts, BsrPlain, ::testing::ValuesIn(host_backends()), [](const auto& way) {
+  std::string name = to_string(way.param);
+  for (char& c : name) c = c == '-' ? '_' : c;
+  return name;
+});
 
 // Vectors of another type, 64-bit columns, 16-bit numbers: row by row, in the widest type.
 TEST(BsrTypes, AnyCombination) {
@@ -125,7 +131,7 @@ class Bsr : public ::testing::Test {
  public:
   template <class F>
   void each(const F& f) const {
-    for (const Backend backend : {Backend::Auto, Backend::EmulatedNvidia, Backend::EmulatedAmd}) {
+    for (const Backend backend : host_backends()) {
       SCOPED_TRACE(to_string(backend));
       f(BsrSuite<Exec, Scalar>(backend));
     }

@@ -8,6 +8,7 @@
 
 #include "Tessera_Spmv.hpp"
 #include "backends/reference/Tessera_Reference.hpp"
+#include "support/Tessera_TestCases.hpp"
 #include "support/Tessera_TestCheck.hpp"
 
 namespace Tessera {
@@ -153,7 +154,7 @@ TEST(ByHand, Reference) {
   expect_by_hand<half_t>(SpmvAlgorithm::Auto, Backend::Reference);
 }
 TEST(ByHand, Dasp) {
-  for (const Backend backend : {Backend::EmulatedNvidia, Backend::EmulatedAmd}) {
+  for (const Backend backend : emulated_backends()) {
     expect_by_hand<double>(SpmvAlgorithm::Dasp, backend);
     expect_by_hand<half_t>(SpmvAlgorithm::Dasp, backend);
 #ifndef TESSERA_TEST_FEWER_TYPES

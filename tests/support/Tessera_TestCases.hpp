@@ -53,6 +53,12 @@ constexpr bool shorter_lists = fewer_cases || beside_sanitized;
 /// Whether the other of the two takes this pair of a long list, counted by `turn`: of what does not depend on types
 /// each takes every second one.
 constexpr bool taken_elsewhere(std::size_t turn) { return shorter_lists && (turn % 2 == 0) != fewer_cases; }
+/// What this build emulates: with sanitizers NVIDIA's waves alone (backends/CMakeLists.txt).
+constexpr bool emulates(Backend backend) { return !fewer_cases || backend != Backend::EmulatedAmd; }
+inline std::vector<Backend> emulated_backends() {
+  if (!emulates(Backend::EmulatedAmd)) return {Backend::EmulatedNvidia};
+  return {Backend::EmulatedNvidia, Backend::EmulatedAmd};
+}
 /// The most entries of a row in long lists of cases.
 constexpr int longest_case = shorter_lists ? 300 : 600;
 

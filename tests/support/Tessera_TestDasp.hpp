@@ -29,7 +29,7 @@ class DaspSuite : public SpmvSuite<Exec, Scalar> {
   using typename Base::Sum;
 
   static std::vector<Backend> backends() {
-    if (Compat::is_host_v<Exec>) return {Backend::EmulatedNvidia, Backend::EmulatedAmd};
+    if (Compat::is_host_v<Exec>) return emulated_backends();
     return {Backend::Auto};
   }
   explicit DaspSuite(Backend backend) : Base(SpmvAlgorithm::Dasp, backend) {

@@ -25,8 +25,10 @@ class PackedSuite : public SpmvSuite<Exec, Scalar> {
 
   /// Waves of both vendors, and host threads.
   static std::vector<Backend> backends() {
-    if (Compat::is_host_v<Exec>) return {Backend::EmulatedNvidia, Backend::EmulatedAmd, Backend::Kokkos};
-    return {Backend::Auto};
+    if (!Compat::is_host_v<Exec>) return {Backend::Auto};
+    std::vector<Backend> all = emulated_backends();
+    all.push_back(Backend::Kokkos);
+    return all;
   }
   explicit PackedSuite(Backend backend) : Base(SpmvAlgorithm::PackedSlices, backend) {}
   /// Rows cut into parts as short as can be.

@@ -49,7 +49,7 @@ std::vector<SpgemmOptions> spgemm_variants() {
   }
   add(SpgemmAlgorithm::Binned, Backend::EmulatedNvidia);
   add(SpgemmAlgorithm::Binned, Backend::EmulatedNvidia, 1);
-  add(SpgemmAlgorithm::Binned, Backend::EmulatedAmd);
+  if (emulates(Backend::EmulatedAmd)) add(SpgemmAlgorithm::Binned, Backend::EmulatedAmd);
   return list;
 }
 

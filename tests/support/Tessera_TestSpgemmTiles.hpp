@@ -20,9 +20,8 @@ struct SpgemmTilesSuite {
   /// Every backend that has such units, with tiles wherever they are possible.
   static std::vector<SpgemmOptions> backends(SpgemmTiles tiles) {
     std::vector<SpgemmOptions> list;
-    const std::vector<Backend> all = Compat::is_host_v<Exec>
-                                         ? std::vector<Backend>{Backend::EmulatedNvidia, Backend::EmulatedAmd}
-                                         : std::vector<Backend>{Backend::Auto};
+    const std::vector<Backend> all =
+        Compat::is_host_v<Exec> ? emulated_backends() : std::vector<Backend>{Backend::Auto};
     for (const Backend backend : all) {
       SpgemmOptions options;
       options.algorithm = SpgemmAlgorithm::Binned;
