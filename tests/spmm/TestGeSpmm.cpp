@@ -30,9 +30,9 @@ class GeSpmm : public ::testing::Test {
 #ifdef TESSERA_TEST_FEWER_TYPES
 using GeSpmmSuites = ::testing::Types<SpmmSuite<Exec, float>, SpmmSuite<Exec, half_t, half_t, float>>;
 #elif defined(TESSERA_TEST_BESIDE_SANITIZED)
-using GeSpmmSuites =
-    ::testing::Types<SpmmSuite<Exec, double>, SpmmSuite<Exec, half_t>, SpmmSuite<Exec, bhalf_t, bhalf_t, float>,
-                     SpmmSuite<Exec, half_t, float, bhalf_t>, SpmmSuite<Exec, float, bhalf_t, double>>;
+using GeSpmmSuites = ::testing::Types<SpmmSuite<Exec, double>, SpmmSuite<Exec, float>, SpmmSuite<Exec, half_t>,
+                                      SpmmSuite<Exec, bhalf_t, bhalf_t, float>, SpmmSuite<Exec, half_t, float, bhalf_t>,
+                                      SpmmSuite<Exec, float, bhalf_t, double>>;
 #else
 using GeSpmmSuites =
     ::testing::Types<SpmmSuite<Exec, double>, SpmmSuite<Exec, float>, SpmmSuite<Exec, half_t, half_t, float>,
