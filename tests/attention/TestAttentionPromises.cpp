@@ -25,6 +25,7 @@ class AttentionPromises : public ::testing::TestWithParam<AttentionAlgorithm> {
   static Pattern mixed() { return generate("every_length:longest=70:cols=90"); }
 };
 
+#ifndef TESSERA_TEST_FEWER_TYPES  // which link no plan of FP64
 /// The sum of O dO, whose gradient by O is dO.
 double loss(const AttentionSuite<Exec, double>& suite, const AttentionSuite<Exec, double>::Problem& p) {
   const auto r = suite.run(p);
@@ -62,6 +63,7 @@ TEST_P(AttentionPromises, GradientsAreDifferences) {
     check("A", p.values, r.d_values);
   }
 }
+#endif
 
 // An undefined number in Q, K, V or a bias reaches the rows that use it and no other.
 TEST_P(AttentionPromises, NanStaysInItsRow) {
@@ -117,12 +119,13 @@ TEST_P(AttentionPromises, SameBitsAgain) {
 }
 
 TEST_P(AttentionPromises, NewValues) {
-  const Suite<double> suite(GetParam(), AttentionValues::Bias);
+  const Suite<UsualScalar> suite(GetParam(), AttentionValues::Bias);
   const auto p = suite.problem(mixed(), 1, 8, 8);
   auto other = p;
-  other.values = numbers<double>(static_cast<std::int64_t>(p.values.size()), Data::Real, 99);
-  const DeviceMatrix<Exec, double, int> A(Suite<double>::matrix<int>(p)), B(Suite<double>::matrix<int>(other));
-  Suite<double>::Plan plan(Exec(), A.view(), suite.options);
+  other.values = numbers<UsualScalar>(static_cast<std::int64_t>(p.values.size()), Data::Real, 99);
+  const DeviceMatrix<Exec, UsualScalar, int> A(Suite<UsualScalar>::matrix<int>(p)),
+      B(Suite<UsualScalar>::matrix<int>(other));
+  Suite<UsualScalar>::Plan plan(Exec(), A.view(), suite.options);
   suite.check(p, suite.run(plan, p));
   plan.update_values(Exec(), B.view().values());
   suite.check(other, suite.run(plan, other));
@@ -243,7 +246,7 @@ void teams(AttentionValues values, int d, int e) {
 TEST(AttentionTeams, AsInPlainLoops) {
   for (const auto values : {AttentionValues::None, AttentionValues::Bias, AttentionValues::Scale}) {
     SCOPED_TRACE(static_cast<int>(values));
-    teams<double>(values, 5, 9);
+    teams<UsualScalar>(values, 5, 9);
     teams<float>(values, 16, 8);
     teams<half_t>(values, 9, 16);
   }
@@ -288,14 +291,11 @@ TEST(AttentionChains, AWorkspaceOfOneHeadServesAll) {
   }
 }
 TEST(AttentionBackends, ChainsOfPlans) {
-  std::vector<Backend> backends{Backend::Reference};
-#ifndef TESSERA_TEST_FEWER_TYPES
-  // Sanitized builds have no attention of FP64 by rows on emulated waves.
-  backends.insert(backends.end(), {Backend::EmulatedNvidia, Backend::EmulatedAmd});
-#endif
+  std::vector<Backend> backends = emulated_backends();
+  backends.push_back(Backend::Reference);
   for (const Backend backend : backends) {
     SCOPED_TRACE(to_string(backend));
-    AttentionSuite<Exec, double> suite(AttentionAlgorithm::Chain, AttentionValues::Bias);
+    AttentionSuite<Exec, UsualScalar> suite(AttentionAlgorithm::Chain, AttentionValues::Bias);
     suite.options.backend = backend;
     suite.expect_right(suite.problem(generate("every_length:longest=20:cols=30"), 2, 8, 16));
   }

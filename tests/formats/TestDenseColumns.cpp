@@ -29,7 +29,8 @@ struct PlainEntry {
 };
 
 /// Rows as they stand in the windows, columns ascending.
-std::vector<std::vector<PlainEntry>> plain_rows(const HostMatrix<double>& A, const std::vector<std::int32_t>& order) {
+std::vector<std::vector<PlainEntry>> plain_rows(const HostMatrix<UsualScalar>& A,
+                                                const std::vector<std::int32_t>& order) {
   std::vector<std::vector<PlainEntry>> rows;
   for (std::size_t i = 0; i < static_cast<std::size_t>(A.rows); ++i) {
     const std::size_t r = order.empty() ? i : static_cast<std::size_t>(order[i]);
@@ -45,9 +46,9 @@ std::vector<std::vector<PlainEntry>> plain_rows(const HostMatrix<double>& A, con
   return rows;
 }
 
-void expect_divided(const HostMatrix<double>& A, const std::vector<std::int32_t>& order, int height, int least) {
+void expect_divided(const HostMatrix<UsualScalar>& A, const std::vector<std::int32_t>& order, int height, int least) {
   SCOPED_TRACE("windows of " + std::to_string(height) + ", dense from " + std::to_string(least));
-  const DeviceMatrix<Exec, double> device(A);
+  const DeviceMatrix<Exec, UsualScalar> device(A);
   const auto pattern = Impl::pattern_of(device.view());
   using Pattern = std::decay_t<decltype(pattern)>;
   const Impl::WindowFunctors<Pattern>::Order given(order.data(), order.size());
@@ -102,7 +103,7 @@ TEST(DenseColumns, AgainstPlainLoops) {
   });
   for (const Pattern& p : {generate("rmat:scale=8:degree=9"), generate("every_length:longest=40:cols=60"), unsorted,
                            generate("dense:rows=3:cols=70"), generate("stencil2d:nx=19:ny=11")}) {
-    const auto A = make_matrix<double>(p, Data::Integers, 1);
+    const auto A = make_matrix<UsualScalar>(p, Data::Integers, 1);
     std::vector<std::int32_t> odd_first;
     for (int r = 1; r < A.rows; r += 2) odd_first.push_back(r);
     for (int r = (A.rows - 1) / 2 * 2; r >= 0; r -= 2) odd_first.push_back(r);

@@ -24,7 +24,7 @@ using Exec = Kokkos::DefaultHostExecutionSpace;
 using reorder::ClusteredRowsOptions;
 
 std::vector<int> with_options(const Pattern& p, const ClusteredRowsOptions& options = {}) {
-  const DeviceMatrix<Exec, double> device(make_matrix<double>(p, Data::Integers, 1));
+  const DeviceMatrix<Exec, UsualScalar> device(make_matrix<UsualScalar>(p, Data::Integers, 1));
   return to_host(reorder::clustered_rows(Exec(), device.view(), options));
 }
 std::set<int> blocks_of(const Pattern& p, int row, int width) {

@@ -117,8 +117,8 @@ std::vector<int> natural(const Pattern& p) {
   return order;
 }
 
-using Device = DeviceMatrix<Exec, double>;
-Device device_of(const Pattern& p) { return Device(make_matrix<double>(p, Data::Integers, 1)); }
+using Device = DeviceMatrix<Exec, UsualScalar>;
+Device device_of(const Pattern& p) { return Device(make_matrix<UsualScalar>(p, Data::Integers, 1)); }
 std::vector<int> clustered(const Pattern& p) { return to_host(reorder::clustered_rows(Exec(), device_of(p).view())); }
 std::vector<int> nearest(const Pattern& p) { return to_host(reorder::nearest_rows(Exec(), device_of(p).view())); }
 

@@ -59,6 +59,7 @@ void expect_same(const Suite& one, const Suite& other, const HostMatrix<float>& 
 
 TEST(SddmmCopy, HasTheBitsOfTheProductWithout) {
   const auto A = make_matrix<float>(mixed(), Data::Real, 11);
+  int turn = 0;
   for (const int height : {1, 2}) {
     for (const int inner : all_inner()) {
       each_scaling([&](bool scaled, Scaling s) {
@@ -68,9 +69,10 @@ TEST(SddmmCopy, HasTheBitsOfTheProductWithout) {
         one.options.scale_by_values = other.options.scale_by_values = scaled;
         other.options.tf32_copy = Tf32Copy::Never;
         const auto o = operands(A, inner);
-        expect_same<InPlace>(one, other, A, inner, s, o);
-        expect_same<AcrossRows>(one, other, A, inner, s, o);
-        expect_same<Unaligned>(one, other, A, inner, s, o);
+        ++turn;  // with sanitizers each meets one way to lie, the next one another
+        if (!fewer_cases || turn % 3 == 0) expect_same<InPlace>(one, other, A, inner, s, o);
+        if (!fewer_cases || turn % 3 == 1) expect_same<AcrossRows>(one, other, A, inner, s, o);
+        if (!fewer_cases || turn % 3 == 2) expect_same<Unaligned>(one, other, A, inner, s, o);
       });
     }
   }

@@ -95,8 +95,9 @@ TEST(Fp32Panels, TakeApartOnlyWhatTheyMust) {
   EXPECT_GT(entries, A.nnz() / 10);
   EXPECT_LT(entries, A.nnz() * 9 / 10);
   EXPECT_EQ(apart(nvidia, ComputeType::TF32), 0);
-  if (!emulates(amd)) return;
-  EXPECT_EQ(apart(amd, ComputeType::FP32), 0);
+  if (emulates(amd)) {
+    EXPECT_EQ(apart(amd, ComputeType::FP32), 0);
+  }
 }
 
 // Rows of a window beside rows apart: everything that a plan can do.

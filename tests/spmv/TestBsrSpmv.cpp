@@ -151,7 +151,9 @@ TYPED_TEST(Bsr, ManyRows) {
   this->each([](const auto& suite) { suite.many_rows(40 * 7); });
 }
 TYPED_TEST(Bsr, LongRows) {
-  this->each([](const auto& suite) { suite.long_rows(200, {3, 4, 5, 6, 7, 8}); });
+  this->each([](const auto& suite) {
+    suite.long_rows(200, fewer_cases ? std::vector<int>{3, 4, 7, 8} : std::vector<int>{3, 4, 5, 6, 7, 8});
+  });
 }
 TYPED_TEST(Bsr, CornerCases) {
   this->each([](const auto& suite) { suite.corner_cases(); });

@@ -37,11 +37,9 @@ void expect_mixed() {
 }
 TEST(MixedSpmv, HalfDoubleDouble) { expect_mixed<half_t, double, double>(); }
 TEST(MixedSpmv, FloatHalfBhalf) { expect_mixed<float, half_t, bhalf_t>(); }
-#ifndef TESSERA_TEST_FEWER_TYPES
 TEST(MixedSpmv, BhalfFloatFloat) { expect_mixed<bhalf_t, float, float>(); }
 TEST(MixedSpmv, FloatDoubleFloat) { expect_mixed<float, double, float>(); }
 TEST(MixedSpmv, DoubleFloatFloat) { expect_mixed<double, float, float>(); }
-#endif
 
 /// Where Auto takes packed slices, hosts multiply wider vectors from these, too: right for every scaling, and the same
 /// bits however many vectors in columns. Rows of 600 entries are in parts.

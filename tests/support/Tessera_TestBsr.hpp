@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "Tessera_BsrSpmv.hpp"
+#include "support/Tessera_TestCases.hpp"
 #include "support/Tessera_TestCheck.hpp"
 
 /// \file
@@ -143,6 +144,7 @@ class BsrSuite {
     for (const int block : sides) {
       const int rows = block > 8 ? 10 : 26;
       for (const BlockOrder order : {BlockOrder::RowMajor, BlockOrder::ColumnMajor, BlockOrder::BlockRow}) {
+        if (fewer_cases && (block + static_cast<int>(order)) % 3 != 0) continue;  // one order per side
         expect(block_pattern(rows, 31, 40), block, order, Data::Integers, {2.5, -1});
         expect(block_pattern(rows / 2, 43, 9), block, order, Data::Real, {});
       }

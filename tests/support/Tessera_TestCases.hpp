@@ -59,6 +59,12 @@ inline std::vector<Backend> emulated_backends() {
   if (!emulates(Backend::EmulatedAmd)) return {Backend::EmulatedNvidia};
   return {Backend::EmulatedNvidia, Backend::EmulatedAmd};
 }
+/// With sanitizers, of long lists of options and patterns: whether the test of the same list in a type of another size
+/// takes case `turn`. All of them are beside, in two types more.
+template <class Scalar>
+constexpr bool in_other_size(std::size_t turn) {
+  return fewer_cases && turn % 2 != (sizeof(Scalar) == 2 ? 1 : 0);
+}
 /// The most entries of a row in long lists of cases.
 constexpr int longest_case = shorter_lists ? 300 : 600;
 

@@ -75,6 +75,14 @@ std::vector<T> numbers(std::int64_t n, Data data, std::uint64_t seed) {
 template <class Scalar>
 using OffsetOf = std::conditional_t<std::is_same_v<Scalar, double>, std::size_t, int>;
 
+/// What tests of SpMM, SDDMM and attention take where types do not matter: sanitized builds hold these plans in FP32
+/// and FP16 alone (src/CMakeLists.txt).
+#ifdef TESSERA_TEST_FEWER_TYPES
+using UsualScalar = float;
+#else
+using UsualScalar = double;
+#endif
+
 template <class Scalar, class Offset = OffsetOf<Scalar>>
 struct HostMatrix {
   using value_type = Scalar;
