@@ -176,6 +176,7 @@ TEST_P(AttentionPromises, Workspace) {
 INSTANTIATE_TEST_SUITE_P(Both, AttentionPromises,
                          ::testing::Values(AttentionAlgorithm::Fused, AttentionAlgorithm::Chain));
 
+#ifndef TESSERA_TEST_FEWER_TYPES
 /// Every row by itself gives the bits that it has among others: threads may be as many as they like.
 TEST(AttentionShares, CutsDoNotShow) {
   using Csr = DeviceMatrix<Exec, float, int>::Csr;
@@ -202,6 +203,7 @@ TEST(AttentionShares, CutsDoNotShow) {
     EXPECT_TRUE(same_bits(o, wanted.o));
   }
 }
+#endif
 
 /// The kernels of devices, here in teams of one thread with one lane, in both directions.
 template <class T>

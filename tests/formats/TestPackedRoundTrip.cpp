@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
 
-// CSR -> packed slices -> CSR, bit by bit, for all waves, types and options; and which index, group, lanes and value
-// class each slice has, worked out again from the matrix by plain loops.
+// CSR -> packed slices -> CSR, bit by bit; and the kind of each slice, worked out again from the matrix by plain loops.
 
 #include <gtest/gtest.h>
 

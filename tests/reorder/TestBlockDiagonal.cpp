@@ -101,14 +101,14 @@ TYPED_TEST(BlockDiagonalTest, EqualsHostConstruction) {
 }
 
 TEST(BlockDiagonal, OneProductEqualsTheSingleOnes) {
-  const Batch<double, std::int64_t> batch(specs());
+  const Batch<UsualScalar, OffsetOf<UsualScalar>> batch(specs());
   const auto A = block_diagonal(Exec(), batch.views);
   const std::size_t n = 13;
-  using Dense = Kokkos::View<double**, Kokkos::LayoutRight, DeviceOf<Exec>>;
+  using Dense = Kokkos::View<UsualScalar**, Kokkos::LayoutRight, DeviceOf<Exec>>;
   const Dense b("b", static_cast<std::size_t>(A.cols), n), c("c", static_cast<std::size_t>(A.rows), n),
       single("single", static_cast<std::size_t>(A.rows), n);
   for (std::size_t i = 0; i < b.extent(0); ++i) {
-    for (std::size_t j = 0; j < n; ++j) b(i, j) = number(Data::Integers, 9, i * n + j);
+    for (std::size_t j = 0; j < n; ++j) b(i, j) = as<UsualScalar>(number(Data::Integers, 9, i * n + j));
   }
   const Exec space;
   SpmmPlan(space, A.view()).apply(space, b, c);

@@ -549,8 +549,10 @@ TEST_F(SpgemmPlans, NoRoomForAnUpdate) {
 
 // Threads share the rows; who takes which must not show.
 TEST_F(SpgemmPlans, Repeatable) {
-  const auto B =
-      make_matrix<double, int>(shorter_lists ? "rmat:scale=10:degree=9" : "rmat:scale=12:degree=9", Data::Real, 3);
+  const auto B = make_matrix<double, int>(fewer_cases     ? "rmat:scale=9:degree=9"
+                                          : shorter_lists ? "rmat:scale=10:degree=9"
+                                                          : "rmat:scale=12:degree=9",
+                                          Data::Real, 3);
   for (const SpgemmOptions& options : spgemm_variants<Exec>()) {
     if (!refusal_of(B, B, options).empty()) continue;
     const auto first = multiply<Exec>(B, B, options), again = multiply<Exec>(B, B, options);

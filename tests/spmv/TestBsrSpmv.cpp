@@ -102,6 +102,7 @@ INSTANTIATE_TEST_SUITE_P(Hosts, BsrPlain, ::testing::ValuesIn(host_backends()), 
   return name;
 });
 
+#ifndef TESSERA_TEST_FEWER_TYPES
 // Vectors of another type, 64-bit columns, 16-bit numbers: row by row, in the widest type.
 TEST(BsrTypes, AnyCombination) {
   const auto row_map = to_device<Exec>(std::vector<std::int64_t>{0, 2, 3});
@@ -125,6 +126,7 @@ TEST(BsrTypes, AnyCombination) {
   Exec().fence();
   EXPECT_EQ(to_host(z), (Numbers{66, 94, 3, 8}));
 }
+#endif
 
 template <class Scalar>
 class Bsr : public ::testing::Test {

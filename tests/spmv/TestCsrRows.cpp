@@ -171,6 +171,7 @@ TEST(CsrRowsOffsets, UnsignedBeyond31Bits) {
   EXPECT_EQ(shares.work_before(1), 1 + std::int64_t{behind});
 }
 
+#ifndef TESSERA_TEST_FEWER_TYPES
 // Unsigned offsets of ordinary size: the bits that those of 64 bits give.
 TEST(CsrRowsAuto, UnsignedOffsets) {
   using Exec = Kokkos::DefaultHostExecutionSpace;
@@ -189,6 +190,7 @@ TEST(CsrRowsAuto, UnsignedOffsets) {
   Exec().fence();
   EXPECT_EQ(std::memcmp(y.data(), wanted.data(), sizeof(double) * y.size()), 0);
 }
+#endif
 
 // Auto takes these kernels from two vectors on: numbers that no row uses reach no result, beta = 0 overwrites whatever
 // y holds, and new values are those that are multiplied.

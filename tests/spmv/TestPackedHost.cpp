@@ -320,8 +320,10 @@ TYPED_TEST(PackedKernel, Deterministic) {
     const auto first = product(P, Scaling{}, x, y);
     for (int run = 0; run < 5; ++run) EXPECT_TRUE(same_bits(first, product(P, Scaling{}, x, y)));
 #if defined(KOKKOS_ENABLE_SERIAL)
-    const HostSlices<TypeParam, Kokkos::Serial> serial(A, o);
-    EXPECT_TRUE(same_bits(first, product(serial, Scaling{}, x, y)));
+    if constexpr (!fewer_cases || std::is_same_v<TypeParam, double>) {
+      const HostSlices<TypeParam, Kokkos::Serial> serial(A, o);
+      EXPECT_TRUE(same_bits(first, product(serial, Scaling{}, x, y)));
+    }
 #endif
   }
 }

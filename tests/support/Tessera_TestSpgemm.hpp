@@ -255,7 +255,7 @@ struct SpgemmSuite {
       const auto B = p.rows == p.cols ? matrix(p, Data::Integers, 2) : transposed(A);
       std::int64_t products = 0;
       for (const int k : A.entries) products += B.length(k);
-      if (products > 60000) continue;  // the oracle takes its time
+      if (products > (fewer_cases ? 20000 : 60000)) continue;  // the oracle takes its time
       SCOPED_TRACE(spec);
       check(A, B, Data::Integers);
     }
@@ -450,7 +450,7 @@ struct SpgemmSuite {
       const std::size_t all = phases(0);
       EXPECT_GT(all, std::size_t{1} << 18) << "the rest says nothing";
       for (const std::size_t most : {all, all - 1, std::size_t{1} << 18, std::size_t{1} << 17, std::size_t{1} << 16}) {
-        if (shorter_lists && most != all - 1 && most != std::size_t{1} << 16) continue;
+        if (shorter_lists && (fewer_cases || most != all - 1) && most != std::size_t{1} << 16) continue;
         EXPECT_LE(phases(most), most);
       }
       phases(1);
@@ -537,13 +537,15 @@ struct SpgemmSuite {
         {3, 1000, 2, {-2, 0, 500, 997, 999}, {-999, -998, -500, -1, 0, 1}},
         {500, 3, 400, {-499, -300, -1, 0, 2}, {-2, 0, 1, 200, 399}},
     };
+    std::size_t shift = 0;
     for (const Case& c : cases) {
       for (const int holes : {0, 3, 40}) {
         SCOPED_TRACE(std::to_string(c.m) + " x " + std::to_string(c.k) + " x " + std::to_string(c.n) + ", holes " +
                      std::to_string(holes));
         const Pattern a = banded(c.m, c.k, c.a, holes), b = banded(c.k, c.n, c.b, holes);
+        std::size_t turn = shift++;
         for (const Data data : {Data::Integers, Data::Real}) {
-          check(matrix(a, data, 13), matrix(b, data, 14), data, true, true);
+          if (!taken_elsewhere(turn++)) check(matrix(a, data, 13), matrix(b, data, 14), data, true, true);
         }
       }
     }
