@@ -12,6 +12,7 @@
 #include "attention/Tessera_AttentionOptions.hpp"
 #include "backends/interface/Tessera_AttentionKernels.hpp"
 #include "core/Tessera_DenseOperand.hpp"
+#include "core/Tessera_LayoutCopy.hpp"
 #include "core/Tessera_Pattern.hpp"
 #include "core/Tessera_PlanScratch.hpp"
 #include "core/Tessera_RowCopies.hpp"
