@@ -250,7 +250,7 @@ template <class T, bool Words = false>
 struct ContiguousRows {
   using Element = std::remove_const_t<T>;
   static constexpr int most_copies = 5;  ///< of one launch
-  using Together = RowCopies<T, most_copies>;
+  using Together = RowCopies<std::is_const_v<T>, most_copies>;
   RowsWanted wanted{};
   Together together{};
 

@@ -9,7 +9,6 @@
 #include <type_traits>
 
 #include "Tessera_CsrView.hpp"
-#include "backends/interface/Tessera_StoreResult.hpp"
 #include "core/Tessera_Accumulator.hpp"
 
 /// \file

@@ -9,6 +9,7 @@
 #include "backends/interface/Tessera_StoreResult.hpp"
 #include "core/Tessera_Accumulator.hpp"
 #include "core/Tessera_DenseOperand.hpp"
+#include "core/Tessera_RowCopies.hpp"
 
 /// \file
 /// Copies of dense operands that change their layout.
@@ -112,54 +113,13 @@ struct LayoutCopy {
   }
 };
 
-/// The same on devices where rows of both are contiguous: a thread per run of sixteen bytes of a row of `to`, all of
-/// whose elements are asked for before the first is written. With an element per thread, too few bytes are under way.
-template <class Exec, class From, class To, class Sum>
-struct RowsToRows {
-  using Copy = LayoutCopy<Exec, From, To, Sum>;
-  using Element = typename Copy::Element;
-  static constexpr int run = 16 / static_cast<int>(sizeof(To));
-  struct alignas(16) Word {
-    std::uint32_t w[4];
-  };
-  Copy copy;
-  std::int64_t runs_per_row = 1;
-  bool words = false;  ///< a run of `to` is written at once
-
-  explicit RowsToRows(const Copy& c)
-      : copy(c),
-        runs_per_row((c.to.columns + run - 1) / run),
-        words(std::is_same_v<Element, To> && c.beta == Sum(0) && c.to.aligned()) {}
-  std::int64_t runs() const { return copy.to.rows * runs_per_row; }
-
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t n) const {
-    const bool few = n < (std::int64_t{1} << 32) && runs_per_row < (std::int64_t{1} << 32);  // a short division
-    const std::int64_t row =
-        few ? static_cast<std::uint32_t>(n) / static_cast<std::uint32_t>(runs_per_row) : n / runs_per_row;
-    const std::int64_t column = (n - row * runs_per_row) * run;
-    const std::int64_t there = copy.from.columns - column, wanted = copy.to.columns - column;
-    const auto* const from = copy.from.at(row, column);
-    To* const to = copy.to.at(row, column);
-    Element e[run];
-    for (int u = 0; u < run; ++u) e[u] = Element(0.0f);
-    if (there > 0) {  // what is not there is the last element read again: no branch between the loads
-      const int last = there < run ? static_cast<int>(there) - 1 : run - 1;
-      for (int u = 0; u < run; ++u) e[u] = from[u < last ? u : last];
-      for (int u = 0; u < run; ++u) e[u] = u <= last ? e[u] : Element(0.0f);
-    }
-    if constexpr (std::is_same_v<Element, To>) {
-      if (words && wanted >= run) {
-        Word word;
-        __builtin_memcpy(&word, e, sizeof(word));
-        *reinterpret_cast<Word*>(to) = word;
-        return;
-      }
-    }
-    for (int u = 0; u < run; ++u) {
-      if (u < wanted) copy.put(e[u], to + u);
-    }
-  }
-};
+/// Whether devices copy by RowCopies: from rows into rows of whole words that follow each other, as all copies are that
+/// kernels of a backend read.
+template <class From, class To, class Sum>
+bool copies_rows(const Dense<From>& from, Sum beta, const Dense<To>& to) {
+  return std::is_same_v<std::remove_const_t<From>, To> && beta == Sum(0) && from.column_stride == 1 && to.aligned() &&
+         to.columns == to.row_stride && to.columns < std::int64_t{1} << 27;
+}
 
 /// to := from + beta to, element by element; to.columns >= from.columns. One launch.
 template <class Sum, class Exec, class From, class To>
@@ -170,11 +130,14 @@ void copy_layout(const Exec& space, const char* label, const Dense<From>& from, 
   if constexpr (Compat::is_host_v<Exec>) {
     Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, copy.tiles()),
                          copy);
-  } else if (from.column_stride == 1 && to.column_stride == 1) {
-    const RowsToRows<Exec, From, To, Sum> rows(copy);
-    Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, rows.runs()),
-                         rows);
   } else {
+    if constexpr (std::is_same_v<std::remove_const_t<From>, To>) {
+      if (copies_rows(from, beta, to)) {
+        RowCopies<true, 1> rows;
+        rows.add(DenseBatch<From>{from}, DenseBatch<To>{to}, 1);
+        return rows.run(space, label);
+      }
+    }
     Kokkos::parallel_for(label,
                          Kokkos::TeamPolicy<Exec>(space, static_cast<int>(copy.tiles()), 256)
                              .set_scratch_size(0, Kokkos::PerTeam(copy.scratch_bytes())),
