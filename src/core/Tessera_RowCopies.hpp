@@ -30,11 +30,19 @@ struct RowCopy {
 };
 
 /// Reads: batches are read, and what a copy has beyond the columns of its batch becomes 0; else copies are read.
-/// A thread has several words of a block, and asks for all of them before it writes any: with one, too few bytes are
-/// under way. They are held as numbers of 32 bits: of an array of 16-bit ones, compilers read and write each alone.
+/// A thread has several units of a block, words of the copy, and asks for all of them before it writes any: with one,
+/// too few bytes are under way. They are held as numbers of 32 bits: of an array of 16-bit ones, nvcc reads and writes
+/// each alone. Only where a batch is written by elements of two bytes are these the units, so that those of a wave lie
+/// side by side: else sectors would be written in as many parts as they have elements.
+/// perf_test/notes/attention.md (any number of columns).
 template <bool Reads, int Most>
 struct RowCopies {
-  static constexpr int block_threads = 256, per_thread = 2, block_words = block_threads * per_thread;
+  static constexpr int block_threads = 256;
+  static constexpr int unit_of(int piece) { return Reads || piece > 2 ? 16 : 2; }
+  static constexpr int units_per_thread(int unit) { return unit == 16 ? 2 : 8; }
+  static constexpr std::int64_t words_of_block(int piece) {
+    return block_threads * units_per_thread(unit_of(piece)) * unit_of(piece) / 16;
+  }
   struct OnHost {};
   struct OnDevice {};
   RowCopy copies[Most];
@@ -61,7 +69,7 @@ struct RowCopies {
     const auto begins_and_ends = reinterpret_cast<std::uintptr_t>(d.data) |
                                  static_cast<std::uintptr_t>(one.row_stride | one.head_stride | one.row_bytes);
     while (begins_and_ends % static_cast<unsigned>(one.piece) != 0) one.piece /= 2;
-    blocks += (one.words + block_words - 1) / block_words;
+    blocks += (one.words + words_of_block(one.piece) - 1) / words_of_block(one.piece);
   }
   template <class Exec>
   void run(const Exec& space, const char* label) const {
@@ -74,15 +82,15 @@ struct RowCopies {
   /// A thread per block.
   void operator()(OnHost, const std::int64_t block) const {
     const RowCopy one = of_block(block);
-    std::int64_t at = (block - one.begin) * block_words;
-    const std::int64_t end = std::min(at + block_words, one.words);
-    while (at < end) {
-      const std::int64_t row = at / one.row_words, word = at - row * one.row_words;
+    std::int64_t at = (block - one.begin) * words_of_block(one.piece);
+    const std::int64_t end = std::min(at + words_of_block(one.piece), one.words);
+    std::int64_t row = divided(at, one.row_words), word = at - row * one.row_words;
+    for (; at < end; ++row, word = 0) {
       const std::int64_t words = std::min(one.row_words - word, end - at);
       const std::int64_t there = std::max<std::int64_t>(0, std::min(words * 16, one.row_bytes - word * 16));
       char *const batch = one.batch + offset(one, row) + word * 16, *const copy = one.copy + at * 16;
       if (there > 0) std::memcpy(Reads ? copy : batch, Reads ? batch : copy, static_cast<std::size_t>(there));
-      if (Reads) std::memset(copy + there, 0, static_cast<std::size_t>(words * 16 - there));
+      if (Reads && there < words * 16) std::memset(copy + there, 0, static_cast<std::size_t>(words * 16 - there));
       at += words;
     }
   }
@@ -105,7 +113,6 @@ struct RowCopies {
   struct alignas(Bytes) Part {
     std::uint32_t w[Bytes / 4];
   };
-  using Word = Part<16>;
 
   KOKKOS_INLINE_FUNCTION RowCopy of_block(std::int64_t block) const {
     RowCopy one = copies[0];
@@ -124,46 +131,48 @@ struct RowCopies {
     const std::int64_t head = divided(row, one.rows);
     return head * one.head_stride + (row - head * one.rows) * one.row_stride;
   }
-  /// Words of thread n, of the batch in pieces.
+  /// Units of thread n, of the batch in pieces.
   template <int Piece>
   KOKKOS_INLINE_FUNCTION static void move(const RowCopy& one, std::int64_t n) {
-    const std::int64_t first = (n / block_threads - one.begin) * block_words + n % block_threads;
-    const int down = block_threads / one.row_words, along = block_threads % one.row_words;  // to the next word
-    std::int64_t row = divided(first, one.row_words);
-    int word = static_cast<int>(first - row * one.row_words);
-    Word words[per_thread];
-    char* batch[per_thread];
-    int there[per_thread];
-    for (int u = 0; u < per_thread; ++u) {
-      const std::int64_t at = first + u * block_threads;
-      const bool wanted = at < one.words;
-      batch[u] = one.batch + offset(one, row) + std::int64_t{word} * 16;
-      there[u] = wanted ? one.row_bytes - word * 16 : 0;
-      words[u] = Word{};
-      if (Reads) {
-        read<Piece>(words[u], batch[u], there[u]);
-      } else if (there[u] > 0) {
-        words[u] = *reinterpret_cast<const Word*>(one.copy + at * 16);
+    constexpr int bytes = unit_of(Piece), units = units_per_thread(bytes);
+    using Unit = std::conditional_t<bytes == 2, std::uint16_t, Part<16>>;
+    const int row_units = one.row_words * (16 / bytes);
+    const int down = block_threads / row_units, along = block_threads % row_units;  // to the next unit
+    const std::int64_t first = (n / block_threads - one.begin) * (block_threads * units) + n % block_threads;
+    const std::int64_t left = one.words * (16 / bytes) - first;
+    Unit* const copy = reinterpret_cast<Unit*>(one.copy) + first;
+    std::int64_t row = divided(first, row_units);
+    int in_row = static_cast<int>(first - row * row_units);
+    Unit held[units];
+    char* batch[units];
+    int there[units];  // bytes
+    for (int u = 0; u < units; ++u) {
+      batch[u] = one.batch + offset(one, row) + std::int64_t{in_row} * bytes;
+      there[u] = u * block_threads < left ? one.row_bytes - in_row * bytes : 0;
+      held[u] = Unit{};
+      if constexpr (Reads) {
+        read<Piece>(held[u], batch[u], there[u]);
+      } else {
+        if (there[u] > 0) held[u] = copy[u * block_threads];
       }
       row += down;
-      word += along;
-      if (word >= one.row_words) {
-        word -= one.row_words;
+      in_row += along;
+      if (in_row >= row_units) {
+        in_row -= row_units;
         ++row;
       }
     }
-    for (int u = 0; u < per_thread; ++u) {
-      const std::int64_t at = first + u * block_threads;
-      if (Reads) {
-        if (at < one.words) *reinterpret_cast<Word*>(one.copy + at * 16) = words[u];
+    for (int u = 0; u < units; ++u) {
+      if constexpr (Reads) {
+        if (u * block_threads < left) copy[u * block_threads] = held[u];
       } else {
-        write<Piece>(words[u], batch[u], there[u]);
+        write<Piece>(held[u], batch[u], there[u]);
       }
     }
   }
   /// Into a word of zeros, what of it is there.
   template <int Piece>
-  KOKKOS_INLINE_FUNCTION static void read(Word& word, const char* batch, int there) {
+  KOKKOS_INLINE_FUNCTION static void read(Part<16>& word, const char* batch, int there) {
     if constexpr (Piece == 2) {
       const auto* const halves = reinterpret_cast<const std::uint16_t*>(batch);
       for (int i = 0; i < 8; ++i) {
@@ -172,23 +181,20 @@ struct RowCopies {
     } else {
       for (int i = 0; i < 16; i += Piece) {
         if (i >= there) continue;
-        const Part<Piece> part = *reinterpret_cast<const Part<Piece>*>(batch + i);
+        const auto part = *reinterpret_cast<const Part<Piece>*>(batch + i);
         for (int k = 0; k < Piece / 4; ++k) word.w[i / 4 + k] = part.w[k];
       }
     }
   }
-  template <int Piece>
-  KOKKOS_INLINE_FUNCTION static void write(const Word& word, char* batch, int there) {
+  template <int Piece, class Unit>
+  KOKKOS_INLINE_FUNCTION static void write(const Unit& unit, char* batch, int there) {
     if constexpr (Piece == 2) {
-      auto* const halves = reinterpret_cast<std::uint16_t*>(batch);
-      for (int i = 0; i < 8; ++i) {
-        if (2 * i < there) halves[i] = static_cast<std::uint16_t>(word.w[i / 2] >> i % 2 * 16);
-      }
+      if (there > 0) *reinterpret_cast<Unit*>(batch) = unit;
     } else {
       for (int i = 0; i < 16; i += Piece) {
         if (i >= there) continue;
         Part<Piece> part;
-        for (int k = 0; k < Piece / 4; ++k) part.w[k] = word.w[i / 4 + k];
+        for (int k = 0; k < Piece / 4; ++k) part.w[k] = unit.w[i / 4 + k];
         *reinterpret_cast<Part<Piece>*>(batch + i) = part;
       }
     }

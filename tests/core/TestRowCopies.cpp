@@ -160,12 +160,13 @@ TEST(RowCopies, FromEveryOffset) {
   }
 }
 TEST(RowCopies, OfHeads) {
+  expect_copies<std::uint16_t>({{600, 2, 3, 1, 1, 0}, {1500, 1, 8, 0, 8, 0}});  // many per block
   expect_copies<std::uint16_t>({{8, 1, 20, 0, 0, 0}, {3, 200, 20, 40, 0, 20}, {5, 33, 20, 0, 3, 0}});
   expect_copies<std::uint64_t>({{8, 1, 3, 0, 0, 0}, {3, 200, 5, 7, 1, 1}});
 }
 // Batches end in the middle of a block; one has two blocks to the word, one a row of several blocks.
 TEST(RowCopies, OfSeveralBatches) {
-  constexpr std::int64_t block = RowCopies<true, 5>::block_words;
+  constexpr std::int64_t block = RowCopies<true, 5>::words_of_block(16);
   expect_copies<std::uint16_t>({{1, block - 1, 8, 0, 0, 0},
                                 {1, block, 16, 0, 0, 8},
                                 {1, 3, 2 * 8 * block + 4, 0, 0, 0},
