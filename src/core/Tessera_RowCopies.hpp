@@ -11,7 +11,8 @@
 #include "core/Tessera_DenseOperand.hpp"
 
 /// \file
-/// Rows of several batches, copied in one launch into rows of whole words of sixteen bytes, or back.
+/// Rows of several batches, copied in one launch into rows of whole words of sixteen bytes, or back: operands of
+/// attention, and of SpMM and SDDMM by copy_layout. Copies that change types or add are LayoutCopy's.
 
 namespace Tessera {
 namespace Impl {
@@ -25,7 +26,7 @@ struct RowCopy {
   std::int64_t rows = 1;                         ///< of a head
   std::int64_t words = 0;                        ///< of all heads
   std::int64_t begin = 0;                        ///< blocks of the copies before this one
-  int row_bytes = 0, row_words = 1;              ///< of the batch; of the copy
+  int row_bytes = 0, row_words = 1;              ///< of the batch; of the copy: less than 2 GB
   int piece = 16;  ///< bytes in which the batch is read or written: what all its rows begin and end at a multiple of
 };
 
