@@ -12,6 +12,7 @@
 #include "attention/Tessera_AttentionOptions.hpp"
 #include "backends/interface/Tessera_AttentionKernels.hpp"
 #include "core/Tessera_DenseOperand.hpp"
+#include "core/Tessera_LayoutCopy.hpp"
 #include "core/Tessera_Pattern.hpp"
 #include "core/Tessera_PlanScratch.hpp"
 #include "core/Tessera_RowCopies.hpp"
@@ -249,7 +250,7 @@ template <class T, bool Words = false>
 struct ContiguousRows {
   using Element = std::remove_const_t<T>;
   static constexpr int most_copies = 5;  ///< of one launch
-  using Together = RowCopies<T, most_copies>;
+  using Together = RowCopies<std::is_const_v<T>, most_copies>;
   RowsWanted wanted{};
   Together together{};
 

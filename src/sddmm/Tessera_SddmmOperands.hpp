@@ -10,6 +10,7 @@
 #include "backends/interface/Tessera_CompactB.hpp"
 #include "backends/interface/Tessera_KernelTable.hpp"
 #include "core/Tessera_DenseOperand.hpp"
+#include "core/Tessera_LayoutCopy.hpp"
 #include "core/Tessera_PlanScratch.hpp"
 #include "core/Tessera_Profile.hpp"
 

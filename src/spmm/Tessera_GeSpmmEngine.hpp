@@ -9,6 +9,7 @@
 
 #include "Tessera_Statistics.hpp"
 #include "backends/interface/Tessera_CompactB.hpp"
+#include "core/Tessera_LayoutCopy.hpp"
 #include "core/Tessera_PlanScratch.hpp"
 #include "core/Tessera_Profile.hpp"
 #include "spmm/Tessera_GeSpmm.hpp"

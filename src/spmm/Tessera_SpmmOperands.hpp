@@ -7,6 +7,7 @@
 
 #include "backends/interface/Tessera_KernelTable.hpp"
 #include "core/Tessera_DenseOperand.hpp"
+#include "core/Tessera_LayoutCopy.hpp"
 #include "core/Tessera_PlanScratch.hpp"
 #include "core/Tessera_Profile.hpp"
 

@@ -11,6 +11,7 @@
 #include "backends/host/Tessera_HostCsrRows.hpp"
 #include "core/Tessera_DenseOperand.hpp"
 #include "core/Tessera_HostLanes.hpp"
+#include "core/Tessera_LayoutCopy.hpp"
 #include "core/Tessera_Shares.hpp"
 #include "core/Tessera_VectorOperand.hpp"
 #include "spmv/Tessera_CsrSpmv.hpp"
