@@ -88,13 +88,17 @@ inline int attention_team_columns(int columns) {
   return 256;
 }
 
-/// Copies of Q, K, V and O of one head where kernels want other columns, in us: two launches, and bytes at 2.5 TB/s
-/// (H100: 2.2 to 2.9). Nothing where they are as many.
+/// Copies of Q, K, V and O of one head where kernels want other columns, in us: two launches, and bytes at 3.5 TB/s.
+/// Nothing where they are as many.
 inline double attention_copies_us(const SpmmFeatures& f, int columns, std::int64_t whole, std::size_t element_bytes) {
   if (whole == columns) return 0;
   const double rows = 2.0 * (static_cast<double>(f.rows) + static_cast<double>(f.cols));
-  return 5 + 0.4e-6 * rows * (columns + static_cast<double>(whole)) * static_cast<double>(element_bytes);
+  return 5 + 0.286e-6 * rows * (columns + static_cast<double>(whole)) * static_cast<double>(element_bytes);
 }
+
+/// What Chain's products lose by rows that are no whole words, which they copy or read in narrower ones: of the copies
+/// of the others.
+constexpr double attention_chain_copies = 0.4;
 
 /// How many times faster than the others Fused must be predicted for Auto to take it. 16 bits: it was the faster one on
 /// all that was measured. 32 bits: least regret.
@@ -108,25 +112,20 @@ inline void predict_attention_on_units(AttentionChoice& c, const SpmmFeatures& f
   const double nnz = static_cast<double>(f.nnz), fetched_rows = nnz / served;
   const bool narrow = element_bytes == 2, in_parts = c.precision == Precision::FP32, wide = element_bytes == 8;
   const int d = options.dimension_hint;
+  const std::int64_t whole = RowsWanted{16 / static_cast<std::int64_t>(element_bytes)}.columns(d);
+  const double copies = attention_copies_us(f, d, whole, element_bytes);
   const auto cost_of = [&](AttentionAlgorithm a) {
     if (a == AttentionAlgorithm::Fused) {
       const AttentionCost& of = narrow ? attention_fused_16 : in_parts ? attention_fused_fp32 : attention_fused_tf32;
-      const std::int64_t whole = RowsWanted{16 / static_cast<std::int64_t>(element_bytes)}.columns(d);
-      // Kernels have 32 columns at least, which takes its time in 32 bits.
-      const int least = narrow ? 1 : 32;
-      return of.us(fetched_rows, fetched_rows, f, std::max(static_cast<int>(whole), least)) +
-             attention_copies_us(f, d, whole, element_bytes);
+      const int least = narrow ? 1 : 32;  // kernels have as many columns, which takes its time in 32 bits
+      return of.us(fetched_rows, fetched_rows, f, std::max(static_cast<int>(whole), least)) + copies;
     }
     if (a == AttentionAlgorithm::Rows) {
-      const std::int64_t words = 16 / static_cast<std::int64_t>(element_bytes);
-      const std::int64_t whole = (d + words - 1) / words * words;
-      if (wide)
-        return attention_rows_64.us(nnz, nnz, f, attention_team_columns(d)) + attention_copies_us(f, d, whole, 8);
-      return attention_rows_32.us(nnz, nnz, f, static_cast<int>(whole)) +
-             attention_copies_us(f, d, whole, element_bytes);
+      return copies + (wide ? attention_rows_64.us(nnz, nnz, f, attention_team_columns(d))
+                            : attention_rows_32.us(nnz, nnz, f, static_cast<int>(whole)));
     }
     const AttentionCost& of = narrow ? attention_chain_16 : wide ? attention_chain_64 : attention_chain_32;
-    return of.us(fetched_rows, nnz, f, d);
+    return of.us(fetched_rows, nnz, f, d) + attention_chain_copies * copies;
   };
   const double handicap = narrow ? least_attention_gain_16_bits : least_attention_gain_32_bits;
   const auto weighed = [&](const Candidate<AttentionAlgorithm>& candidate) {
