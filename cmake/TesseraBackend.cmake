@@ -45,6 +45,7 @@ if(Tessera_DEVICE_FEWER_WIDTHS)
   list(TRANSFORM tessera_hip_assembly REPLACE "^Attention:30:" "Attention:14:")
   list(TRANSFORM tessera_hip_assembly REPLACE "^AttentionBackward:44:" "AttentionBackward:28:")
   list(TRANSFORM tessera_hip_assembly REPLACE "^Dasp:9:" "Dasp:5:")
+  list(TRANSFORM tessera_hip_assembly REPLACE "^GeSpmm:41:" "GeSpmm:25:")
 endif()
 
 # CMake's own HIP language cannot be enabled with the hipcc of Debian 12, so hipcc is called directly.
