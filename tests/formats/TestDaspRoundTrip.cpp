@@ -35,7 +35,10 @@ class DaspRoundTrip : public ::testing::Test {
 
   static std::vector<const DaspGeometry*> geometries() {
     std::vector<const DaspGeometry*> all;
-    for (const Backend b : emulated_backends()) all.push_back(kernel_table(b).spmv.dasp_geometry(precision));
+    for (const Backend b : emulated_backends()) {
+      if (beside_sanitized && b == Backend::EmulatedNvidia && !std::is_same_v<Scalar, bhalf_t>) continue;
+      all.push_back(kernel_table(b).spmv.dasp_geometry(precision));
+    }
     return all;
   }
   template <class Offset>
@@ -139,8 +142,6 @@ class DaspRoundTrip : public ::testing::Test {
 };
 #ifdef TESSERA_TEST_FEWER_TYPES
 using Scalars = ::testing::Types<double, half_t>;
-#elif defined(TESSERA_TEST_BESIDE_SANITIZED)
-using Scalars = ::testing::Types<bhalf_t>;
 #else
 using Scalars = ::testing::Types<double, half_t, bhalf_t>;
 #endif

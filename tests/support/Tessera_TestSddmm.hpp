@@ -42,34 +42,18 @@ std::vector<int> inner_around_words() {
 
 /// Where operands lie: contiguous; X by columns with guards around, Y as second factor of a product, every third number
 /// of P; by rows with guards around, a P that is seldom aligned; by rows with guards of four elements around.
-struct InPlace {
-  using X = Kokkos::LayoutRight;
-  using Y = Kokkos::LayoutRight;
-  using P = Kokkos::LayoutLeft;
-  static constexpr int margin = 0, behind = 1;
-  static constexpr Op op_y = Op::NoTrans;
+template <class LayoutOfX, class LayoutOfY, class LayoutOfP, int Margin, int Behind, Op OpY = Op::NoTrans>
+struct OperandsLie {
+  using X = LayoutOfX;
+  using Y = LayoutOfY;
+  using P = LayoutOfP;
+  static constexpr int margin = Margin, behind = Behind;
+  static constexpr Op op_y = OpY;
 };
-struct AcrossRows {
-  using X = Kokkos::LayoutLeft;
-  using Y = Kokkos::LayoutRight;
-  using P = Kokkos::LayoutRight;
-  static constexpr int margin = 1, behind = 2;
-  static constexpr Op op_y = Op::Trans;
-};
-struct Unaligned {
-  using X = Kokkos::LayoutRight;
-  using Y = Kokkos::LayoutLeft;
-  using P = Kokkos::LayoutLeft;
-  static constexpr int margin = 3, behind = 4;
-  static constexpr Op op_y = Op::NoTrans;
-};
-struct InFours {
-  using X = Kokkos::LayoutRight;
-  using Y = Kokkos::LayoutRight;
-  using P = Kokkos::LayoutLeft;
-  static constexpr int margin = 4, behind = 4;
-  static constexpr Op op_y = Op::NoTrans;
-};
+using InPlace = OperandsLie<Kokkos::LayoutRight, Kokkos::LayoutRight, Kokkos::LayoutLeft, 0, 1>;
+using AcrossRows = OperandsLie<Kokkos::LayoutLeft, Kokkos::LayoutRight, Kokkos::LayoutRight, 1, 2, Op::Trans>;
+using Unaligned = OperandsLie<Kokkos::LayoutRight, Kokkos::LayoutLeft, Kokkos::LayoutLeft, 3, 4>;
+using InFours = OperandsLie<Kokkos::LayoutRight, Kokkos::LayoutRight, Kokkos::LayoutLeft, 4, 4>;
 
 /// One algorithm on one backend in one combination of element types.
 template <class Exec, class T, class PT = T>
