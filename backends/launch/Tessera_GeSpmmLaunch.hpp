@@ -62,7 +62,10 @@ GeSpmmAhead gespmm_ahead(const GeSpmmArgs& args, std::int64_t per_thread_block) 
 template <class Device, class Kernel>
 struct SpreadRowsBody {
   using Wave = typename Device::Wave;
-  static constexpr int threads = 256, waves = threads / Wave::lanes, bound = for_family<Device>(4, 0);
+  static constexpr int threads = 256, waves = threads / Wave::lanes;
+  // Two: 128 registers.
+  static constexpr bool wide = Kernel::B::in_columns && sizeof(typename Kernel::Value) == 8;
+  static constexpr int bound = for_family<Device>(wide ? 2 : 4, 0);
   static constexpr int shared = Kernel::shared_bytes(threads);
   static constexpr bool overlapping = true;
 

@@ -14,15 +14,19 @@ namespace Launch {
 /// Columns of B and C where they lie: teams read an entry of A once for two or four of them.
 template <class Device, class Value, class Sum, int Columns>
 typename Device::Error launch_columns(GeSpmmArgs args, Stream stream) {
+  using Types = GeSpmmTypes<Value, Sum, ColumnsOfB<Value, Columns>>;
+  if (args.spread != nullptr) return launch_spread<Device, Types, 1, true>(args, stream);
   using Wave = typename Device::Wave;
-  using Kernel = GeSpmmKernel<GeSpmmTypes<Value, Sum, ColumnsOfB<Value, Columns>>, Wave, std::int32_t, RowsWalk::Split>;
+  using Kernel = GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Split>;
   using Body = GeSpmmBody<Device, Kernel>;
   const std::int64_t lanes = Device::emulated ? 256 : Device::multiprocessors() * std::int64_t{2048};
   args.shift = gespmm_shift<Kernel>(args);
   args.log2_teams = log2_teams_in_turns(args, ceil_div(args.dense.columns, Columns), Wave::lanes, lanes);
   const std::int64_t items = Kernel::items(args), tile = Kernel::tile_columns(args);
   const Grid grid{ceil_div(args.count, Body::waves * items), ceil_div(args.dense.columns, tile)};
-  return launch<Device, Body>(grid, stream, args, static_cast<int>(items), static_cast<int>(tile), GeSpmmAhead{});
+  const auto error =
+      launch<Device, Body>(grid, stream, args, static_cast<int>(items), static_cast<int>(tile), GeSpmmAhead{});
+  return error != Device::success ? error : add_partials<Device, Value, Sum>(spmm_partial_rows(args), stream);
 }
 
 template <class Device, class Value, class Sum>

@@ -125,6 +125,7 @@ class PlanBody {
   bool natural() const { return ScalarTraits<typename Csr::value_type>::precision == choice_.precision; }
   /// Somebody wrote other numbers into the format than csr() has; until update_values.
   void numbers_replaced() noexcept { numbers_replaced_ = true; }
+  bool has_other_numbers() const noexcept { return numbers_replaced_; }
   /// Before products that take csr()'s numbers instead of the format's. @throw StalePlan
   void require_own_numbers() const {
     require<StalePlan>(!numbers_replaced_, [] {

@@ -13,6 +13,7 @@
 #include "core/Tessera_PlanScratch.hpp"
 #include "core/Tessera_Profile.hpp"
 #include "spmm/Tessera_GeSpmm.hpp"
+#include "spmm/Tessera_GeSpmmColumns.hpp"
 #include "spmm/Tessera_GeSpmmLocal.hpp"
 #include "spmm/Tessera_SpmmChecks.hpp"
 #include "spmm/Tessera_SpmmSpread.hpp"
@@ -71,17 +72,6 @@ template <class Exec, class Sum, class CT>
 std::int64_t ge_spmm_packed_columns(std::int64_t columns, const Dense<CT>& c) {
   return Compat::is_host_v<Exec> && c.column_stride != 1 ? host_whole_columns<Sum>(columns) : columns;
 }
-
-/// What a backend's rows are told about A (SpmmFeatures).
-struct GeSpmmPattern {
-  std::int64_t compact_from = 0;  ///< columns from which on B is copied in TF32 (CompactB); 0: never
-  double reach = 0;               ///< rows of B from the first to the last that a row of A uses, mean; 0: unknown
-  bool local = false;             ///< whether neighbouring rows share columns
-  bool spread = false;            ///< whether rows are spread over teams
-  std::int64_t longest = 0;       ///< entries of a row, where rows are spread
-  double scatter = -1;            ///< rows of B over which entries of neighbouring rows scatter; 0: they are near each
-                                  ///< other; -1: unknown, or rows differ much in length
-};
 
 /// A as it is, long rows cut. A matrix that is to be multiplied in a narrower precision than its own is rounded once,
 /// into values of its own type.
@@ -174,8 +164,7 @@ class GeSpmmEngine {
     if (precision_ != ScalarTraits<Value>::precision) check_dense_types<BT, CT>("gespmm", precision_);
     if (b.columns == 0) return;
     using Sum = AccumulatorOf<Value, BT, CT>;
-    RowPieces<Sum> pieces;
-    pieces.count = static_cast<std::int64_t>(csr_.rows());
+    RowPieces<Sum> pieces = whole_rows<Sum>(static_cast<std::int64_t>(csr_.rows()));
     if (table_.pieces.extent(0) > 0) {
       pieces.table = table_.pieces.data();
       pieces.count = static_cast<std::int64_t>(table_.pieces.extent(0));
@@ -191,7 +180,8 @@ class GeSpmmEngine {
     const auto rows = static_cast<std::int64_t>(csr_.rows()), nnz = static_cast<std::int64_t>(csr_.nnz());
     const bool native = takes<BT, CT>(), worth_it = native && long_rows() && 4 * nnz >= b.rows;
     if (native && serves_in_columns(b, c)) {
-      on_backend(space, alpha, b, span, beta, c, RowPieces<Sum>{}, nullptr);
+      if (pattern_.uneven) pieces.partials = ScratchLayout(scratch_.reserve(space, sum_bytes)).template take<Sum>(sums);
+      on_backend(space, alpha, b, span, beta, c, pattern_.uneven ? pieces : whole_rows<Sum>(c.rows), nullptr);
       return;
     }
     const bool odd = native && b.column_stride == 1 && !compacts(b.columns) &&
@@ -309,15 +299,11 @@ class GeSpmmEngine {
     return static_cast<std::size_t>(CompactB::bytes(static_cast<std::int64_t>(csr_.cols()), columns));
   }
 
-  /// Whether the backend's kernel reads and writes a few columns where they lie, in whole rows: what neighbouring rows
-  /// use of B then is to stay in a first-level cache.
+  /// Whole rows, rows that are spread over teams, and rows of next to no entries beside long ones, in pieces.
   template <class BT, class CT>
   bool serves_in_columns(const Dense<const BT>& b, const Dense<CT>& c) const {
-    constexpr double cache = 262144;
-    const bool columns = b.row_stride == 1 && c.row_stride == 1 && b.columns > 1 && b.columns <= 8;
-    const bool narrow = static_cast<std::int64_t>(csr_.nnz()) < (std::int64_t{1} << 31) - 1024;
-    const double used = pattern_.scatter * static_cast<double>(b.columns) * double{sizeof(BT)};
-    return columns && narrow && used >= 0 && used <= cache;
+    const bool brief = static_cast<std::int64_t>(csr_.nnz()) < 2 * static_cast<std::int64_t>(csr_.rows());
+    return (table_.spread || brief || !pattern_.uneven) && ge_spmm_serves_in_columns(csr_, pattern_, b, c);
   }
 
   /// Whether the backend's kernel takes such operands, if rows of B and C are contiguous.
@@ -334,40 +320,22 @@ class GeSpmmEngine {
     const int word_bytes = word_bytes_in_place(b, span);
     const bool in_columns = c.column_stride != 1;
     if (!takes<BT, CT>() || in_columns != (word_bytes == 0) || (in_columns && !serves_in_columns(b, c))) return false;
-    GeSpmmArgs args;
-    args.in_columns = in_columns;
+    GeSpmmArgs args = ge_spmm_arguments(csr_, precision_, pattern_, alpha, b, beta, c);
     // The kernels' narrow words: eight bytes or an element.
     args.word_bytes = word_bytes >= 8 ? word_bytes : static_cast<int>(sizeof(BT));
-    args.precision = compact != nullptr ? Precision::TF32 : precision_;
+    if (compact != nullptr) args.precision = Precision::TF32;
     args.compact = compact;
-    args.rows = c.rows;
-    args.cols = static_cast<std::int64_t>(csr_.cols());
-    args.nnz = static_cast<std::int64_t>(csr_.nnz());
-    args.row_map = csr_.row_map().data();
-    args.offset_bytes = static_cast<int>(sizeof(typename Csr::size_type));
     args.cache_bytes = cache_bytes_;
-    args.reach = static_cast<std::int64_t>(pattern_.reach);
-    args.local = pattern_.local;
-    args.columns = reinterpret_cast<const std::int32_t*>(csr_.entries().data());
-    args.values = csr_.values().data();
     args.table = pieces.table;
-    args.count = in_columns ? c.rows : pieces.count;
+    args.count = pieces.count;
     args.splits = pieces.splits;
     args.split_count = pieces.split_count;
     args.most_pieces = table_.most_pieces;
-    args.spread = table_.spread && !in_columns ? &table_.items : nullptr;
+    args.spread = table_.spread && pieces.table != nullptr ? &table_.items : nullptr;
     args.arrivals = table_.arrivals.data();
     args.arrival_tiles = table_.arrival_tiles;
     args.partials = pieces.partials;
     args.partial_ld = pieces.partial_ld;
-    args.dense.b = b.data;
-    args.dense.ldb = in_columns ? b.column_stride : b.row_stride;
-    args.dense.c = c.data;
-    args.dense.ldc = in_columns ? c.column_stride : c.row_stride;
-    args.dense.columns = c.columns;
-    args.dense.c_type = ScalarTraits<CT>::element;
-    args.dense.alpha = alpha;
-    args.dense.beta = beta;
     run_on_backend(space, {"spmm", "gespmm", precision_},
                    [&](Stream stream) { return backend_->spmm.gespmm(args, stream); });
     return true;

@@ -55,6 +55,19 @@ struct SpmmOperation {
   static void apply(const Plan& plan, const Exec& space, double alpha, const DenseInput<BT>& b, double beta,
                     const Dense<CT>& c);
 
+  /// Whether Auto chose windows, which would copy B and C into rows and back, but a product of so few columns is better
+  /// made where they lie, from the arrays of A. A plan does not know layouts before.
+  template <class BT, class CT>
+  static bool in_columns_instead(const Plan& plan, const Dense<const BT>& b, const Dense<CT>& c) {
+    const Choice& choice = plan.choice();
+    const bool own = plan.natural() || (choice.precision == Precision::TF32 && floats);
+    const bool possible =
+        choice.few_columns && own && fits_backend<BT, CT>(choice.precision) && !plan.has_other_numbers();
+    const auto nnz = static_cast<std::int64_t>(plan.csr().nnz());
+    return possible && !choice.pattern.uneven && ge_spmm_serves_in_columns(plan.csr(), choice.pattern, b, c) &&
+           columns_beat_panels(nnz, b.columns, choice.precision);
+  }
+
   template <class E>
   static std::size_t workspace(const E& engine, std::int64_t columns) {
     return engine.workspace_bytes(columns);
@@ -132,10 +145,14 @@ void SpmmOperation<Csr>::apply(const Plan& plan, const Exec& space, double alpha
   if (mixed) plan.require_own_numbers();
   if (c.rows == 0 || c.columns == 0) return;
   if (alpha == 0 || A.nnz() == 0) return scale_dense<Sum>(space, "Tessera::spmm[scale]", beta, c);
-  if (mixed) {
-    RowPieces<Sum> pieces;
-    pieces.count = c.rows;
-    return ge_spmm(space, alpha, A, b.matrix, beta, c, pieces);
+  if (mixed) return ge_spmm(space, alpha, A, b.matrix, beta, c, whole_rows<Sum>(c.rows));
+  if constexpr (possible && sizeof(typename Csr::ordinal_type) == 4) {
+    if (windows && in_columns_instead(plan, b.matrix, c)) {
+      constexpr Precision own = ScalarTraits<Value>::precision;  // for TF32, too
+      const GeSpmmArgs args = ge_spmm_arguments(A, own, choice.pattern, alpha, b.matrix, beta, c);
+      return run_on_backend(space, {"spmm", "gespmm", own},
+                            [&](Stream stream) { return kernel_table(choice.backend).spmm.gespmm(args, stream); });
+    }
   }
   with_engine(plan.engine(), [&](const auto& engine) {
     using E = std::decay_t<decltype(engine)>;

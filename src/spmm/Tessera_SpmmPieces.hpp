@@ -52,6 +52,13 @@ struct RowPieces {
   }
 };
 
+template <class Sum>
+RowPieces<Sum> whole_rows(std::int64_t rows) {
+  RowPieces<Sum> pieces;
+  pieces.count = rows;
+  return pieces;
+}
+
 /// The table of a matrix; empty if no row is longer than the bound.
 template <class MemorySpace>
 struct PieceTable {

@@ -113,16 +113,21 @@ inline bool spreads_rows(const SpmmFeatures& f, Precision precision, const SpmmO
   return size <= std::int64_t{1} << log2_most && size * row_bytes <= most_bytes;
 }
 
-/// GeSpmmPattern::scatter: whole rows want about equal lengths. Rows of an entry or two read little of B.
+inline bool uneven_rows(const SpmmFeatures& f) { return static_cast<double>(f.longest) > 10 * f.mean + 20; }
+/// GeSpmmPattern::scatter. Rows of an entry or two read little of B.
 inline double scatter_in_columns(const SpmmFeatures& f) {
-  if (static_cast<double>(f.longest) > 10 * f.mean + 20) return -1;
-  return f.g8 >= 1.2 || f.mean < 2 ? 0 : f.reach;
+  return f.g8 >= (uneven_rows(f) ? 1.5 : 1.2) || f.mean < 2 ? 0 : f.reach;
 }
 
 /// What GeSpmm chooses its walk by. Neighbouring rows count as sharing columns from a g8 of 2.5 on.
 inline GeSpmmPattern ge_spmm_pattern(const SpmmFeatures& f, Precision precision, const SpmmOptions& options) {
-  return {compact_b_from(f, precision, options), f.reach,   f.g8 >= 2.5,
-          spreads_rows(f, precision, options),   f.longest, scatter_in_columns(f)};
+  return {compact_b_from(f, precision, options),
+          f.reach,
+          f.g8 >= 2.5,
+          spreads_rows(f, precision, options),
+          f.longest,
+          uneven_rows(f),
+          scatter_in_columns(f)};
 }
 
 /// Whether there are so few windows of 8 rows that waves which have them leave a device idle: in FP64 and TF32, whose

@@ -169,31 +169,69 @@ TYPED_TEST(EmulatedSpmm, RowsOfBThatAreNotAligned) {
                          widths({1, 2, 3, 6, 12, 13, 35}, {2, 6, 13}));
   });
 }
+/// Kokkos' kernels in a product of columns that lie one behind the other: 0 where it is made of them where they lie.
+template <class Suite, class Matrix>
+int kernels_of_columns(const typename Suite::Plan& plan, const Matrix& A, int columns) {
+  const auto n = static_cast<std::size_t>(columns);
+  const Kokkos::View<typename Suite::AType**, Kokkos::LayoutLeft, Exec> b("b", static_cast<std::size_t>(A.cols), n);
+  const Kokkos::View<typename Suite::CType**, Kokkos::LayoutLeft, Exec> c("c", static_cast<std::size_t>(A.rows), n);
+  const KokkosCounters counters;
+  plan.apply(Exec(), b, c);
+  EXPECT_EQ(counters.backend_kernels(), 1);
+  return counters.kernels();
+}
 // A few columns of B and C where they lie: one kernel, and no copy. Teams alone and together, empty rows, odd columns.
 TYPED_TEST(EmulatedSpmm, ColumnsInPlace) {
   this->each([](auto& suite) {
     if (suite.options.algorithm != rows) return;
     using Suite = std::decay_t<decltype(suite)>;
     std::size_t turn = 0;
-    for (const char* spec : {"stencil2d:nx=31:ny=20", "dense:rows=30:cols=260", "random:rows=300:cols=200:mean=0.9"}) {
+    std::vector<int> next_to_none(900, 1);
+    next_to_none.insert(next_to_none.end(), {0, 400, 3});  // in pieces
+    for (const Pattern& p : {generate("stencil2d:nx=31:ny=20"), generate("dense:rows=30:cols=260"),
+                             pattern_of_lengths(next_to_none, 950), generate("random:rows=300:cols=200:mean=0.9")}) {
+      SCOPED_TRACE(turn);
       if (taken_elsewhere(turn++)) continue;
-      SCOPED_TRACE(spec);
-      const auto A = suite.matrix(generate(spec), Data::Integers, 3);
+      const auto A = suite.matrix(p, Data::Integers, 3);
       const DeviceMatrix<Exec, typename Suite::AType> device(A);
       const typename Suite::Plan plan(Exec(), device.view(), suite.options);
       for (const int columns : widths({2, 3, 4, 5, 8}, {2, 7})) {
         suite.template expect<ColumnMajor, ColumnMajor>(plan, A, columns, Data::Integers);
         suite.template expect<ColumnMajorPart, ColumnMajorPart>(plan, A, columns, Data::Real, {2.5, -1});
-        const auto n = static_cast<std::size_t>(columns);
-        const Kokkos::View<typename Suite::AType**, Kokkos::LayoutLeft, Exec> b("b", A.cols, n);
-        const Kokkos::View<typename Suite::CType**, Kokkos::LayoutLeft, Exec> c("c", A.rows, n);
-        const KokkosCounters counters;
-        plan.apply(Exec(), b, c);
-        EXPECT_EQ(counters.backend_kernels(), 1);
-        EXPECT_EQ(counters.kernels(), 0);
+        EXPECT_EQ((kernels_of_columns<Suite>(plan, A, columns)), 0);
       }
     }
   });
+}
+// The same of rows that differ much in length: teams that share a row, and rows of several pieces.
+TYPED_TEST(EmulatedSpmm, ColumnsInPlaceOfSpreadRows) {
+  this->each_spread([](auto& suite) {
+    using Suite = std::decay_t<decltype(suite)>;
+    std::vector<int> lengths(150, 1);
+    for (const int length : {0, 3, 17, 64, 130, 600, 1, 2100}) lengths.push_back(length);
+    const auto A = suite.matrix(pattern_of_lengths(lengths, 2200), Data::Integers, 3);
+    const DeviceMatrix<Exec, typename Suite::AType> device(A);
+    const typename Suite::Plan plan(Exec(), device.view(), suite.options);
+    for (const int columns : widths({2, 3, 4, 5, 8}, {2, 7})) {
+      suite.template expect<ColumnMajor, ColumnMajor>(plan, A, columns, Data::Integers);
+      suite.template expect<ColumnMajorPart, ColumnMajorPart>(plan, A, columns, Data::Real, {2.5, -1});
+      EXPECT_EQ((kernels_of_columns<Suite>(plan, A, columns)), 0);
+    }
+  });
+}
+// Auto takes panels, but a few columns from their places: one kernel, until there are more.
+TYPED_TEST(EmulatedSpmm, ColumnsInPlaceOfPanels) {
+  if (std::is_same_v<typename TypeParam::AType, bhalf_t>) return;
+  TypeParam suite{nvidia, SpmmAlgorithm::Auto, ComputeType::Auto};
+  const auto A = suite.matrix(generate("dense:rows=600:cols=90"), Data::Integers, 3);
+  const DeviceMatrix<Exec, typename TypeParam::AType> device(A);
+  const typename TypeParam::Plan plan(Exec(), device.view(), suite.options);
+  ASSERT_EQ(plan.options().algorithm, panels) << plan.statistics().why;
+  for (const int columns : {1, 2, 5, 8, 9}) {
+    suite.template expect<ColumnMajor, ColumnMajorPart>(plan, A, columns, Data::Integers, {2, -3});
+    const int kernels = kernels_of_columns<TypeParam>(plan, A, columns);
+    EXPECT_EQ(kernels == 0, columns > 1 && columns < 9) << kernels << " beside the product";
+  }
 }
 // One team per row up to a thread block's, items that end inside a wave and a thread block, rows of several pieces.
 TYPED_TEST(EmulatedSpmm, SpreadRows) {

@@ -129,6 +129,28 @@ TEST(RowsWalks, FollowsMatricesWithLongRows) {
   EXPECT_EQ(choice_of<half_t>(circuit, 32), "O64");
 }
 
+// Rows that have four entries for each team of a wave: teams that each took a row would read A a line at a time. In 16
+// bits only of rows that differ in length.
+TEST(RowsWalks, TeamsThatWouldReadApart) {
+  const Shape community{60000, 3674994, 30000}, chemistry{35000, 4238954, 9000, true}, stencil{180000, 4700000, 4000};
+  EXPECT_EQ(choice_of<double>(community, 8), "S64");
+  EXPECT_EQ(choice_of<float>(community, 8), "S32");
+  EXPECT_EQ(choice_of<float>(community, 16), "S64");
+  EXPECT_EQ(choice_of<float>(community, 64), "O256");
+  EXPECT_EQ(choice_of<half_t>(community, 16), "A32");
+  EXPECT_EQ(choice_of<double>(chemistry, 16), "S128");
+  EXPECT_EQ(choice_of<float>(chemistry, 32), "S128");
+  EXPECT_EQ(choice_of<half_t>(chemistry, 8), "A16");
+  EXPECT_EQ(choice_of<float>(stencil, 16), "O64");
+  GeSpmmArgs args;
+  args.count = args.rows = args.cols = 35000;
+  args.nnz = 4238954;
+  EXPECT_FALSE(teams_read_apart<RowsOfB<half_t>>(args, 32));
+  args.longest = 480;
+  EXPECT_TRUE(teams_read_apart<RowsOfB<half_t>>(args, 32));
+  EXPECT_FALSE(teams_read_apart<RowsOfB<half_t>>(args, 64)) << "of AMD's waves";
+}
+
 // What a device with an unknown cache, or a matrix that nobody looked at, gets: no bound.
 TEST(RowsWalks, UnknownReach) {
   EXPECT_EQ(choice_of<float>({1270432, 8814880, 0}, 256), "P1024");
@@ -364,6 +386,10 @@ TEST(RowsWalks, InNarrowWords) {
   EXPECT_EQ((choice_in_words<double, 8>(community, 1)), "X1, 4 teams");
   EXPECT_EQ((choice_in_words<float, 8>(community, 2)), "X2, 4 teams");
   EXPECT_EQ((choice_in_words<double, 8>(community, 7)), "O8");
+  EXPECT_EQ((choice_in_words<double, 8>({60000, 3674994, 0}, 3)), "S4");  // 61 per row
+  EXPECT_EQ((choice_in_words<double, 8>({60000, 3674994, 0}, 7)), "S8");
+  EXPECT_EQ((choice_in_words<half_t, 2>({60000, 3674994, 0}, 7)), "O8");
+  EXPECT_EQ((choice_in_words<float, 4>(uniform, 7)), "O8") << "40 per row: too few for four teams";
   EXPECT_EQ((choice_in_words<half_t, 2>(uniform, 7)), "O8");
   EXPECT_EQ((choice_in_words<half_t, 8>(uniform, 100)), "P128");
   EXPECT_EQ((choice_in_words<float, 4>(few, 7)), "S8");

@@ -135,15 +135,37 @@ TEST(SpmmRules, CopiesOfOddRows) {
   EXPECT_FALSE(copies(60000, 2400000, 60000, 64, 4, 16)) << "aligned";
 }
 
-// A few columns where they lie: whole rows of about equal lengths, near each other or together in a first-level cache.
+// A few columns where they lie: rows near each other, or next to no entries.
 TEST(SpmmRules, ScatterInColumns) {
   SpmmFeatures f = sharing(20, 1.3);
   EXPECT_EQ(Impl::scatter_in_columns(f), 0);
+  EXPECT_FALSE(Impl::uneven_rows(f));
   f.g8 = 1;
   EXPECT_EQ(Impl::scatter_in_columns(f), f.reach);
   f.longest = 2000;
-  EXPECT_LT(Impl::scatter_in_columns(f), 0) << "a wave waits for its longest row";
+  f.g8 = 1.3;
+  EXPECT_TRUE(Impl::uneven_rows(f));
+  EXPECT_EQ(Impl::scatter_in_columns(f), f.reach) << "a community's hubs share columns, its rows do not";
+  f.g8 = 1.6;
+  EXPECT_EQ(Impl::scatter_in_columns(f), 0);
   EXPECT_EQ(Impl::scatter_in_columns(sharing(1.5, 1)), 0) << "next to no entries";
+}
+
+// Matrices that were measured in both ways: uniform rows that scatter over more than a first-level cache.
+TEST(SpmmRules, CopiesOrMoreSectors) {
+  const auto copies = [](std::int64_t rows, std::int64_t cols, std::int64_t nnz, std::int64_t columns) {
+    return Impl::seconds_of_more_sectors(nnz, columns, 8) > Impl::seconds_of_copies(rows, cols, columns, 8);
+  };
+  EXPECT_FALSE(copies(5500, 50000, 770000, 2));  // 17.5 us with copies, 13.0 in columns
+  EXPECT_TRUE(copies(5500, 50000, 770000, 4));   // 21.2, 22.9
+  EXPECT_TRUE(copies(60000, 60000, 2400000, 2));
+  EXPECT_FALSE(copies(700000, 450000, 770000, 8));  // 73.9, 58.3
+  EXPECT_TRUE(copies(17000, 17000, 250000, 8));     // 10.9, 15.5
+  EXPECT_FALSE(copies(17000, 17000, 250000, 4));
+  EXPECT_TRUE(Impl::columns_beat_panels(4000000, 4, Precision::FP64));
+  EXPECT_FALSE(Impl::columns_beat_panels(2800000, 8, Precision::FP64));
+  EXPECT_TRUE(Impl::columns_beat_panels(2800000, 8, Precision::FP32));
+  EXPECT_TRUE(Impl::columns_beat_panels(1500000, 8, Precision::FP16));
 }
 
 // What speaks against panels speaks against FlashSparse: it never stands between panels and rows.

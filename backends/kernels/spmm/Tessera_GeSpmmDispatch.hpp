@@ -82,6 +82,17 @@ bool rows_leave_a_rest(const GeSpmmArgs& args, std::int64_t words, std::int64_t 
   return B::columns <= 4 && args.table == nullptr && rounds_of_lanes > lanes && 2 * rounds_of_lanes < 3 * lanes;
 }
 
+/// Whether teams that each take a row of A would read columns and values far apart, a line for each of them, so that
+/// these take longer than the rows of B: four teams and more, rows that have four entries for each, or nearly. In 16
+/// bits rows must differ in length, too: then a wave waits for its longest.
+template <class B>
+bool teams_read_apart(const GeSpmmArgs& args, std::int64_t teams) {
+  const std::int64_t nnz = args.nnz, count = args.count;
+  const bool enough = teams >= 4 && 2 * nnz >= 7 * teams * count;
+  if (B::element_bytes > 2) return enough && nnz >= (teams > 4 ? 40 : 50) * count;
+  return enough && nnz >= 96 * count && args.longest * count >= 2 * nnz && args.table == nullptr;
+}
+
 /// The walk for a product (perf_test/notes/spmm-rows.md). lanes: of the whole device.
 template <class B>
 RowsWalk rows_walk(const GeSpmmArgs& args, int wave, std::int64_t lanes) {
@@ -98,6 +109,7 @@ RowsWalk rows_walk(const GeSpmmArgs& args, int wave, std::int64_t lanes) {
   if (teams > 1 && (nnz >= 200 * count || (3 * (count << shift) < 2 * lanes && nnz >= 4 * teams * count))) {
     return RowsWalk::Shared;
   }
+  if (B::narrows && teams_read_apart<B>(args, teams)) return RowsWalk::Shared;
   const bool cut = args.table != nullptr, fills = count * words >= 3 * lanes, wide = B::columns <= 4;
   if (B::narrows && cut && !args.local && !wide && shift == 2 && nnz >= 6 * count) return RowsWalk::Dealt;
   if (B::narrows && words > 2 && rows_are_few<B>(args)) return RowsWalk::Ahead;
@@ -146,7 +158,8 @@ NarrowWalk rows_walk_in_narrow_words(const GeSpmmArgs& args, int wave, std::int6
     const int log2_teams = log2_teams_in_turns(args, words, wave, lanes);
     return {log2_teams > 0 ? RowsWalk::Split : RowsWalk::Octets, log2_teams};
   }
-  if (teams_together(args, words, wave, lanes)) return {RowsWalk::Shared, 0};
+  const bool apart = words <= 8 && teams_read_apart<B>(args, wave >> rounded_log2(words));
+  if (apart || teams_together(args, words, wave, lanes)) return {RowsWalk::Shared, 0};
   // Four words per lane where rows are short, or else many lanes have none; as long as a device has enough to do.
   const int fewer = std::min(rounded_log2(wave), rounded_log2((words + B::pair - 1) / B::pair));
   const bool fills = 4 * (count << fewer) >= 3 * lanes, brief = args.table == nullptr && nnz <= 10 * count;

@@ -406,14 +406,6 @@ struct GeSpmmKernel {
   }
 
   TESSERA_FUNCTION static void store(const GeSpmmArgs& args, const Item& item, std::int32_t column, const Sums& sums) {
-    if constexpr (B::in_columns) {
-      store_in_columns(args, item, column, sums);
-    } else {
-      store_in_rows(args, item, column, sums);
-    }
-  }
-  TESSERA_FUNCTION static void store_in_rows(const GeSpmmArgs& args, const Item& item, std::int32_t column,
-                                             const Sums& sums) {
     TESSERA_UNROLL
     for (int k = 0; k < words; ++k) {
       const std::int32_t at = column + k * (width << args.shift);
@@ -422,6 +414,8 @@ struct GeSpmmKernel {
         const SpmmTarget<Sum, Sum> target{static_cast<Sum*>(args.partials), args.partial_ld, args.dense.columns, Sum(1),
                                           Sum(0)};
         spmm_store_run(target, item.partial, at, sums.s[k]);
+      } else if constexpr (B::in_columns) {
+        spmm_store_in_columns<Value>(args.dense, args.rows, item.row, at, sums.s[k]);
       } else {
         spmm_to_c<Value, Sum>(args.dense, [&](const auto& target) {
           if (sizeof(Value) == 4 && args.dense.plain) {
@@ -432,19 +426,6 @@ struct GeSpmmKernel {
         });
       }
     }
-  }
-  /// A column of C is a row of its transpose, of so many columns as C has rows. No piece of a row comes here.
-  TESSERA_FUNCTION static void store_in_columns(const GeSpmmArgs& args, const Item& item, std::int32_t column,
-                                                const Sums& sums) {
-    SpmmDense transposed = args.dense;
-    transposed.columns = args.rows;
-    spmm_to_c<Value, Sum>(transposed, [&](const auto& target) {
-      TESSERA_UNROLL
-      for (int v = 0; v < width; ++v) {
-        const Sum sum[1] = {sums.s[0][v]};
-        if (column + v < args.dense.columns) target.store(column + v, item.row, sum);
-      }
-    });
   }
 };
 

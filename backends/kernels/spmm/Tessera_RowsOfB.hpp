@@ -21,11 +21,12 @@ namespace Tessera {
 /// to fewer.
 template <class Value, int Bytes = 16>
 struct RowsOfB {
-  static constexpr int columns = Bytes / static_cast<int>(sizeof(Value));  ///< of a word
-  static constexpr bool in_columns = false;                                ///< elements of a row lie side by side
-  static constexpr bool whole = Bytes == 16;  ///< whether words are as wide as a lane's loads can be
-  static constexpr bool narrows = whole;      ///< whether rows that reach far are read in narrow tiles
-  static constexpr int pair = whole ? 2 : 4;  ///< words that a lane has of Pairs
+  static constexpr int element_bytes = static_cast<int>(sizeof(Value));
+  static constexpr int columns = Bytes / element_bytes;  ///< of a word
+  static constexpr bool in_columns = false;              ///< elements of a row lie side by side
+  static constexpr bool whole = Bytes == 16;             ///< whether words are as wide as a lane's loads can be
+  static constexpr bool narrows = whole;                 ///< whether rows that reach far are read in narrow tiles
+  static constexpr int pair = whole ? 2 : 4;             ///< words that a lane has of Pairs
   using RowWord = Packed<Value, columns>;
 
   static constexpr std::int64_t bytes(std::int64_t n) { return n * std::int64_t{sizeof(Value)}; }
@@ -75,6 +76,7 @@ struct RowsOfB {
 
 /// The compact copy (CompactB::dense): a word is a group, in two loads.
 struct RowsOfCompactB {
+  static constexpr int element_bytes = 4;
   static constexpr int columns = CompactB::group;
   static constexpr bool in_columns = false;
   static constexpr bool whole = true;
@@ -141,9 +143,14 @@ struct ColumnsOfB {
     return {reinterpret_cast<const char*>(static_cast<const Value*>(d.b) + column * d.ldb),
             d.ldb * std::int64_t{sizeof(Value)}, static_cast<std::int32_t>(d.columns) - column};
   }
-  /// A row's elements, or zeros. What lies beyond the last column is the first one again, and nobody's.
   template <class Wave>
-  TESSERA_FUNCTION static RowWord load_if(const Place& p, std::int32_t row, bool on) {
+  TESSERA_FUNCTION static Place kept(const Place& p) {
+    return p;
+  }
+  /// A row's elements, or zeros. What lies beyond the last column is the first one again, and nobody's. A lane has one
+  /// word: it skips none.
+  template <class Wave>
+  TESSERA_FUNCTION static RowWord load_if(const Place& p, std::int32_t row, bool on, std::int32_t = 0) {
     constexpr int size = static_cast<int>(sizeof(Value));
     RowWord x;
     TESSERA_UNROLL

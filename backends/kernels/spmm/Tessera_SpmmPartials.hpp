@@ -23,6 +23,7 @@ struct SpmmPartialRows {
   int window_shift = 0;  ///< log2 of a window's rows
   int shift = 3;         ///< log2 of the lanes of a team
   SpmmDense dense;
+  bool in_columns = false;  ///< whether columns of C are contiguous
 };
 
 /// Those of Panels and FlashSparse, whose windows have 8 or 16 rows. Args: split, rows, row_order, dense.
@@ -44,7 +45,7 @@ SpmmPartialRows spmm_partial_rows(const Args& args, int window_rows) {
 TESSERA_FUNCTION SpmmPartialRows spmm_partial_rows(const GeSpmmArgs& args) {
   const bool lengthy = args.most_pieces >= 64 && args.split_count <= 8192;
   return {args.splits, args.partials,   args.partial_ld, args.split_count, args.rows, nullptr,
-          0,           lengthy ? 1 : 3, args.dense};
+          0,           lengthy ? 1 : 3, args.dense,      args.in_columns};
 }
 
 /// C(row, :) := alpha (partial sums, added) + beta C(row, :). A wave takes a tile of columns; a team of 2^shift lanes
@@ -74,7 +75,7 @@ struct SpmmPartials {
     const int shift = split.count <= 8 ? log2_lanes : p.shift, others = (1 << (shift - p.shift)) - 1;
     for (std::int64_t tile = first_tile; tile * tile_columns(p) < p.dense.columns; tile += tile_step) {
       if ((tile & others) != 0) continue;
-      add(wave, p.dense, first, stride, split.count, row, shift, tile * tile_columns(p), p.dense.columns);
+      add(wave, p, first, stride, split.count, row, shift, tile * tile_columns(p), p.dense.columns);
     }
   }
 
@@ -86,7 +87,7 @@ struct SpmmPartials {
     const int shift = split.count <= 8 ? log2_lanes : p.shift;
     const std::int64_t end = end_column < p.dense.columns ? end_column : p.dense.columns;
     for (std::int64_t column = first_column; column < end; column += std::int64_t{width} << shift) {
-      add(wave, p.dense, first, p.partial_ld, split.count, split.window, shift, column, end);
+      add(wave, p, first, p.partial_ld, split.count, split.window, shift, column, end);
     }
   }
 
@@ -121,7 +122,7 @@ struct SpmmPartials {
 
   /// first: partial sums of the row, count of them, `stride` elements apart, all at multiples of sixteen bytes.
   /// end_column: a multiple of a lane's columns, or all of them.
-  TESSERA_FUNCTION static void add(const Wave& wave, const SpmmDense& dense, const Sum* first, std::int64_t stride,
+  TESSERA_FUNCTION static void add(const Wave& wave, const SpmmPartialRows& p, const Sum* first, std::int64_t stride,
                                    std::int32_t count, std::int64_t row, int shift, std::int64_t first_column,
                                    std::int64_t end_column) {
     typename Wave::template Varying<Sums> sums;
@@ -149,7 +150,8 @@ struct SpmmPartials {
     wave.each([&](int lane) {
       const std::int64_t column = column_of(lane);
       if (lane >> shift != 0 || column >= end_column) return;
-      spmm_to_c<Value, Sum>(dense, [&](const auto& target) { target.store(row, column, sums(lane).s); });
+      if (p.in_columns) return spmm_store_in_columns<Value>(p.dense, p.rows, row, column, sums(lane).s);
+      spmm_to_c<Value, Sum>(p.dense, [&](const auto& target) { target.store(row, column, sums(lane).s); });
     });
   }
 };

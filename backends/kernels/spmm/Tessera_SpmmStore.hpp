@@ -155,6 +155,22 @@ TESSERA_FUNCTION void spmm_to_c(const SpmmDense& d, Store&& store) {
   }
 }
 
+/// Sums of neighbouring columns of C, from `column` on, where columns are contiguous and d.ldc apart. A column of C is
+/// a row of its transpose, of as many columns as C has rows.
+template <class Value, class Sum, int Count>
+TESSERA_FUNCTION void spmm_store_in_columns(const SpmmDense& d, std::int64_t rows, std::int64_t row,
+                                            std::int64_t column, const Sum (&sums)[Count]) {
+  SpmmDense transposed = d;
+  transposed.columns = rows;
+  spmm_to_c<Value, Sum>(transposed, [&](const auto& target) {
+    TESSERA_UNROLL
+    for (int i = 0; i < Count; ++i) {
+      const Sum sum[1] = {sums[i]};
+      if (column + i < d.columns) target.store(column + i, row, sum);
+    }
+  });
+}
+
 /// The place for the raw sums of a part; its rows are those of a window.
 template <class Sum>
 TESSERA_FUNCTION SpmmTarget<Sum, Sum> spmm_partials(const SpmmParts& split, std::int64_t columns, std::int64_t partial,

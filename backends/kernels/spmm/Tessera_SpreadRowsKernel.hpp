@@ -14,8 +14,8 @@
 /// gets a power of two of teams, so many that each has about eight entries, all under way at once. Teams of an item
 /// lie side by side: their sums meet by shuffles inside a wave, and in shared memory inside a thread block. The pieces
 /// of a row are added by the last thread block of the row to arrive, in the order of the pieces, within the launch.
-/// Where rows of B are read in one or two narrow words, teams of an item take its entries in turns, so that they read A
-/// side by side.
+/// Where rows of B are read in one or two narrow words, or lie in columns, teams of an item take its entries in turns,
+/// so that they read A side by side.
 
 namespace Tessera {
 
@@ -203,6 +203,7 @@ struct SpreadRowsKernel {
   }
 
   TESSERA_FUNCTION static void store(const GeSpmmArgs& args, std::int32_t row, std::int32_t column, const Sums& sums) {
+    if constexpr (B::in_columns) return spmm_store_in_columns<Value>(args.dense, args.rows, row, column, sums.s[0]);
     spmm_to_c<Value, Sum>(args.dense, [&](const auto& target) { store_words(target, args.shift, row, column, sums); });
   }
   template <class Target>
