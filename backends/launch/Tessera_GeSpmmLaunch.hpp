@@ -172,6 +172,11 @@ Status spmm_gespmm(const GeSpmmArgs& args, Stream stream) noexcept {
   if (!status.ok() || args.count == 0 || args.dense.columns == 0) return status;
   const bool words = args.word_bytes != 16 && args.compact == nullptr;
   if (words || args.in_columns) return spmm_gespmm_words<Device>(args, stream);
+  if (rows_take_turns(args)) {
+    GeSpmmArgs narrow = args;
+    narrow.word_bytes = 8;
+    return spmm_gespmm_words<Device>(narrow, stream);
+  }
   const auto answer = [](typename Device::Error error) { return Device::status(error, "Tessera::spmm[gespmm]"); };
   switch (args.precision) {
     case Precision::FP64:

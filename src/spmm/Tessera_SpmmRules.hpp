@@ -104,7 +104,8 @@ inline bool spreads_rows(const SpmmFeatures& f, Precision precision, const SpmmO
   const std::int64_t row_bytes = std::int64_t{options.num_columns_hint} * bytes_of(precision);
   const std::int64_t lanes = (row_bytes + 15) / 16, size = f.nnz + 4 * f.rows;
   const bool halves = row_bytes % 8 != 0 && bytes_of(precision) == 2;  // an element per lane of up to eight
-  const bool even = lanes <= 2 && !(halves && row_bytes > 4) && f.mean >= 32 && size <= std::int64_t{1} << 20;
+  const bool fill = f.mean >= 100 && f.rows >= 3000;                   // a wave per row occupies the device, too
+  const bool even = lanes <= 2 && !(halves && row_bytes > 4) && f.mean >= 32 && size <= std::int64_t{1} << 20 && !fill;
   if (o.max_piece > 0 || !(uneven || even)) return false;
   if (lanes <= 1) return even || (f.longest >= 48 && size <= std::int64_t{1} << 22);
   const bool together = lanes == 2 ? f.mean >= 200 : lanes < 32 && f.mean * static_cast<double>(lanes) >= 128;

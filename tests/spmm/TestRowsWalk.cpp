@@ -132,7 +132,7 @@ TEST(RowsWalks, FollowsMatricesWithLongRows) {
 // Rows that have four entries for each team of a wave: teams that each took a row would read A a line at a time. In 16
 // bits only of rows that differ in length.
 TEST(RowsWalks, TeamsThatWouldReadApart) {
-  const Shape community{60000, 3674994, 30000}, chemistry{35000, 4238954, 9000, true}, stencil{180000, 4700000, 4000};
+  const Shape community{60000, 3674994, 30000}, chemistry{35000, 3900000, 9000, true}, stencil{180000, 4700000, 4000};
   EXPECT_EQ(choice_of<double>(community, 8), "S64");
   EXPECT_EQ(choice_of<float>(community, 8), "S32");
   EXPECT_EQ(choice_of<float>(community, 16), "S64");
@@ -142,6 +142,7 @@ TEST(RowsWalks, TeamsThatWouldReadApart) {
   EXPECT_EQ(choice_of<float>(chemistry, 32), "S128");
   EXPECT_EQ(choice_of<half_t>(chemistry, 8), "A16");
   EXPECT_EQ(choice_of<float>(stencil, 16), "O64");
+  EXPECT_EQ(choice_of<float>({200000, 14100000, 3000, true}, 16), "O64") << "neighbours read the same rows of B";
   GeSpmmArgs args;
   args.count = args.rows = args.cols = 35000;
   args.nnz = 4238954;
@@ -149,6 +150,26 @@ TEST(RowsWalks, TeamsThatWouldReadApart) {
   args.longest = 480;
   EXPECT_TRUE(teams_read_apart<RowsOfB<half_t>>(args, 32));
   EXPECT_FALSE(teams_read_apart<RowsOfB<half_t>>(args, 64)) << "of AMD's waves";
+}
+
+// One word per row of B: in words of eight bytes, of which several teams take a row's entries in turns.
+TEST(RowsWalks, TurnsForOneWord) {
+  GeSpmmArgs args;
+  args.count = args.rows = args.cols = 100000;
+  const auto turns = [&](Precision precision, std::int64_t columns, std::int64_t mean) {
+    args.precision = precision;
+    args.dense.columns = columns;
+    args.nnz = mean * args.count;
+    return rows_take_turns(args);
+  };
+  EXPECT_TRUE(turns(Precision::FP64, 2, 27));
+  EXPECT_FALSE(turns(Precision::FP64, 2, 9));
+  EXPECT_FALSE(turns(Precision::FP64, 4, 27)) << "two words";
+  EXPECT_TRUE(turns(Precision::FP32, 4, 30));
+  EXPECT_FALSE(turns(Precision::FP32, 4, 27));
+  EXPECT_FALSE(turns(Precision::FP16, 8, 100));
+  args.word_bytes = 8;
+  EXPECT_FALSE(turns(Precision::FP64, 2, 27)) << "read in narrow words anyhow";
 }
 
 // What a device with an unknown cache, or a matrix that nobody looked at, gets: no bound.

@@ -84,11 +84,13 @@ bool rows_leave_a_rest(const GeSpmmArgs& args, std::int64_t words, std::int64_t 
 
 /// Whether teams that each take a row of A would read columns and values far apart, a line for each of them, so that
 /// these take longer than the rows of B: four teams and more, rows that have four entries for each, or nearly. In 16
-/// bits rows must differ in length, too: then a wave waits for its longest.
+/// bits rows must differ in length, too: then a wave waits for its longest. And not where neighbouring rows of a large
+/// matrix share columns, so that teams read the same rows of B.
 template <class B>
 bool teams_read_apart(const GeSpmmArgs& args, std::int64_t teams) {
   const std::int64_t nnz = args.nnz, count = args.count;
-  const bool enough = teams >= 4 && 2 * nnz >= 7 * teams * count;
+  const bool together = args.local && nnz > 4000000 && args.longest * count < 3 * nnz;
+  const bool enough = teams >= 4 && 2 * nnz >= 7 * teams * count && !together;
   if (B::element_bytes > 2) return enough && nnz >= (teams > 4 ? 40 : 50) * count;
   return enough && nnz >= 96 * count && args.longest * count >= 2 * nnz && args.table == nullptr;
 }
@@ -142,6 +144,13 @@ inline bool teams_together(const GeSpmmArgs& args, std::int64_t words, int wave,
   const int most = rounded_log2(wave), shift = std::min(most, rounded_log2(words)), all = most - shift;
   const bool few = 3 * (args.count << shift) < 2 * lanes && args.nnz >= (std::int64_t{4} << all) * args.count;
   return all > 0 && (args.nnz >= 200 * args.count || few);
+}
+/// Whether rows of B of one word of sixteen bytes, or less, are read in words of eight instead: teams of one lane would
+/// each read a row of A, and in narrow words several take its entries in turns (RowsWalk::Split).
+inline bool rows_take_turns(const GeSpmmArgs& args) {
+  const std::int64_t entries = args.precision == Precision::FP64 ? 12 : args.precision == Precision::FP32 ? 28 : 0;
+  const bool one_word = args.dense.columns * bytes_of(args.precision) <= 16 && args.word_bytes == 16;
+  return entries > 0 && one_word && args.spread == nullptr && args.nnz >= entries * args.count;
 }
 /// log2 of the teams that take the entries of an item in turns (RowsWalk::Split): one or two lanes would read rows of A
 /// far apart, so up to eight entries for each.
