@@ -8,7 +8,11 @@ namespace Tessera {
 namespace Launch {
 
 #ifdef TESSERA_EMULATED_FEWER_TYPES
-// No test multiplies in BF16 (backends/CMakeLists.txt).
+// No test multiplies in these (backends/CMakeLists.txt).
+template <>
+const char* launch_sddmm_rows<EmulatedNvidia, double, double>(const SddmmRowsArgs&, Stream) {
+  return "emulation: FP64 is left out here";
+}
 template <>
 const char* launch_sddmm_rows<EmulatedNvidia, bhalf_t, float>(const SddmmRowsArgs&, Stream) {
   return "emulation: BF16 is left out here";

@@ -87,10 +87,13 @@ struct WantedProduct {
 
 template <class T>
 std::vector<double> wide(const std::vector<T>& numbers) {
-  std::vector<double> all;
-  all.reserve(numbers.size());
-  for (const T& number : numbers) all.push_back(wide(number));
-  return all;
+  if constexpr (std::is_same_v<T, double>) {
+    return numbers;
+  } else {
+    std::vector<double> all(numbers.size());
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = wide(numbers[i]);
+    return all;
+  }
 }
 template <class Sum, class Y, class Scalar, class Offset>
 WantedProduct product_of(const HostMatrix<Scalar, Offset>& A, Scaling s, bool exact, double unit,

@@ -15,6 +15,7 @@
 #include "Tessera_CsrView.hpp"
 #include "Tessera_Types.hpp"
 #include "matrices/Tessera_Generators.hpp"
+#include "support/Tessera_TestReference.hpp"
 
 /// \file
 /// Matrices and vectors for the tests: built on the host from a generator's pattern and seeded numbers, then copied to
@@ -47,27 +48,17 @@ double wide(const T& value) {
   }
 }
 
-/// What the numbers look like. Integers lie in [-4, 4]: every product and sum of a test is exact in float, so results
-/// must be equal. Real: [-1, 1). Magnitudes: ten binary orders, which every type down to half_t can hold.
-enum class Data { Integers, Real, Magnitudes };
-
-/// The `i`-th number of a seed: counter-based, so that it depends on nothing else.
-inline double number(Data data, std::uint64_t seed, std::uint64_t i) {
-  std::uint64_t z = seed * 0x9E3779B97F4A7C15ull + i * 0xD1B54A32D192ED03ull + 0x632BE59BD9B4E019ull;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-  z ^= z >> 31;
-  const double unit = static_cast<double>(z >> 11) / 9007199254740992.0;
-  if (data == Data::Integers) return static_cast<double>(z % 9) - 4;
-  if (data == Data::Real) return 2 * unit - 1;
-  const double magnitude = std::ldexp(1 + unit, static_cast<int>(z % 10) - 6);
-  return (z >> 8) % 2 ? -magnitude : magnitude;
-}
 template <class T>
 std::vector<T> numbers(std::int64_t n, Data data, std::uint64_t seed) {
-  std::vector<T> v(static_cast<std::size_t>(n));
-  for (std::size_t i = 0; i < v.size(); ++i) v[i] = as<T>(number(data, seed, i));
-  return v;
+  std::vector<double> all(static_cast<std::size_t>(n));
+  fill_numbers(all.data(), all.size(), data, seed);
+  if constexpr (std::is_same_v<T, double>) {
+    return all;
+  } else {
+    std::vector<T> v(all.size());
+    for (std::size_t i = 0; i < v.size(); ++i) v[i] = as<T>(all[i]);
+    return v;
+  }
 }
 
 /// Offsets for which the library holds plans and conversions of this type compiled (Tessera_SpmvInstances.hpp): 64 bits

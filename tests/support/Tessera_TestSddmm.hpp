@@ -111,18 +111,11 @@ class SddmmSuite {
 
   /// Every number within the bound of its sum, or equal to the reference.
   void check(const Matrix& A, int inner, Scaling s, const Operands& o, const std::vector<PT>& got, bool exact) const {
-    std::vector<double> wanted(o.p.size()), size(o.p.size());
-    for (std::size_t e = 0; e < wanted.size(); ++e) wanted[e] = wide(o.p[e]);
-    const auto value = [](const T& v) { return wide(v); };
-    std::vector<double> scale(A.values.size());
-    std::transform(A.values.begin(), A.values.end(), scale.begin(), value);
-    const auto element = [&](const std::vector<T>& v) {
-      return [&v, inner](std::int64_t i, std::int64_t k) { return wide(v[at(i, inner, k)]); };
-    };
-    Reference::sddmm(
-        A.rows, inner, A.row_map.data(), A.entries.data(), options.scale_by_values ? scale.data() : nullptr, s.alpha,
-        element(o.x), element(o.y), s.beta, [&](auto e) -> double& { return wanted[static_cast<std::size_t>(e)]; },
-        size.data(), floor());
+    std::vector<double> wanted = wide(o.p), size(o.p.size());
+    const std::vector<double> scale = wide(A.values), x = wide(o.x), y = wide(o.y);
+    const std::vector<std::size_t> row_map(A.row_map.begin(), A.row_map.end());
+    reference_sddmm(A.rows, inner, row_map.data(), A.entries.data(), options.scale_by_values ? scale.data() : nullptr,
+                    s.alpha, x.data(), y.data(), s.beta, wanted.data(), size.data(), floor());
     const double terms = inner + (options.scale_by_values ? 1 : 0),
                  store = sizeof(PT) < sizeof(Sum) ? TypeFacts<PT>::roundoff() : 0;
     for (std::size_t e = 0; e < wanted.size(); ++e) {
