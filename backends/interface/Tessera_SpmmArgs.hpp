@@ -160,7 +160,7 @@ struct GeSpmmArgs {
   std::int64_t longest = 0;  ///< entries of a row; 0: unknown
   void* compact = nullptr;   ///< TF32: room for B at 20 bits per element (CompactB), aligned to 16; null: B as it is
   int word_bytes = 16;       ///< in which rows of B can be read: 16, 8 or an element
-  bool in_columns = false;   ///< whether columns of B and C are contiguous, and ldb, ldc lie between them. No table
+  bool in_columns = false;   ///< whether columns of B and C are contiguous, and ldb, ldc lie between them
   int shift = 0;             ///< log2 of the lanes of a team: set by the backend
   int log2_teams = 0;        ///< of those that share an item, where rows of B are read in narrow words: likewise
   const SpmmSpread* spread = nullptr;  ///< on the host, until the launch: how the table is sorted; null: it is not
