@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -21,16 +22,29 @@
 namespace Tessera {
 namespace Testing {
 
-/// Lowers the limit of this process as long as it lives, also if something throws.
+/// Lowers the limit of this process as long as it lives, also if something throws. What tests before have freed and the
+/// process still has is taken away for as long, or a test's fate would depend on which others ran in its process.
 class LimitedAddressSpace {
  public:
   explicit LimitedAddressSpace(rlim_t bytes) {
     EXPECT_EQ(getrlimit(RLIMIT_AS, &before_), 0);
-    rlimit low = before_;
-    low.rlim_cur = bytes;
-    EXPECT_EQ(setrlimit(RLIMIT_AS, &low), 0);
+    lower_to(1);  // nothing new: blocks come out of what there is
+    for (std::size_t size = std::size_t{1} << 30; size >= std::size_t{1} << 20; size /= 2) {
+      while (void* const block = std::malloc(size)) {
+        *static_cast<void**>(block) = taken_;
+        taken_ = block;
+      }
+    }
+    lower_to(bytes);
   }
-  ~LimitedAddressSpace() { EXPECT_EQ(setrlimit(RLIMIT_AS, &before_), 0); }
+  ~LimitedAddressSpace() {
+    EXPECT_EQ(setrlimit(RLIMIT_AS, &before_), 0);
+    while (taken_ != nullptr) {
+      void* const block = taken_;
+      taken_ = *static_cast<void**>(block);
+      std::free(block);
+    }
+  }
   LimitedAddressSpace(const LimitedAddressSpace&) = delete;
   LimitedAddressSpace& operator=(const LimitedAddressSpace&) = delete;
 
@@ -45,7 +59,14 @@ class LimitedAddressSpace {
   }
 
  private:
+  void lower_to(rlim_t bytes) {
+    rlimit low = before_;
+    low.rlim_cur = bytes;
+    EXPECT_EQ(setrlimit(RLIMIT_AS, &low), 0);
+  }
+
   rlimit before_{};
+  void* taken_ = nullptr;  ///< blocks, each of which begins with a pointer to the next
 };
 
 }  // namespace Testing
