@@ -63,7 +63,7 @@ template <class Device, class Kernel>
 struct SpreadRowsBody {
   using Wave = typename Device::Wave;
   static constexpr int threads = 256, waves = threads / Wave::lanes;
-  // Two: 128 registers.
+  // Two: 128 registers. With 64 and 80, four columns of FP64, eight entries at once, are spilled.
   static constexpr bool wide = Kernel::B::in_columns && sizeof(typename Kernel::Value) == 8;
   static constexpr int bound = for_family<Device>(wide ? 2 : 4, 0);
   static constexpr int shared = Kernel::shared_bytes(threads);

@@ -180,57 +180,61 @@ int kernels_of_columns(const typename Suite::Plan& plan, const Matrix& A, int co
   EXPECT_EQ(counters.backend_kernels(), 1);
   return counters.kernels();
 }
-// A few columns of B and C where they lie: one kernel, and no copy. Teams alone and together, empty rows, odd columns.
+/// Few columns, whole Views and parts: right, one kernel, and no copy.
+template <class Suite>
+void expect_columns_in_place(const Suite& suite, const Pattern& p) {
+  const auto A = suite.matrix(p, Data::Integers, 3);
+  const DeviceMatrix<Exec, typename Suite::AType> device(A);
+  const typename Suite::Plan plan(Exec(), device.view(), suite.options);
+  for (const int columns : widths({2, 3, 4, 5, 8}, {2, 7})) {
+    suite.template expect<ColumnMajor, ColumnMajor>(plan, A, columns, Data::Integers);
+    suite.template expect<ColumnMajorPart, ColumnMajorPart>(plan, A, columns, Data::Real, {2.5, -1});
+    EXPECT_EQ((kernels_of_columns<Suite>(plan, A, columns)), 0);
+  }
+}
+// A few columns of B and C where they lie. Teams alone and together, empty rows, odd columns.
 TYPED_TEST(EmulatedSpmm, ColumnsInPlace) {
   this->each([](auto& suite) {
     if (suite.options.algorithm != rows) return;
-    using Suite = std::decay_t<decltype(suite)>;
     std::size_t turn = 0;
     std::vector<int> next_to_none(900, 1);
     next_to_none.insert(next_to_none.end(), {0, 400, 3});  // in pieces
     for (const Pattern& p : {generate("stencil2d:nx=31:ny=20"), generate("dense:rows=30:cols=260"),
                              pattern_of_lengths(next_to_none, 950), generate("random:rows=300:cols=200:mean=0.9")}) {
       SCOPED_TRACE(turn);
-      if (taken_elsewhere(turn++)) continue;
-      const auto A = suite.matrix(p, Data::Integers, 3);
-      const DeviceMatrix<Exec, typename Suite::AType> device(A);
-      const typename Suite::Plan plan(Exec(), device.view(), suite.options);
-      for (const int columns : widths({2, 3, 4, 5, 8}, {2, 7})) {
-        suite.template expect<ColumnMajor, ColumnMajor>(plan, A, columns, Data::Integers);
-        suite.template expect<ColumnMajorPart, ColumnMajorPart>(plan, A, columns, Data::Real, {2.5, -1});
-        EXPECT_EQ((kernels_of_columns<Suite>(plan, A, columns)), 0);
-      }
+      if (!taken_elsewhere(turn++)) expect_columns_in_place(suite, p);
     }
   });
 }
 // The same of rows that differ much in length: teams that share a row, and rows of several pieces.
 TYPED_TEST(EmulatedSpmm, ColumnsInPlaceOfSpreadRows) {
   this->each_spread([](auto& suite) {
-    using Suite = std::decay_t<decltype(suite)>;
     std::vector<int> lengths(150, 1);
     for (const int length : {0, 3, 17, 64, 130, 600, 1, 2100}) lengths.push_back(length);
-    const auto A = suite.matrix(pattern_of_lengths(lengths, 2200), Data::Integers, 3);
-    const DeviceMatrix<Exec, typename Suite::AType> device(A);
-    const typename Suite::Plan plan(Exec(), device.view(), suite.options);
-    for (const int columns : widths({2, 3, 4, 5, 8}, {2, 7})) {
-      suite.template expect<ColumnMajor, ColumnMajor>(plan, A, columns, Data::Integers);
-      suite.template expect<ColumnMajorPart, ColumnMajorPart>(plan, A, columns, Data::Real, {2.5, -1});
-      EXPECT_EQ((kernels_of_columns<Suite>(plan, A, columns)), 0);
-    }
+    const Pattern p = pattern_of_lengths(lengths, 2200);
+    expect_columns_in_place(suite, p);
+    suite.workspace(p, 5);
+    suite.no_allocation(p, 5);
   });
 }
 // Auto takes panels, but a few columns from their places: one kernel, until there are more.
 TYPED_TEST(EmulatedSpmm, ColumnsInPlaceOfPanels) {
   if (std::is_same_v<typename TypeParam::AType, bhalf_t>) return;
-  TypeParam suite{nvidia, SpmmAlgorithm::Auto, ComputeType::Auto};
-  const auto A = suite.matrix(generate("dense:rows=600:cols=90"), Data::Integers, 3);
-  const DeviceMatrix<Exec, typename TypeParam::AType> device(A);
-  const typename TypeParam::Plan plan(Exec(), device.view(), suite.options);
-  ASSERT_EQ(plan.options().algorithm, panels) << plan.statistics().why;
-  for (const int columns : {1, 2, 5, 8, 9}) {
-    suite.template expect<ColumnMajor, ColumnMajorPart>(plan, A, columns, Data::Integers, {2, -3});
-    const int kernels = kernels_of_columns<TypeParam>(plan, A, columns);
-    EXPECT_EQ(kernels == 0, columns > 1 && columns < 9) << kernels << " beside the product";
+  const bool tf32 = std::is_same_v<typename TypeParam::AType, float> && !fewer_cases;
+  for (const ComputeType compute : {ComputeType::Auto, ComputeType::TF32}) {
+    if (compute == ComputeType::TF32 && !tf32) continue;
+    const TypeParam suite{nvidia, SpmmAlgorithm::Auto, compute};
+    const Pattern p = generate("dense:rows=600:cols=90");
+    const auto A = suite.matrix(p, Data::Integers, 3);
+    const DeviceMatrix<Exec, typename TypeParam::AType> device(A);
+    const typename TypeParam::Plan plan(Exec(), device.view(), suite.options);
+    ASSERT_EQ(plan.options().algorithm, panels) << plan.statistics().why;
+    for (const int columns : {1, 2, 5, 8, 9}) {
+      suite.template expect<ColumnMajor, ColumnMajorPart>(plan, A, columns, Data::Integers, {2, -3});
+      const int kernels = kernels_of_columns<TypeParam>(plan, A, columns);
+      EXPECT_EQ(kernels == 0, columns > 1 && columns < 9) << kernels << " beside the product";
+    }
+    suite.template transposed_product_and_new_values<ColumnMajor, ColumnMajor>(p, 5);
   }
 }
 // One team per row up to a thread block's, items that end inside a wave and a thread block, rows of several pieces.

@@ -222,6 +222,7 @@ class SpmmSuite {
       if (!windows()) expect_with<ColumnMajor, RowMajor>(plan, A, columns, b, c, true, {1, 2});
     }
   }
+  template <class FormB = RowMajor, class FormC = RowMajor>
   void transposed_product_and_new_values(const Pattern& p, int columns) const {
     const Matrix A = matrix(p, Data::Integers, 5), other = matrix(p, Data::Integers, 6);
     const Device a(A), o(other);
@@ -233,10 +234,10 @@ class SpmmSuite {
     const auto c = numbers<CT>(static_cast<std::int64_t>(A.cols) * columns, Data::Integers, 8);
     const auto check = [&](const Matrix& wanted) {
       for (const Op op : {Op::Trans, Op::ConjTrans}) {
-        const auto got = dense_product<ColumnMajor, RowMajor>(plan, op, columns, {2.5, -1}, b, A.rows, c, A.cols);
+        const auto got = dense_product<ColumnMajor, FormC>(plan, op, columns, {2.5, -1}, b, A.rows, c, A.cols);
         EXPECT_TRUE(agrees_dense<Sum>(transposed(wanted), columns, {2.5, -1}, b, c, got, true));
       }
-      expect(plan, wanted, columns, Data::Integers);
+      expect<FormB, FormC>(plan, wanted, columns, Data::Integers);
     };
     check(A);
     plan.update_values(Exec(), o.view().values());
