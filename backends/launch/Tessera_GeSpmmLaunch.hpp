@@ -41,7 +41,15 @@ struct GeSpmmBody {
     thread_block.each_wave([&](unsigned in_thread_block) {
       const std::int64_t wave_index = first + in_thread_block;
       const Wave wave;
-      Kernel::run(wave, args, wave_index * items, static_cast<std::int32_t>(thread_block.tile()) * tile_columns, ahead);
+      const std::int32_t column = static_cast<std::int32_t>(thread_block.tile()) * tile_columns;
+      if constexpr (Kernel::B::in_columns) {
+        // What a wave has read of A is near when it reads it for the next group of columns.
+        for (std::int32_t c = column; c < column + tile_columns && c < args.dense.columns; c += Kernel::width) {
+          Kernel::run(wave, args, wave_index * items, c);
+        }
+      } else {
+        Kernel::run(wave, args, wave_index * items, column, ahead);
+      }
     });
   }
 };
@@ -91,17 +99,18 @@ struct SpreadRowsBody {
   }
 };
 
-/// Teams have tiles of 128 bytes, or of 8 or 32 narrower words. They take eight entries at least where that fills less
-/// than a third of the device, and more where they would fill it twice.
+/// Teams have tiles of 128 bytes, or of 8 or 32 narrower words; in columns, of two. They take eight entries at
+/// least where that fills less than a third of the device, and more where they would fill it twice.
 template <class Device, class Types, int Words = 1, bool InTurns = false>
 typename Device::Error launch_spread(GeSpmmArgs args, Stream stream) {
   using Kernel = SpreadRowsKernel<Types, typename Device::Wave, Words, InTurns>;
   using Body = SpreadRowsBody<Device, Kernel>;
   const std::int64_t lanes = Device::emulated ? 1024 : Device::multiprocessors() * std::int64_t{2048};
+  constexpr int widest = Types::B::in_columns ? 1 : SpmmSpread::log2_team;
   args.shift = 0;
-  while (args.shift < SpmmSpread::log2_team && (Words * Kernel::width << args.shift) < args.dense.columns) ++args.shift;
+  while (args.shift < widest && (Words * Kernel::width << args.shift) < args.dense.columns) ++args.shift;
   const int tile = Words * Kernel::width << args.shift, teams = Body::threads >> args.shift;
-  const std::int64_t tiles = SpmmSpread::tiles(args.dense.columns, Words * Kernel::width);
+  const std::int64_t tiles = ceil_div(args.dense.columns, tile);
   int most = 0;
   while (most + 1 < SpreadLevels::count && (2 << most) <= teams) ++most;
   SpreadLevels levels;

@@ -11,17 +11,24 @@
 namespace Tessera {
 namespace Launch {
 
-/// Columns of B and C where they lie: teams read an entry of A once for two or four of them.
+/// Columns of B and C where they lie: a lane reads an entry of A once for two or four of them, and lanes beside each
+/// other have rows beside each other. Where these find their columns near, a wave takes up to four such groups, one
+/// after the other, as long as a device has one and a half times as many lanes to do as it has; others take turns, so
+/// that few columns of B are in the caches at a time.
 template <class Device, class Value, class Sum, int Columns>
 typename Device::Error launch_columns(GeSpmmArgs args, Stream stream) {
   using Types = GeSpmmTypes<Value, Sum, ColumnsOfB<Value, Columns>>;
+  args.shift = 0;
   if (args.spread != nullptr) return launch_spread<Device, Types, 1, true>(args, stream);
   using Wave = typename Device::Wave;
   using Kernel = GeSpmmKernel<Types, Wave, std::int32_t, RowsWalk::Split>;
   using Body = GeSpmmBody<Device, Kernel>;
   const std::int64_t lanes = Device::emulated ? 256 : Device::multiprocessors() * std::int64_t{2048};
-  args.shift = gespmm_shift<Kernel>(args);
-  args.log2_teams = log2_teams_in_turns(args, ceil_div(args.dense.columns, Columns), Wave::lanes, lanes);
+  const std::int64_t groups = ceil_div(args.dense.columns, Columns);
+  args.log2_teams = log2_teams_in_turns(args, 1, Wave::lanes, lanes);
+  args.passes = args.near && args.table == nullptr ? 4 : 1;
+  const auto fills = [&] { return 2 * (args.count << args.log2_teams) * ceil_div(groups, args.passes) >= 3 * lanes; };
+  while (args.passes > 1 && !fills()) args.passes /= 2;
   const std::int64_t items = Kernel::items(args), tile = Kernel::tile_columns(args);
   const Grid grid{ceil_div(args.count, Body::waves * items), ceil_div(args.dense.columns, tile)};
   const auto error =

@@ -3,6 +3,8 @@
 #ifndef TESSERA_SPMM_GE_SPMM_COLUMNS_HPP
 #define TESSERA_SPMM_GE_SPMM_COLUMNS_HPP
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "backends/interface/Tessera_SpmmArgs.hpp"
@@ -10,8 +12,8 @@
 #include "core/Tessera_Profile.hpp"
 
 /// \file
-/// What a backend's kernel for compressed rows is given of A, B and C, and products of a few columns of B and C where
-/// they lie (LayoutLeft), from the arrays of A alone.
+/// What a backend's kernel for compressed rows is given of A, B and C, and which products are made where columns of B
+/// and C lie (LayoutLeft), from the arrays of A alone (perf_test/notes/spmm-rows.md, "B and C in columns").
 
 namespace Tessera {
 namespace Impl {
@@ -28,12 +30,20 @@ struct GeSpmmPattern {
                                   ///< other; -1: unknown
 };
 
+/// Whether what neighbouring rows use of the columns that a wave takes at once, up to four, stays in a first-level
+/// cache: of 256 kB, part of which A needs.
+inline bool columns_stay_near(const GeSpmmPattern& pattern, std::int64_t n, std::size_t element_bytes) {
+  const double bytes = static_cast<double>(std::min<std::int64_t>(n, 4)) * static_cast<double>(element_bytes);
+  return pattern.scatter >= 0 && pattern.scatter * bytes <= 147456;
+}
+
 /// A, B and C; pieces of rows and copies of B are left out.
 template <class Csr, class BT, class CT>
 GeSpmmArgs ge_spmm_arguments(const Csr& A, Precision precision, const GeSpmmPattern& pattern, double alpha,
                              const Dense<const BT>& b, double beta, const Dense<CT>& c) {
   GeSpmmArgs args;
   args.in_columns = c.column_stride != 1;
+  args.near = args.in_columns && columns_stay_near(pattern, c.columns, sizeof(BT));
   args.precision = precision;
   args.rows = c.rows;
   args.cols = static_cast<std::int64_t>(A.cols());
@@ -57,36 +67,39 @@ GeSpmmArgs ge_spmm_arguments(const Csr& A, Precision precision, const GeSpmmPatt
   return args;
 }
 
-/// Seconds that a product of n columns from their places takes longer than one of rows: an entry reads a sector per
-/// column instead of those of a row. A device's second-level cache gives 166 of them per ns
-/// (perf_test/notes/ceilings.md).
-inline double seconds_of_more_sectors(std::int64_t nnz, std::int64_t n, std::int64_t element_bytes) {
+/// Seconds that a product of n columns from their places takes longer than one of rows. Near: elements come from the
+/// first-level cache. Else an entry reads a sector per column instead of those of a row, of which a device's
+/// second-level cache gives 166 per ns (perf_test/notes/ceilings.md).
+inline double seconds_of_columns(std::int64_t nnz, std::int64_t n, std::int64_t element_bytes, bool near) {
   const std::int64_t in_rows = (n * element_bytes + 31) / 32;
-  return static_cast<double>(nnz * (n - in_rows)) / 166e9;
+  return near ? static_cast<double>(nnz * n) / 2e12 : static_cast<double>(nnz * (n - in_rows)) / 166e9;
 }
 /// Seconds for copies of B into rows and of C back: two launches, and both are read and written once.
 inline double seconds_of_copies(std::int64_t rows, std::int64_t cols, std::int64_t n, std::int64_t element_bytes) {
-  return 5e-6 + static_cast<double>(2 * (rows + cols) * n * element_bytes) / 3.5e12;
+  return 10e-6 + static_cast<double>(2 * (rows + cols) * n * element_bytes) / 3.5e12;
 }
 
-/// Whether the backend's kernel is to read and write a few columns where they lie: where what neighbouring rows use of
-/// B stays in a first-level cache, or copies would take longer than the sectors that they save.
+/// Whether the backend's kernel is to read and write columns where they lie: of short rows whose neighbours use columns
+/// near each other, of a few columns of these or of rows with next to no entries, and where copies would take longer.
 template <class Csr, class BT, class CT>
 bool ge_spmm_serves_in_columns(const Csr& A, const GeSpmmPattern& pattern, const Dense<const BT>& b,
                                const Dense<CT>& c) {
-  constexpr double cache = 262144;
   constexpr auto size = static_cast<std::int64_t>(sizeof(BT));
-  const auto nnz = static_cast<std::int64_t>(A.nnz());
-  const bool columns = b.row_stride == 1 && c.row_stride == 1 && b.columns > 1 && b.columns <= 8;
+  constexpr std::int64_t most_columns = 65535;  // tiles of a grid
+  const std::int64_t nnz = static_cast<std::int64_t>(A.nnz()), n = b.columns;
+  const bool columns = b.row_stride == 1 && c.row_stride == 1 && n > 1 && n <= most_columns;
   if (!columns || pattern.scatter < 0 || nnz >= (std::int64_t{1} << 31) - 1024) return false;
-  return pattern.scatter * static_cast<double>(b.columns * size) <= cache ||
-         seconds_of_more_sectors(nnz, b.columns, size) <= seconds_of_copies(c.rows, b.rows, b.columns, size);
+  const bool near = columns_stay_near(pattern, n, sizeof(BT));
+  const bool brief = nnz < 2 * c.rows && (n <= 8 || size > 2 || pattern.uneven);
+  if (brief || (near && (n <= 8 || nnz < 12 * c.rows))) return true;
+  return seconds_of_columns(nnz, n, size, near) <= seconds_of_copies(c.rows, b.rows, n, size);
 }
 
-/// Whether the same product takes less time than by panels, beside copies of B and C: of up to four columns, or where
-/// launches are most of it. FP32 takes three products by panels.
+/// Whether the same product takes less time than by panels, beside copies of B and C: up to eight columns of few, or
+/// where launches are most of it (FP32 takes three products by panels); beyond that, seconds_of_columns tells.
 inline bool columns_beat_panels(std::int64_t nnz, std::int64_t n, Precision precision) {
-  return n <= 4 || nnz <= (precision == Precision::FP32 || precision == Precision::TF32 ? 6000000 : 2000000);
+  const bool single = precision == Precision::FP32 || precision == Precision::TF32;
+  return n <= 4 || n > 8 || nnz <= (single ? 6000000 : 2000000);
 }
 
 }  // namespace Impl

@@ -149,7 +149,7 @@ class GeSpmmEngine {
           ScratchLayout::rounded(static_cast<std::size_t>(static_cast<std::int64_t>(csr_.cols()) * ld) * sizeof(Value));
     }
     if (compacts(columns)) bytes += ScratchLayout::rounded(compact_bytes(columns));
-    if (backend_ != nullptr && long_rows()) {
+    if (backend_ != nullptr && through_rows_pays(columns)) {
       using Sum = AccumulatorOf<Value, Value, Value>;
       const std::int64_t rows = static_cast<std::int64_t>(csr_.rows()), ld = Dense<Sum>::padded(columns);
       bytes += ScratchLayout::rounded(static_cast<std::size_t>(rows * ld) * sizeof(Sum));
@@ -178,7 +178,7 @@ class GeSpmmEngine {
     const std::size_t pack_bytes = ScratchLayout::rounded(static_cast<std::size_t>(b.rows * ld) * sizeof(BT));
     // A caller's workspace that has no room for the copy is no error: B is then read where it lies.
     const auto rows = static_cast<std::int64_t>(csr_.rows()), nnz = static_cast<std::int64_t>(csr_.nnz());
-    const bool native = takes<BT, CT>(), worth_it = native && long_rows() && 4 * nnz >= b.rows;
+    const bool native = takes<BT, CT>(), worth_it = native && through_rows_pays(b.columns) && 4 * nnz >= b.rows;
     if (native && serves_in_columns(b, c)) {
       if (pattern_.uneven) pieces.partials = ScratchLayout(scratch_.reserve(space, sum_bytes)).template take<Sum>(sums);
       on_backend(space, alpha, b, span, beta, c, pattern_.uneven ? pieces : whole_rows<Sum>(c.rows), nullptr);
@@ -197,8 +197,8 @@ class GeSpmmEngine {
     if (compact) bytes += more;
     const std::int64_t ldc = Dense<Sum>::padded(c.columns);
     const std::size_t row_bytes = ScratchLayout::rounded(static_cast<std::size_t>(c.rows * ldc) * sizeof(Sum));
-    const bool through_rows = native && c.column_stride != 1 && (pack || b.column_stride == 1) && long_rows() &&
-                              scratch_.offers(bytes + row_bytes);  // as above
+    const bool through_rows = native && c.column_stride != 1 && (pack || b.column_stride == 1) &&
+                              through_rows_pays(c.columns) && scratch_.offers(bytes + row_bytes);  // as above
     if (through_rows) bytes += row_bytes;
     ScratchLayout scratch(scratch_.reserve(space, bytes));
     pieces.partials = scratch.take<Sum>(sums);
@@ -262,9 +262,11 @@ class GeSpmmEngine {
     }
     return false;
   }
-  /// Whether rows differ much in length or are long: then the backend's kernel is worth a copy of C into rows and back.
-  bool long_rows() const {
-    return table_.pieces.extent(0) > 0 ||
+  /// Whether the backend's kernel is worth a copy of C into rows and back: where rows differ much in length or are
+  /// long, or are wide (the portable kernel writes columns element by element).
+  bool through_rows_pays(std::int64_t columns) const {
+    const bool wide = columns >= 48 && columns * bytes_of(precision_) >= 240;
+    return wide || table_.pieces.extent(0) > 0 ||
            static_cast<std::int64_t>(csr_.nnz()) >= 50 * static_cast<std::int64_t>(csr_.rows());
   }
   /// Whether 32 bits count the teams of items, too.

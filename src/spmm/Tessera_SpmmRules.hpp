@@ -115,10 +115,8 @@ inline bool spreads_rows(const SpmmFeatures& f, Precision precision, const SpmmO
 }
 
 inline bool uneven_rows(const SpmmFeatures& f) { return static_cast<double>(f.longest) > 10 * f.mean + 20; }
-/// GeSpmmPattern::scatter. Rows of an entry or two read little of B.
-inline double scatter_in_columns(const SpmmFeatures& f) {
-  return f.g8 >= (uneven_rows(f) ? 1.5 : 1.2) || f.mean < 2 ? 0 : f.reach;
-}
+/// GeSpmmPattern::scatter.
+inline double scatter_in_columns(const SpmmFeatures& f) { return f.g8 >= (uneven_rows(f) ? 1.5 : 1.2) ? 0 : f.reach; }
 
 /// What GeSpmm chooses its walk by. Neighbouring rows count as sharing columns from a g8 of 2.5 on.
 inline GeSpmmPattern ge_spmm_pattern(const SpmmFeatures& f, Precision precision, const SpmmOptions& options) {

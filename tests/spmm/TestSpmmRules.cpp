@@ -135,7 +135,7 @@ TEST(SpmmRules, CopiesOfOddRows) {
   EXPECT_FALSE(copies(60000, 2400000, 60000, 64, 4, 16)) << "aligned";
 }
 
-// A few columns where they lie: rows near each other, or next to no entries.
+// Columns where they lie: whether neighbouring rows use entries near each other.
 TEST(SpmmRules, ScatterInColumns) {
   SpmmFeatures f = sharing(20, 1.3);
   EXPECT_EQ(Impl::scatter_in_columns(f), 0);
@@ -148,20 +148,30 @@ TEST(SpmmRules, ScatterInColumns) {
   EXPECT_EQ(Impl::scatter_in_columns(f), f.reach) << "a community's hubs share columns, its rows do not";
   f.g8 = 1.6;
   EXPECT_EQ(Impl::scatter_in_columns(f), 0);
-  EXPECT_EQ(Impl::scatter_in_columns(sharing(1.5, 1)), 0) << "next to no entries";
+  Impl::GeSpmmPattern pattern;
+  EXPECT_FALSE(Impl::columns_stay_near(pattern, 2, 2)) << "unknown";
+  pattern.scatter = 4000;
+  EXPECT_TRUE(Impl::columns_stay_near(pattern, 100, 8)) << "four columns at once";
+  pattern.scatter = 19000;
+  EXPECT_FALSE(Impl::columns_stay_near(pattern, 4, 8));
+  EXPECT_FALSE(Impl::columns_stay_near(pattern, 4, 2));
+  EXPECT_TRUE(Impl::columns_stay_near(pattern, 2, 2));
 }
 
-// Matrices that were measured in both ways: uniform rows that scatter over more than a first-level cache.
-TEST(SpmmRules, CopiesOrMoreSectors) {
-  const auto copies = [](std::int64_t rows, std::int64_t cols, std::int64_t nnz, std::int64_t columns) {
-    return Impl::seconds_of_more_sectors(nnz, columns, 8) > Impl::seconds_of_copies(rows, cols, columns, 8);
+// Matrices that were measured in both ways (FP64; us through rows, in columns).
+TEST(SpmmRules, CopiesOrColumns) {
+  const auto copies = [](std::int64_t rows, std::int64_t cols, std::int64_t nnz, std::int64_t columns, bool near) {
+    return Impl::seconds_of_columns(nnz, columns, 8, near) > Impl::seconds_of_copies(rows, cols, columns, 8);
   };
-  EXPECT_FALSE(copies(5500, 50000, 770000, 2));  // 17.5 us with copies, 13.0 in columns
-  EXPECT_TRUE(copies(5500, 50000, 770000, 4));   // 21.2, 22.9
-  EXPECT_TRUE(copies(60000, 60000, 2400000, 2));
-  EXPECT_FALSE(copies(700000, 450000, 770000, 8));  // 73.9, 58.3
-  EXPECT_TRUE(copies(17000, 17000, 250000, 8));     // 10.9, 15.5
-  EXPECT_FALSE(copies(17000, 17000, 250000, 4));
+  EXPECT_FALSE(copies(5500, 50000, 770000, 2, false));  // 17.5, 13.0
+  EXPECT_TRUE(copies(60000, 60000, 2400000, 2, false));
+  EXPECT_FALSE(copies(700000, 450000, 770000, 8, false));   // 73.9, 58.3
+  EXPECT_FALSE(copies(720000, 550000, 864000, 64, false));  // 607, 483
+  EXPECT_TRUE(copies(90000, 110000, 1450000, 12, false));   // 50, 128
+  EXPECT_FALSE(copies(114660, 114660, 2970000, 12, true));  // 57, 54: 27 points
+  EXPECT_TRUE(copies(114660, 114660, 2970000, 64, true));   // 170, 187
+  EXPECT_TRUE(copies(28000, 28000, 2430000, 32, true));     // 35, 65: blocks of four unknowns
+  EXPECT_FALSE(copies(650, 520, 338000, 16, true));         // 24, 10
   EXPECT_TRUE(Impl::columns_beat_panels(4000000, 4, Precision::FP64));
   EXPECT_FALSE(Impl::columns_beat_panels(2800000, 8, Precision::FP64));
   EXPECT_TRUE(Impl::columns_beat_panels(2800000, 8, Precision::FP32));

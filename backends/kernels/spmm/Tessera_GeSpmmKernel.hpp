@@ -364,7 +364,7 @@ struct GeSpmmKernel {
                                          std::int32_t first_column) {
     Varying<Sums> sums;
     Varying<Item> items;
-    const int shift = args.shift, teams = 1 << args.log2_teams;
+    const int shift = B::in_columns ? 0 : args.shift, teams = 1 << args.log2_teams;
     const auto column_of = [=](int lane) { return first_column + (lane & ((1 << shift) - 1)) * width; };
     const auto team_of = [=](int lane) { return lane >> shift & (teams - 1); };
     wave.each([&](int lane) {
