@@ -164,7 +164,6 @@ struct GeSpmmArgs {
   bool near = false;         ///< in columns: whether what neighbouring rows use of four stays in a first-level cache
   int shift = 0;             ///< log2 of the lanes of a team: set by the backend
   int log2_teams = 0;        ///< of those that share an item, where rows of B are read in narrow words: likewise
-  int passes = 1;            ///< groups of columns that a wave takes, one after the other, in columns: likewise
   const SpmmSpread* spread = nullptr;  ///< on the host, until the launch: how the table is sorted; null: it is not
   std::uint32_t* arrivals = nullptr;   ///< [split row][tile of columns], zero between applies; null: there are none
   std::int64_t arrival_tiles = 0;      ///< for so many tiles of columns there are counters

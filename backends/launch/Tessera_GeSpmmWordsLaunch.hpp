@@ -26,10 +26,10 @@ typename Device::Error launch_columns(GeSpmmArgs args, Stream stream) {
   const std::int64_t lanes = Device::emulated ? 256 : Device::multiprocessors() * std::int64_t{2048};
   const std::int64_t groups = ceil_div(args.dense.columns, Columns);
   args.log2_teams = log2_teams_in_turns(args, 1, Wave::lanes, lanes);
-  args.passes = args.near && args.table == nullptr ? 4 : 1;
-  const auto fills = [&] { return 2 * (args.count << args.log2_teams) * ceil_div(groups, args.passes) >= 3 * lanes; };
-  while (args.passes > 1 && !fills()) args.passes /= 2;
-  const std::int64_t items = Kernel::items(args), tile = Kernel::tile_columns(args);
+  std::int64_t passes = args.near && args.table == nullptr ? 4 : 1;
+  const auto fills = [&] { return 2 * (args.count << args.log2_teams) * ceil_div(groups, passes) >= 3 * lanes; };
+  while (passes > 1 && !fills()) passes /= 2;
+  const std::int64_t items = Kernel::items(args), tile = Kernel::tile_columns(args) * passes;
   const Grid grid{ceil_div(args.count, Body::waves * items), ceil_div(args.dense.columns, tile)};
   const auto error =
       launch<Device, Body>(grid, stream, args, static_cast<int>(items), static_cast<int>(tile), GeSpmmAhead{});

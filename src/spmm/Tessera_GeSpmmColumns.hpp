@@ -68,11 +68,12 @@ GeSpmmArgs ge_spmm_arguments(const Csr& A, Precision precision, const GeSpmmPatt
 }
 
 /// Seconds that a product of n columns from their places takes longer than one of rows. Near: elements come from the
-/// first-level cache. Else an entry reads a sector per column instead of those of a row, of which a device's
-/// second-level cache gives 166 per ns (perf_test/notes/ceilings.md).
+/// first-level cache, at a rate that was measured. Else an entry reads a sector per column instead of those of a row,
+/// of which a device's second-level cache gives 166 per ns (perf_test/notes/ceilings.md).
 inline double seconds_of_columns(std::int64_t nnz, std::int64_t n, std::int64_t element_bytes, bool near) {
   const std::int64_t in_rows = (n * element_bytes + 31) / 32;
-  return near ? static_cast<double>(nnz * n) / 2e12 : static_cast<double>(nnz * (n - in_rows)) / 166e9;
+  if (near) return static_cast<double>(nnz * n) / (element_bytes == 8 ? 1.5e12 : 2.5e12);
+  return static_cast<double>(nnz * (n - in_rows)) / 166e9;
 }
 /// Seconds for copies of B into rows and of C back: two launches, and both are read and written once.
 inline double seconds_of_copies(std::int64_t rows, std::int64_t cols, std::int64_t n, std::int64_t element_bytes) {
