@@ -59,8 +59,8 @@ class SpmmPlan : public CsrPlan<Csr, Impl::SpmmOperation> {
 
   /// Analyses and converts on `space`. Returns when all sizes are known; the last kernel may still be in flight there.
   /// A is trusted: run validate() on matrices from outside first. Arrays of managed Views stay alive with the
-  /// plan; those of unmanaged ones must outlive it with GeSpmm, Csr, mixed types and, under Auto, two to eight columns
-  /// in LayoutLeft, else the call.
+  /// plan; those of unmanaged ones must outlive it with GeSpmm, Csr, mixed types and, under Auto, B and C in
+  /// LayoutLeft, else the call.
   /// @throw NotCompiled, NotSupported, InvalidArgument  before any kernel is launched
   /// @throw DeviceError, OutOfMemory  out of memory of a device, of the host
   SpmmPlan(const execution_space& space, const Csr& A, const SpmmOptions& options = {}) : Base(space, A, options) {}
@@ -72,9 +72,9 @@ class SpmmPlan : public CsrPlan<Csr, Impl::SpmmOperation> {
   /// Asynchronous on `space`: one kernel launch, two where rows or windows are split, one more for rows that FP32
   /// panels leave to rows, one more for each operand that has to be copied: B if its rows are not contiguous, or
   /// with Panels and FlashSparse not aligned to 16 bytes, B in TF32 (Tf32Copy), C if its rows are not contiguous (with
-  /// GeSpmm on devices: where rows of A are uneven, or of 50 entries and more). Two to eight columns of B and C in
-  /// LayoutLeft stay where they lie, with GeSpmm on devices and under Auto, unless copies take less time. No allocation
-  /// and no wait once an apply of the same shapes and layouts was made; can be captured in a graph then.
+  /// GeSpmm on devices: where rows of A are uneven, or of 50 entries and more, or C is wide). B and C in LayoutLeft
+  /// stay where they lie, with GeSpmm on devices and under Auto, unless copies take less time. No allocation and no
+  /// wait once an apply of the same shapes and layouts was made; can be captured in a graph then.
   /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument (overlap, null
   ///        pointer), StalePlan (mixed types that go straight from CSR, after SddmmPlan::apply_into has replaced the
   ///        format's numbers and until update_values), WorkspaceTooSmall, DeviceError
