@@ -99,7 +99,7 @@ struct SpreadRowsBody {
   }
 };
 
-/// Teams have tiles of 128 bytes, or of 8 or 32 narrower words; in columns, of two. They take eight entries at
+/// Teams have tiles of 128 bytes, or of 8 or 32 narrower words, or of two groups of columns. They take eight entries at
 /// least where that fills less than a third of the device, and more where they would fill it twice.
 template <class Device, class Types, int Words = 1, bool InTurns = false>
 typename Device::Error launch_spread(GeSpmmArgs args, Stream stream) {

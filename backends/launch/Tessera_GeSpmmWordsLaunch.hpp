@@ -13,8 +13,8 @@ namespace Launch {
 
 /// Columns of B and C where they lie: a lane reads an entry of A once for two or four of them, and lanes beside each
 /// other have rows beside each other. Where these find their columns near, a wave takes up to four such groups, one
-/// after the other, as long as a device has one and a half times as many lanes to do as it has; others take turns, so
-/// that few columns of B are in the caches at a time.
+/// after the other, as long as that is work for one and a half times the device's lanes; else all rows take a group
+/// before the next, so that few columns of B are in the caches at a time.
 template <class Device, class Value, class Sum, int Columns>
 typename Device::Error launch_columns(GeSpmmArgs args, Stream stream) {
   using Types = GeSpmmTypes<Value, Sum, ColumnsOfB<Value, Columns>>;

@@ -80,8 +80,9 @@ inline double seconds_of_copies(std::int64_t rows, std::int64_t cols, std::int64
   return 10e-6 + static_cast<double>(2 * (rows + cols) * n * element_bytes) / 3.5e12;
 }
 
-/// Whether the backend's kernel is to read and write columns where they lie: of short rows whose neighbours use columns
-/// near each other, of a few columns of these or of rows with next to no entries, and where copies would take longer.
+/// Whether the backend's kernel is to read and write columns where they lie: up to eight where neighbouring rows find
+/// them near, any number if these rows are short, those of rows with next to no entries, and others where copies would
+/// take longer.
 template <class Csr, class BT, class CT>
 bool ge_spmm_serves_in_columns(const Csr& A, const GeSpmmPattern& pattern, const Dense<const BT>& b,
                                const Dense<CT>& c) {
@@ -96,8 +97,8 @@ bool ge_spmm_serves_in_columns(const Csr& A, const GeSpmmPattern& pattern, const
   return seconds_of_columns(nnz, n, size, near) <= seconds_of_copies(c.rows, b.rows, n, size);
 }
 
-/// Whether the same product takes less time than by panels, beside copies of B and C: up to eight columns of few, or
-/// where launches are most of it (FP32 takes three products by panels); beyond that, seconds_of_columns tells.
+/// Whether the same product takes less time than by panels, beside copies of B and C: of up to four columns, or
+/// where launches are most of it (FP32 takes three products by panels); of more than eight seconds_of_columns tells.
 inline bool columns_beat_panels(std::int64_t nnz, std::int64_t n, Precision precision) {
   const bool single = precision == Precision::FP32 || precision == Precision::TF32;
   return n <= 4 || n > 8 || nnz <= (single ? 6000000 : 2000000);

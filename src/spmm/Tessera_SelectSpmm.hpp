@@ -18,12 +18,12 @@ namespace Impl {
 using SpmmCandidate = Candidate<SpmmAlgorithm>;
 
 struct SpmmChoice : Choice<SpmmAlgorithm> {
-  GeSpmmPattern pattern;     ///< for GeSpmm, where `looks`
-  bool few_columns = false;  ///< whether products of a few columns may go by a backend's rows, whatever was chosen
+  GeSpmmPattern pattern;    ///< for GeSpmm, where `looks`
+  bool in_columns = false;  ///< whether products in columns may go by a backend's rows, whatever was chosen
 
   /// Whether features of the matrix are wanted: also for a backend's rows, which walk by them.
   bool looks() const {
-    return predict || few_columns || (algorithm == SpmmAlgorithm::GeSpmm && backend != Backend::Kokkos);
+    return predict || in_columns || (algorithm == SpmmAlgorithm::GeSpmm && backend != Backend::Kokkos);
   }
 };
 
@@ -145,7 +145,7 @@ class SpmmSelection {
     on_backend(first, place_.emulated() ? "emulated matrix units were asked for"
                                         : "hosts have no tf32: emulated matrix units, slow, for comparisons");
     choice_.predict = !host;
-    choice_.few_columns = kernel_table(place_.backend()).spmm.gespmm != nullptr;
+    choice_.in_columns = kernel_table(place_.backend()).spmm.gespmm != nullptr;
     return choice_;
   }
 

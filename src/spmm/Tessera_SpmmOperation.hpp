@@ -55,14 +55,14 @@ struct SpmmOperation {
   static void apply(const Plan& plan, const Exec& space, double alpha, const DenseInput<BT>& b, double beta,
                     const Dense<CT>& c);
 
-  /// Whether Auto chose windows, which would copy B and C into rows and back, but a product of so few columns is better
-  /// made where they lie, from the arrays of A. A plan does not know layouts before.
+  /// Whether Auto chose windows, which would copy B and C into rows and back, but a product is better made of columns
+  /// where they lie, from the arrays of A. A plan does not know layouts before.
   template <class BT, class CT>
   static bool in_columns_instead(const Plan& plan, const Dense<const BT>& b, const Dense<CT>& c) {
     const Choice& choice = plan.choice();
     const bool own = plan.natural() || (choice.precision == Precision::TF32 && floats);
     const bool possible =
-        choice.few_columns && own && fits_backend<BT, CT>(choice.precision) && !plan.has_other_numbers();
+        choice.in_columns && own && fits_backend<BT, CT>(choice.precision) && !plan.has_other_numbers();
     const auto nnz = static_cast<std::int64_t>(plan.csr().nnz());
     return possible && !choice.pattern.uneven && ge_spmm_serves_in_columns(plan.csr(), choice.pattern, b, c) &&
            columns_beat_panels(nnz, b.columns, choice.precision);

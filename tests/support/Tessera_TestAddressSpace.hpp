@@ -28,7 +28,7 @@ class LimitedAddressSpace {
  public:
   explicit LimitedAddressSpace(rlim_t bytes) {
     EXPECT_EQ(getrlimit(RLIMIT_AS, &before_), 0);
-    lower_to(1);  // nothing new: blocks come out of what there is
+    if (!lower_to(1)) return;  // nothing new: blocks come out of what there is
     for (std::size_t size = std::size_t{1} << 30; size >= std::size_t{1} << 20; size /= 2) {
       while (void* const block = std::malloc(size)) {
         *static_cast<void**>(block) = taken_;
@@ -59,10 +59,12 @@ class LimitedAddressSpace {
   }
 
  private:
-  void lower_to(rlim_t bytes) {
+  bool lower_to(rlim_t bytes) {
     rlimit low = before_;
     low.rlim_cur = bytes;
-    EXPECT_EQ(setrlimit(RLIMIT_AS, &low), 0);
+    const bool lowered = setrlimit(RLIMIT_AS, &low) == 0;
+    EXPECT_TRUE(lowered) << "the test would take all memory";
+    return lowered;
   }
 
   rlimit before_{};
