@@ -188,7 +188,8 @@ class GeSpmmEngine {
                      ge_spmm_copies_odd_rows(rows, nnz, b.rows, b.columns, sizeof(BT), word_bytes_in_place(b, span));
     const bool elsewhere =
         !(native && b.column_stride == 1) && (ge_spmm_packs(b, Compat::is_host_v<Exec>, rows, nnz) || worth_it);
-    const bool pack = set_up_ && (odd || elsewhere) && scratch_.offers(sum_bytes + pack_bytes);
+    const bool pack =
+        set_up_ && (odd || elsewhere) && scratch_.offers(sum_bytes + pack_bytes) && !near_in_columns(space, b);
     if (pack && apply_local(space, alpha, b, beta, c, pieces, columns, pack_bytes)) return;
     std::size_t bytes = sum_bytes + (pack ? pack_bytes : 0);
     const std::size_t more = ScratchLayout::rounded(compact_bytes(b.columns));
@@ -240,6 +241,21 @@ class GeSpmmEngine {
   }
 
  private:
+  /// Hosts: whether a few columns of B are read where they lie though their rows are used often: short rows of A that
+  /// find them near each other, so that what some rows use of B stays in the second cache (perf_test/notes/hosts.md).
+  template <class BT>
+  bool near_in_columns(const Exec& space, const Dense<const BT>& b) const {
+    if constexpr (Compat::is_openmp_v<Exec> || Compat::is_serial_v<Exec>) {
+      constexpr auto size = static_cast<std::int64_t>(sizeof(BT));
+      constexpr std::int64_t most_columns = size == 8 ? 9 : size == 4 ? 6 : 0, cache = 1 << 21;
+      const bool brief = static_cast<std::int64_t>(csr_.nnz()) < 12 * static_cast<std::int64_t>(csr_.rows());
+      const bool few = b.columns <= most_columns && b.rows * b.columns * size >= cache;
+      if (backend_ != nullptr || b.column_stride == 1 || !brief || !few) return false;
+      if (!reach_) reach_ = std::make_shared<const ColumnReach>(space, csr_);
+      return 2 * reach_->mean_count() * static_cast<double>(b.columns * size) <= cache;
+    }
+    return false;
+  }
   /// Hosts, where rows of A use neighbouring rows of B: copies of parts of B, in no more scratch than `most` bytes.
   /// false: not done.
   template <class BT, class CT, class Sum>

@@ -60,6 +60,12 @@ class ColumnReach {
     }
     return all;
   }
+  /// Rows of B from the first to the last that a range uses, mean.
+  double mean_count() const {
+    double sum = 0;
+    for (const Range& r : ranges_) sum += static_cast<double>(r.count());
+    return ranges_.empty() ? 0 : sum / static_cast<double>(ranges_.size());
+  }
   std::int64_t blocks(std::int64_t ranges) const {
     return (static_cast<std::int64_t>(ranges_.size()) + ranges - 1) / ranges;
   }
