@@ -164,7 +164,9 @@ TEST(SpmmRules, CopiesOrColumns) {
     return Impl::seconds_of_columns(nnz, columns, 8, near) > Impl::seconds_of_copies(rows, cols, columns, 8);
   };
   EXPECT_FALSE(copies(5500, 50000, 770000, 2, false));  // 17.5, 13.0
+  EXPECT_TRUE(copies(5500, 50000, 770000, 4, false));   // 21.2, 22.9
   EXPECT_TRUE(copies(60000, 60000, 2400000, 2, false));
+  EXPECT_FALSE(copies(17000, 17000, 250000, 4, false));
   EXPECT_FALSE(copies(700000, 450000, 770000, 8, false));   // 73.9, 58.3
   EXPECT_FALSE(copies(720000, 550000, 864000, 64, false));  // 607, 483
   EXPECT_TRUE(copies(90000, 110000, 1450000, 12, false));   // 50, 128
