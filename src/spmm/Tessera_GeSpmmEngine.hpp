@@ -9,6 +9,7 @@
 
 #include "Tessera_Statistics.hpp"
 #include "backends/interface/Tessera_CompactB.hpp"
+#include "core/Tessera_ColumnReads.hpp"
 #include "core/Tessera_LayoutCopy.hpp"
 #include "core/Tessera_PlanScratch.hpp"
 #include "core/Tessera_Profile.hpp"
@@ -186,10 +187,8 @@ class GeSpmmEngine {
     }
     const bool odd = native && b.column_stride == 1 && !compacts(b.columns) &&
                      ge_spmm_copies_odd_rows(rows, nnz, b.rows, b.columns, sizeof(BT), word_bytes_in_place(b, span));
-    const bool elsewhere =
-        !(native && b.column_stride == 1) && (ge_spmm_packs(b, Compat::is_host_v<Exec>, rows, nnz) || worth_it);
-    const bool pack =
-        set_up_ && (odd || elsewhere) && scratch_.offers(sum_bytes + pack_bytes) && !near_in_columns(space, b);
+    const bool elsewhere = set_up_ && !(native && b.column_stride == 1) && (worth_it || copies_first(b, c));
+    const bool pack = set_up_ && (odd || elsewhere) && scratch_.offers(sum_bytes + pack_bytes);
     if (pack && apply_local(space, alpha, b, beta, c, pieces, columns, pack_bytes)) return;
     std::size_t bytes = sum_bytes + (pack ? pack_bytes : 0);
     const std::size_t more = ScratchLayout::rounded(compact_bytes(b.columns));
@@ -241,20 +240,20 @@ class GeSpmmEngine {
   }
 
  private:
-  /// Hosts: whether a few columns of B are read where they lie though their rows are used often: short rows of A that
-  /// find them near each other, so that what some rows use of B stays in the second cache (perf_test/notes/hosts.md).
-  template <class BT>
-  bool near_in_columns(const Exec& space, const Dense<const BT>& b) const {
-    if constexpr (Compat::is_openmp_v<Exec> || Compat::is_serial_v<Exec>) {
-      constexpr auto size = static_cast<std::int64_t>(sizeof(BT));
-      constexpr std::int64_t most_columns = size == 8 ? 9 : size == 4 ? 6 : 0, cache = 1 << 21;
-      const bool brief = static_cast<std::int64_t>(csr_.nnz()) < 12 * static_cast<std::int64_t>(csr_.rows());
-      const bool few = b.columns <= most_columns && b.rows * b.columns * size >= cache;
-      if (backend_ != nullptr || b.column_stride == 1 || !brief || !few) return false;
-      if (!reach_) reach_ = std::make_shared<const ColumnReach>(space, csr_);
-      return 2 * reach_->mean_count() * static_cast<double>(b.columns * size) <= cache;
+  /// Whether B is copied into rows first, though its rows may be aligned.
+  template <class BT, class CT>
+  bool copies_first(const Dense<const BT>& b, const Dense<CT>& c) const {
+    const auto rows = static_cast<std::int64_t>(csr_.rows()), nnz = static_cast<std::int64_t>(csr_.nnz());
+    if constexpr (Compat::is_host_v<Exec> && sizeof(BT) >= 4) {
+      if (backend_ == nullptr) {
+        if (b.columns < 2 || b.column_stride == 1) return false;
+        const ColumnReads reads{nnz, b.rows, b.columns, sizeof(BT), c.column_stride == 1 ? 0 : rows};
+        if (reads.far() > 0 && !nearness_) nearness_ = std::make_shared<const EntryNearness>(csr_);
+        const EntryNearness near = nearness_ ? *nearness_ : EntryNearness();
+        return reads.copied(near) <= reads.in_place(near);
+      }
     }
-    return false;
+    return ge_spmm_packs(b, Compat::is_host_v<Exec>, rows, nnz);
   }
   /// Hosts, where rows of A use neighbouring rows of B: copies of parts of B, in no more scratch than `most` bytes.
   /// false: not done.
@@ -374,7 +373,8 @@ class GeSpmmEngine {
   PieceTable<Memory> table_;
   Kokkos::View<Value*, Kokkos::LayoutLeft, typename Csr::device_type> rounded_;
   PlanScratch<Exec, Memory> scratch_;
-  mutable std::shared_ptr<const ColumnReach> reach_;  ///< hosts: found when B is first to be copied
+  mutable std::shared_ptr<const ColumnReach> reach_;       ///< hosts: found when B is first to be copied
+  mutable std::shared_ptr<const EntryNearness> nearness_;  ///< hosts: found when B first is large and in columns
 };
 
 }  // namespace Impl

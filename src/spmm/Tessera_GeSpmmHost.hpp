@@ -440,7 +440,28 @@ struct GeSpmmHostFunctor {
       if (b.column_stride == 1 && tile.width == 2) return block<Few<Isa, 2>>(first, count, tile);
       if (b.column_stride == 1 && tile.width == 3) return block<Few<Isa, 3>>(first, count, tile);
     }
-    ((tile.width == Less + 1 ? block<Singles<Isa, Less + 1>>(first, count, tile) : void()), ...);
+    if (pieces.table == nullptr) {
+      ((tile.width == Less + 1 ? whole_rows<Isa, Less + 1>(first, count, tile) : void()), ...);
+    } else {
+      ((tile.width == Less + 1 ? block<Singles<Isa, Less + 1>>(first, count, tile) : void()), ...);
+    }
+  }
+  /// Single columns of rows in one piece: sums go from registers to C.
+  template <int Isa, int Count>
+  KOKKOS_FORCEINLINE_FUNCTION void whole_rows(std::int64_t first, int count, const Tile& tile) const {
+    const Singles<Isa, Count> sums(*this, tile);
+    const std::int64_t stride = c.column_stride;
+    const Sum scale = alpha, scale_old = beta;  // stores cannot change these
+    for (std::int64_t row = first; row < first + count; ++row) {
+      Sum sum[Count];
+      sums(pieces.range(A, row), sum, nullptr);
+      CT* const to = c.at(row, tile.column);
+      if (scale_old == Sum(0)) {
+        for (int j = 0; j < Count; ++j) to[j * stride] = host_round<CT, Isa>(scale * sum[j]);
+      } else {
+        for (int j = 0; j < Count; ++j) host_store_scaled<Isa>(to + j * stride, scale, sum[j], scale_old);
+      }
+    }
   }
 
 #ifdef TESSERA_HOST_HAS_TARGETS

@@ -48,7 +48,6 @@ class ColumnReach {
           const auto ends = std::minmax_element(entries + begin, entries + end);
           ranges[u] = {static_cast<std::int64_t>(*ends.first), static_cast<std::int64_t>(*ends.second)};
         });
-    for (const Range& r : ranges_) mean_count_ += static_cast<double>(r.count()) / static_cast<double>(ranges_.size());
   }
 
   Range of_block(std::int64_t block, std::int64_t ranges) const {
@@ -61,8 +60,6 @@ class ColumnReach {
     }
     return all;
   }
-  /// Rows of B from the first to the last that a range uses, mean.
-  double mean_count() const { return mean_count_; }
   std::int64_t blocks(std::int64_t ranges) const {
     return (static_cast<std::int64_t>(ranges_.size()) + ranges - 1) / ranges;
   }
@@ -86,7 +83,6 @@ class ColumnReach {
 
  private:
   std::vector<Range> ranges_;
-  double mean_count_ = 0;
 };
 
 /// A share of the blocks. Copies lie in as many places as there are threads; whoever runs a share takes a free one.

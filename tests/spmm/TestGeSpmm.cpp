@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "core/Tessera_ColumnReads.hpp"
 #include "support/Tessera_TestSpmm.hpp"
 
 namespace Tessera {
@@ -134,70 +135,107 @@ TEST(OneShotSpmm, EveryMode) {
   }
 }
 
-/// Rows of five entries near the diagonal, and 10,000 rows of none.
-HostMatrix<UsualScalar> band_of_five(int size) {
+/// Rows of 3 + 2 beside entries near the diagonal, and 10,000 rows of none.
+HostMatrix<UsualScalar> band_of(int size, int beside) {
   Pattern band;
   band.rows = band.cols = size;
   band.row_map.push_back(0);
+  const auto add = [&](int column) {
+    if (column >= 0 && column < size) band.entries.push_back(column);
+  };
   for (int i = 0; i < size; ++i) {
-    for (const int d : {-200, -1, 0, 1, 200}) {
-      if ((i < 3000 || i >= 13000) && i + d >= 0 && i + d < size) band.entries.push_back(i + d);
+    if (i < 3000 || i >= 13000) {
+      add(i - 200);
+      for (int d = -beside; d <= beside; ++d) add(i + d);
+      add(i + 200);
     }
     band.row_map.push_back(static_cast<std::int64_t>(band.entries.size()));
   }
   return make_matrix<UsualScalar>(band, Data::Real, 1);
 }
-/// 2.5 A B on hosts, B and C in columns: right, in so many kernels, and, if asked, with the bits of B and C in rows.
-void expect_product_in_columns(int size, int n, int kernels, bool same_bits_as_rows) {
+/// 2.5 A B on hosts, B and C in columns: right, in so many kernels, the last of which has this label.
+void expect_product_in_columns(const HostMatrix<UsualScalar>& A, int n, int kernels, const std::string& label) {
   using Host = Kokkos::DefaultHostExecutionSpace;
-  const HostMatrix<UsualScalar> A = band_of_five(size);
   const DeviceMatrix<Host, UsualScalar> device(A);
   SpmmOptions o;
   o.algorithm = SpmmAlgorithm::GeSpmm;
   o.backend = Backend::Kokkos;
   const SpmmPlan<DeviceMatrix<Host, UsualScalar>::Csr> plan(Host(), device.view(), o);
-  const auto numbers_of_b = numbers<UsualScalar>(std::int64_t{size} * n, Data::Real, 2);
-  Kokkos::View<UsualScalar**, Kokkos::LayoutLeft, Host> b("b", size, n), c("c", size, n);
-  Kokkos::View<UsualScalar**, Kokkos::LayoutRight, Host> rows_of_b("b", size, n), rows_of_c("c", size, n);
-  for (int i = 0; i < size; ++i) {
-    for (int j = 0; j < n; ++j) b(i, j) = rows_of_b(i, j) = numbers_of_b[static_cast<std::size_t>(i * n + j)];
+  const auto numbers_of_b = numbers<UsualScalar>(std::int64_t{A.cols} * n, Data::Real, 2);
+  Kokkos::View<UsualScalar**, Kokkos::LayoutLeft, Host> b("b", A.cols, n), c("c", A.rows, n);
+  for (int i = 0; i < A.cols; ++i) {
+    for (int j = 0; j < n; ++j) b(i, j) = numbers_of_b[static_cast<std::size_t>(i * n + j)];
   }
-  plan.apply(Host(), Op::NoTrans, 2.5, b, 0, c);
-  {
-    const KokkosCounters counters;
-    plan.apply(Host(), Op::NoTrans, 2.5, b, 0, c);
-    EXPECT_EQ(counters.kernels(), kernels);
+  for (const double beta : {0.0, -2.0}) {
+    Kokkos::deep_copy(c, beta == 0 ? NAN : 3);
+    {
+      const KokkosCounters counters;
+      plan.apply(Host(), Op::NoTrans, 2.5, b, beta, c);
+      EXPECT_EQ(counters.last_kernel(), label);
+      if (beta != 0) {
+        EXPECT_EQ(counters.kernels(), kernels);  // the first product may look at A
+      }
+    }
+    std::vector<UsualScalar> result;
+    for (int i = 0; i < A.rows; ++i) {
+      for (int j = 0; j < n; ++j) result.push_back(c(i, j));
+    }
+    const std::vector<UsualScalar> old(result.size(), 3);
+    EXPECT_TRUE(agrees_dense<UsualScalar>(A, n, {2.5, beta}, numbers_of_b, old, result, false));
   }
-  plan.apply(Host(), Op::NoTrans, 2.5, rows_of_b, 0, rows_of_c);
-  std::vector<UsualScalar> result;
-  int others = 0;
-  for (int i = 0; i < size; ++i) {
-    for (int j = 0; j < n; ++j) result.push_back(c(i, j)), others += c(i, j) == rows_of_c(i, j) ? 0 : 1;
-  }
-  if (same_bits_as_rows) {
-    EXPECT_EQ(others, 0);
-  }
-  const std::vector<UsualScalar> none(result.size(), 0.0);
-  EXPECT_TRUE(agrees_dense<UsualScalar>(A, n, {2.5, 0}, numbers_of_b, none, result, false));
 }
-// Hosts, B in columns and above 4 MiB: where rows of A use neighbouring rows of B, parts of it are copied. The same
-// bits as with B in rows; an empty block of rows, and a last one that is not full.
+// Hosts, B in columns and above 4 MiB: where rows of A are long and use neighbouring rows of B, parts of it are copied.
+// An empty block of rows, and a last one that is not full.
 TEST(HostSpmm, CopiesPartsOfB) {
   using Host = Kokkos::DefaultHostExecutionSpace;
-  const HostMatrix<UsualScalar> A = band_of_five(61000);
+  constexpr int n = 96 / sizeof(UsualScalar);
+  const HostMatrix<UsualScalar> A = band_of(51000, 14);
   const DeviceMatrix<Host, UsualScalar> device(A);
   const Impl::ColumnReach reach(Host(), device.view());
   std::int64_t room = 0;
-  EXPECT_GT(reach.ranges_of_block(A.rows, 80, room), 0) << "the other copy would be tested";
-  EXPECT_GT(reach.mean_count(), 700);
-  EXPECT_LT(reach.mean_count(), 912);
-  expect_product_in_columns(61000, 80 / sizeof(UsualScalar), 1, true);
+  EXPECT_GT(reach.ranges_of_block(A.rows, 96, room), 0) << "another copy would be tested";
+  expect_product_in_columns(A, n, 1, "Tessera::spmm[gespmm, parts of B]");
 }
-// Few columns of these are read where they lie: short rows that find them near each other. Above 2 MiB, but below 4 in
-// whole words, where B would be copied by a kernel of its own.
-TEST(HostSpmm, FewColumnsNearEachOther) {
-  constexpr bool wide = sizeof(UsualScalar) == 8;
-  expect_product_in_columns(wide ? 61000 : 90000, wide ? 5 : 6, 1, false);
+// Less than 4 MiB are copied as a whole.
+TEST(HostSpmm, CopiesB) {
+  expect_product_in_columns(band_of(13500, 14), 96 / sizeof(UsualScalar), 2, "Tessera::spmm[gespmm]");
+}
+// Columns of B are read where they lie where rows are short, whether B fits the caches or rows find what they need of
+// it near each other; in groups of nine at most.
+TEST(HostSpmm, ColumnsWhereTheyLie) {
+  for (const int size : {13500, 70000}) {
+    const HostMatrix<UsualScalar> A = band_of(size, 1);
+    for (const int n : {2, 3, 4, 5, 8, 9, 10, 21}) {
+      SCOPED_TRACE(std::to_string(size) + " rows, " + std::to_string(n) + " columns");
+      expect_product_in_columns(A, n, 1, "Tessera::spmm[gespmm]");
+    }
+  }
+}
+
+// What samples of A's entries say of how near each other these find their columns.
+TEST(HostSpmm, NearnessOfEntries) {
+  using Host = Kokkos::DefaultHostExecutionSpace;
+  const auto near = [](const HostMatrix<UsualScalar>& A) {
+    const DeviceMatrix<Host, UsualScalar> device(A);
+    return Impl::EntryNearness(device.view());
+  };
+  const auto band = near(band_of(70000, 14));  // 33 rows per sample: three runs of columns in some 14 lines
+  EXPECT_GT(band.lines, 10 / 1024.0);
+  EXPECT_LT(band.lines, 18 / 1024.0);
+  EXPECT_GT(band.numbers, 100 / 1024.0);
+  EXPECT_LT(band.numbers, 140 / 1024.0);
+  const auto apart = near(make_matrix<UsualScalar>("diagonals:n=5000:count=1", Data::Real, 1));
+  EXPECT_EQ(apart.numbers, 1.0);
+  EXPECT_NEAR(apart.lines, 0.125, 0.01);
+  const auto short_one = near(make_matrix<UsualScalar>("dense:rows=1:cols=16", Data::Real, 1));
+  EXPECT_EQ(short_one.numbers, 1.0);
+  EXPECT_EQ(short_one.lines, 0.125);
+  Pattern empty;
+  empty.rows = empty.cols = 3;
+  empty.row_map = {0, 0, 0, 0};
+  const auto none = near(make_matrix<UsualScalar>(empty, Data::Real, 1));
+  EXPECT_EQ(none.lines, 0.0);
+  EXPECT_EQ(none.numbers, 0.0);
 }
 
 // Numbers of 16 bits are widened four at a time, and what is left of a row reads those before it again: rows of 0 to 17

@@ -6,10 +6,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "core/Tessera_ColumnReads.hpp"
 #include "spmm/Tessera_GeSpmmEngine.hpp"
 #include "spmm/Tessera_SpmmRules.hpp"
 
@@ -374,6 +376,25 @@ TEST(SpmmRules, Pieces) {
   EXPECT_EQ(bounds(2000, 500, 128).most, 256);
   EXPECT_EQ(bounds(2200, 500, 132).most, 134);
   EXPECT_EQ(bounds(1000, 500, 128).most, 128) << "a small matrix";
+}
+
+// Hosts, B and C in columns: what is read where it lies.
+TEST(SpmmRules, ColumnsOnHosts) {
+  const auto in_place = [](std::int64_t per_column, std::int64_t rows, std::int64_t columns, double lines) {
+    Impl::EntryNearness near;
+    near.lines = lines;
+    near.numbers = std::min(1.0, 5 * lines);
+    const Impl::ColumnReads reads{per_column * rows, rows, columns, 8, rows};
+    return reads.in_place(near) < reads.copied(near);
+  };
+  for (const std::int64_t columns : {2, 3, 5, 8, 16, 32}) {
+    EXPECT_TRUE(in_place(5, 2000, columns, 1)) << "short rows, B in the cache: " << columns;
+    EXPECT_TRUE(in_place(5, 1000000, columns, 0.06)) << "a stencil: " << columns;
+  }
+  for (const std::int64_t columns : {5, 8, 16, 32}) {
+    EXPECT_FALSE(in_place(50, 20000, columns, 0.04)) << "rows of B are used often: " << columns;
+    EXPECT_FALSE(in_place(5, 1000000, columns, 1)) << "every entry of A waits for lines of B: " << columns;
+  }
 }
 
 }  // namespace

@@ -38,8 +38,10 @@ class KokkosCounters {
       ++allocations_;
       std::snprintf(label_, sizeof(label_), "%s", label);
     });
-    Tools::set_begin_parallel_for_callback(
-        [](const char* name, std::uint32_t, std::uint64_t*) { ++(of_backend(name) ? backend_kernels_ : kernels_); });
+    Tools::set_begin_parallel_for_callback([](const char* name, std::uint32_t, std::uint64_t*) {
+      ++(of_backend(name) ? backend_kernels_ : kernels_);
+      std::snprintf(kernel_, sizeof(kernel_), "%s", name);
+    });
     Tools::set_begin_parallel_reduce_callback([](const char*, std::uint32_t, std::uint64_t*) { ++kernels_; });
 #if KOKKOS_VERSION >= 30600
     Tools::set_begin_fence_callback([](const char* name, std::uint32_t, std::uint64_t*) {
@@ -63,11 +65,13 @@ class KokkosCounters {
   const char* last_allocation() const { return label_; }
   /// Through Kokkos.
   int kernels() const { return kernels_; }
+  /// Of the last parallel_for.
+  std::string last_kernel() const { return kernel_; }
   int backend_kernels() const { return backend_kernels_; }
   int fences() const { return fences_; }
 
  private:
-  static inline char label_[128] = {};
+  static inline char label_[128] = {}, kernel_[128] = {};
   static inline std::atomic<int> allocations_{0}, kernels_{0}, backend_kernels_{0}, fences_{0};
 };
 

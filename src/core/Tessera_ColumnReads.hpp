@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// SPDX-FileCopyrightText: Copyright Contributors to the Tessera project
+#ifndef TESSERA_CORE_COLUMN_READS_HPP
+#define TESSERA_CORE_COLUMN_READS_HPP
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+/// \file
+/// Whether hosts read several vectors where they lie, in columns, or copy them into rows first
+/// (perf_test/notes/hosts.md, "In columns").
+
+namespace Tessera {
+namespace Impl {
+
+/// How near each other consecutive entries of A find what they need of a column, by sixteen samples of 1,024 entries:
+/// time and memory do not depend on A.
+struct EntryNearness {
+  double lines = 0;    ///< per entry, lines of eight numbers that a sample needs
+  double numbers = 0;  ///< per entry, numbers that it needs
+
+  EntryNearness() = default;
+  template <class Csr>
+  explicit EntryNearness(const Csr& A) {
+    using Column = typename Csr::ordinal_type;
+    constexpr std::int64_t samples = 16, most = 1024;
+    const auto nnz = static_cast<std::int64_t>(A.nnz()), length = std::min(most, nnz);
+    const auto* const entries = A.entries().data();
+    std::array<Column, most> sample;
+    std::int64_t needed_lines = 0, needed_numbers = 0;
+    for (std::int64_t k = 0; k < samples && length > 0; ++k) {
+      const std::int64_t first = (nnz - length) / samples * k + (nnz - length) / (2 * samples);
+      const auto begin = sample.begin(), end = begin + length;
+      std::copy(entries + first, entries + first + length, begin);
+      std::sort(begin, end);
+      for (auto at = begin; at != end; ++at) {
+        needed_numbers += at == begin || at[0] != at[-1] ? 1 : 0;
+        needed_lines += at == begin || at[0] / 8 != at[-1] / 8 ? 1 : 0;
+      }
+    }
+    const double looked_at = static_cast<double>(std::max<std::int64_t>(samples * length, 1));
+    lines = static_cast<double>(needed_lines) / looked_at;
+    numbers = static_cast<double>(needed_numbers) / looked_at;
+  }
+};
+
+/// A product of A with a few vectors in columns. Costs in loads of a number beyond those of a vector that lies in a
+/// row; the factors are fitted.
+struct ColumnReads {
+  std::int64_t nnz, b_rows, columns;
+  std::int64_t element_bytes;  ///< of B: 4 or 8
+  std::int64_t c_rows;         ///< whose sums a product from rows would write to columns of C; 0 if C lies in rows
+
+  /// Of a line that is not in the second cache; 0 where B is.
+  double far() const {
+    const double megabytes = static_cast<double>(b_rows * columns * element_bytes) / (1 << 20);
+    return std::clamp(3 * (megabytes - 1), 0.0, 10.0);
+  }
+  double in_place(const EntryNearness& near) const {
+    return static_cast<double>(nnz * columns) * (1 + near.lines * far());
+  }
+  /// A number of the copy is written by one thread and read by others.
+  double copied(const EntryNearness& near) const {
+    const std::int64_t number = element_bytes > 4 ? 12 : 8;
+    return static_cast<double>((number * b_rows + 2 * c_rows) * columns) +
+           static_cast<double>(nnz) * (2.7 + near.numbers * far());
+  }
+};
+
+}  // namespace Impl
+}  // namespace Tessera
+
+#endif
