@@ -146,14 +146,15 @@ void ge_spmm_device(const Exec& space, double alpha, const Csr& A, const Dense<c
       Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, (tiles * pieces.count) << f.shift), f);
 }
 
-/// B and C with any strides; not both empty. pieces: rows, or pieces of rows with room for their sums.
+/// B and C with any strides; not both empty. pieces: rows, or pieces of rows with room for their sums. order: of whole
+/// rows, on hosts (LengthOrder::data()).
 template <class Exec, class Csr, class BT, class CT, class Sum>
 void ge_spmm(const Exec& space, double alpha, const Csr& matrix, const Dense<const BT>& b, double beta,
-             const Dense<CT>& c, const RowPieces<Sum>& pieces) {
+             const Dense<CT>& c, const RowPieces<Sum>& pieces, [[maybe_unused]] const std::int32_t* order = nullptr) {
   if (c.rows == 0 || c.columns == 0) return;
   const CsrArrays<Csr> A(matrix);
   if constexpr (Compat::is_host_v<Exec>) {
-    ge_spmm_host(space, alpha, A, b, beta, c, pieces);
+    ge_spmm_host(space, alpha, A, b, beta, c, pieces, order);
   } else if (b.aligned()) {
     ge_spmm_device<16 / static_cast<int>(sizeof(BT))>(space, alpha, A, b, beta, c, pieces);
   } else {

@@ -16,6 +16,7 @@
 #include "spmm/Tessera_GeSpmm.hpp"
 #include "spmm/Tessera_GeSpmmColumns.hpp"
 #include "spmm/Tessera_GeSpmmLocal.hpp"
+#include "spmm/Tessera_LengthOrder.hpp"
 #include "spmm/Tessera_SpmmChecks.hpp"
 #include "spmm/Tessera_SpmmSpread.hpp"
 
@@ -136,7 +137,9 @@ class GeSpmmEngine {
     }
   }
 
-  std::size_t format_bytes() const { return table_.bytes() + sizeof(Value) * rounded_.extent(0); }
+  std::size_t format_bytes() const {
+    return table_.bytes() + sizeof(Value) * rounded_.extent(0) + (order_ ? order_->bytes() : 0);
+  }
   /// Sums of split rows, at most (where an operand is double), a copy of B in the matrix's type, and, on a backend, C
   /// in rows.
   std::size_t workspace_bytes(std::int64_t columns) const {
@@ -215,7 +218,7 @@ class GeSpmmEngine {
       return copy_layout(space, "Tessera::spmm[add to C]", rows_of_c, static_cast<Sum>(beta), c);
     }
     if (on_backend(space, alpha, b, span, beta, c, pieces, room)) return;
-    ge_spmm(space, alpha, matrix(), b, beta, c, pieces);
+    ge_spmm(space, alpha, matrix(), b, beta, c, pieces, order_of_rows(space, b.columns));
   }
 
   void update(const Exec& space, const Csr& A) {
@@ -254,6 +257,17 @@ class GeSpmmEngine {
       }
     }
     return ge_spmm_packs(b, Compat::is_host_v<Exec>, rows, nnz);
+  }
+  /// Hosts: in which order rows are multiplied, or null.
+  const std::int32_t* order_of_rows([[maybe_unused]] const Exec& space, [[maybe_unused]] std::int64_t columns) const {
+    if constexpr ((Compat::is_openmp_v<Exec> || Compat::is_serial_v<Exec>)&&sizeof(Value) >= 4) {
+      const bool whole = set_up_ && backend_ == nullptr && table_.pieces.extent(0) == 0;
+      const auto rows = static_cast<std::int64_t>(csr_.rows()), nnz = static_cast<std::int64_t>(csr_.nnz());
+      if (!whole || !LengthOrder::suits(rows, nnz, columns)) return nullptr;
+      if (!order_) order_ = std::make_shared<const LengthOrder>(space, csr_);
+      return order_->data();
+    }
+    return nullptr;
   }
   /// Hosts, where rows of A use neighbouring rows of B: copies of parts of B, in no more scratch than `most` bytes.
   /// false: not done.
@@ -375,6 +389,7 @@ class GeSpmmEngine {
   PlanScratch<Exec, Memory> scratch_;
   mutable std::shared_ptr<const ColumnReach> reach_;       ///< hosts: found when B is first to be copied
   mutable std::shared_ptr<const EntryNearness> nearness_;  ///< hosts: found when B first is large and in columns
+  mutable std::shared_ptr<const LengthOrder> order_;       ///< hosts: made when B first has few columns
 };
 
 }  // namespace Impl

@@ -13,6 +13,7 @@
 #include "core/Tessera_HostLanes.hpp"
 #include "core/Tessera_HostNarrow.hpp"
 #include "core/Tessera_Shares.hpp"
+#include "spmm/Tessera_LengthOrder.hpp"
 #include "spmm/Tessera_SpmmPieces.hpp"
 
 /// \file
@@ -47,11 +48,18 @@ struct GeSpmmHostFunctor {
   bool avx2;         ///< whether the CPU has vectors of more than 16 bytes
   bool whole;        ///< whether rows of B are contiguous and fill a vector
   bool long_rows;    ///< sums of their own pay: one sum waits four cycles for each addition, but short rows overlap
+  const std::int32_t* order = nullptr;  ///< of whole rows, one number by one (LengthOrder); null: as they are
 
   /// Work: the entries, and one more per row. Pieces are as many for each share.
   std::int64_t begin_of(std::int64_t share) const {
     if (pieces.table != nullptr) return Shares::cut(shares.items, share, shares.count);
     return shares.begin(share, [&](std::int64_t row) { return static_cast<std::int64_t>(A.row_map()(row)) + row; });
+  }
+
+  /// Loops are compiled for both: to ask in each row costs short rows a third of their time.
+  template <bool InOrder>
+  KOKKOS_FORCEINLINE_FUNCTION std::int64_t row_at(std::int64_t place) const {
+    return InOrder ? order[place] : place;
   }
 
   /// Columns [column, column + width) of C, of which the first `known` are stored already.
@@ -320,12 +328,13 @@ struct GeSpmmHostFunctor {
   /// One column, rows in one piece: four sums from `Long` entries on, as one would wait four cycles for each addition.
   /// In sums of float entries are taken one by one, and where C is overwritten there is no branch on beta: few branches
   /// per row are what short rows want. (In FP64 both depend on where the code lies: perf_test/notes/hosts.md.)
-  template <int Isa, int Long, bool Overwrites>
+  template <int Isa, int Long, bool Overwrites, bool InOrder = false>
   KOKKOS_FORCEINLINE_FUNCTION void column_of(std::int64_t begin, std::int64_t end) const {
     using Index = std::conditional_t<sizeof(Sum) == 4, std::int64_t, offset>;
     const GeSpmmHostFunctor f = *this;  // a copy, which stays in registers
     const auto* const map = f.A.row_map().data();
-    for (std::int64_t row = begin; row < end; ++row) {
+    for (std::int64_t place = begin; place < end; ++place) {
+      const std::int64_t row = f.template row_at<InOrder>(place);
       auto i = static_cast<Index>(map[row]);
       const auto last = static_cast<Index>(map[row + 1]);
       Sum s0(0);
@@ -384,6 +393,7 @@ struct GeSpmmHostFunctor {
         return beta == Sum(0) ? narrow_column_of<Isa, true>(begin, end) : narrow_column_of<Isa, false>(begin, end);
       }
     }
+    if (order != nullptr) return column_of<Isa, 64, false, true>(begin, end);
     if constexpr (sizeof(Sum) == 4) {
       if (beta == Sum(0)) {
         return long_rows ? column_of<Isa, 8, true>(begin, end) : column_of<Isa, 64, true>(begin, end);
@@ -449,10 +459,17 @@ struct GeSpmmHostFunctor {
   /// Single columns of rows in one piece: sums go from registers to C.
   template <int Isa, int Count>
   KOKKOS_FORCEINLINE_FUNCTION void whole_rows(std::int64_t first, int count, const Tile& tile) const {
+    constexpr bool orders = Count <= LengthOrder::most_columns;
+    if (orders && order != nullptr) return rows_of_singles<Isa, Count, orders>(first, count, tile);
+    rows_of_singles<Isa, Count, false>(first, count, tile);
+  }
+  template <int Isa, int Count, bool InOrder>
+  KOKKOS_FORCEINLINE_FUNCTION void rows_of_singles(std::int64_t first, int count, const Tile& tile) const {
     const Singles<Isa, Count> sums(*this, tile);
     const std::int64_t stride = c.column_stride;
     const Sum scale = alpha, scale_old = beta;  // stores cannot change these
-    for (std::int64_t row = first; row < first + count; ++row) {
+    for (std::int64_t place = first; place < first + count; ++place) {
+      const std::int64_t row = row_at<InOrder>(place);
       Sum sum[Count];
       sums(pieces.range(A, row), sum, nullptr);
       CT* const to = c.at(row, tile.column);
@@ -505,7 +522,9 @@ GeSpmmHostFunctor<Csr, BT, CT> ge_spmm_host_functor(double alpha, const Csr& A, 
   const int widest = host_vector_bytes();
   int bytes = widest;
   while (bytes > 16 && b.columns * static_cast<std::int64_t>(sizeof(Sum)) < bytes) bytes /= 2;
-  const bool whole = b.column_stride == 1 && b.columns * static_cast<std::int64_t>(sizeof(Sum)) >= bytes;
+  // Two numbers or three of FP64 are faster one by one than in vectors that overlap.
+  const bool few = b.columns <= LengthOrder::most_columns && sizeof(typename Csr::value_type) >= 4;
+  const bool whole = !few && b.column_stride == 1 && b.columns * static_cast<std::int64_t>(sizeof(Sum)) >= bytes;
   return {A,
           b,
           c,
@@ -526,12 +545,15 @@ Shares ge_spmm_shares(const Exec& space, std::int64_t items, std::int64_t work) 
   return shares;
 }
 
+/// order: LengthOrder::data().
 template <class Exec, class Csr, class BT, class CT, class Sum>
 void ge_spmm_host(const Exec& space, double alpha, const Csr& A, const Dense<const BT>& b, double beta,
-                  const Dense<CT>& c, const RowPieces<Sum>& pieces) {
+                  const Dense<CT>& c, const RowPieces<Sum>& pieces, const std::int32_t* order) {
   const Shares shares = ge_spmm_shares(space, pieces.count, static_cast<std::int64_t>(A.nnz()) + pieces.count);
   static const std::string label("Tessera::spmm[gespmm]");
-  for_each_share(label, space, shares, ge_spmm_host_functor(alpha, A, b, beta, c, pieces, shares));
+  auto functor = ge_spmm_host_functor(alpha, A, b, beta, c, pieces, shares);
+  if (!functor.whole) functor.order = order;
+  for_each_share(label, space, shares, functor);
 }
 
 }  // namespace Impl

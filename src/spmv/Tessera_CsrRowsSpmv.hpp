@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "backends/host/Tessera_HostCsrRows.hpp"
+#include "core/Tessera_ColumnReads.hpp"
 #include "core/Tessera_DenseOperand.hpp"
 #include "core/Tessera_HostLanes.hpp"
 #include "core/Tessera_LayoutCopy.hpp"
@@ -73,16 +74,23 @@ constexpr std::int64_t csr_rows_copied_columns = 8;
 /// With larger copies, packed slices are about as fast one vector after the other.
 constexpr std::int64_t csr_rows_most_copied = std::int64_t{1} << 23;
 
-/// Whether a copy of x in rows pays, with so many entries: where hardly any row of x is used twice it does not.
-inline bool csr_rows_copies(std::int64_t rows, std::int64_t x_rows, std::int64_t nnz, std::int64_t columns) {
+/// Whether rows of x are used so often that a copy of x in rows may pay.
+inline bool csr_rows_used_often(std::int64_t rows, std::int64_t x_rows, std::int64_t nnz, std::int64_t columns) {
   if (nnz < (columns < 8 ? 4 : 1) * x_rows) return false;
   return nnz >= 2 * x_rows || 4 * rows > x_rows;
+}
+/// Whether x is copied into rows first. Where the second cache holds x, both ways are compared.
+inline bool csr_rows_copies(std::int64_t rows, std::int64_t x_rows, std::int64_t nnz, std::int64_t columns,
+                            std::int64_t element_bytes) {
+  const ColumnReads reads{nnz, x_rows, columns, element_bytes, rows};
+  if (reads.far() == 0) return reads.copied({}) <= reads.in_place({});
+  return csr_rows_used_often(rows, x_rows, nnz, columns);
 }
 
 /// Whether columns that lie apart go this way.
 inline bool csr_rows_enough(std::int64_t rows, std::int64_t x_rows, std::int64_t nnz, std::int64_t columns) {
   if (columns != csr_rows_least_columns - 1) return columns >= csr_rows_least_columns;
-  return nnz >= csr_rows_long * rows && csr_rows_copies(rows, x_rows, nnz, columns);
+  return nnz >= csr_rows_long * rows && csr_rows_used_often(rows, x_rows, nnz, columns);
 }
 
 template <class Exec>
@@ -148,7 +156,7 @@ bool csr_rows_spmv(const Exec& space, double alpha, const Csr& A, const Vectors<
     args.y_type = ScalarTraits<Y>::element;
     args.alpha = alpha;
     args.beta = beta;
-    if (apart && csr_rows_copies(rows, x.rows, nnz, x.columns)) {
+    if (apart && csr_rows_copies(rows, x.rows, nnz, x.columns, sizeof(X))) {
       // Kernels have ended when parallel_for returns, so that the copy's memory can be given back.
       if constexpr (Compat::is_openmp_v<Exec> || Compat::is_serial_v<Exec>) {
         using Sum = AccumulatorOf<typename Csr::value_type, X, Y>;
