@@ -73,8 +73,9 @@ class SpmmPlan : public CsrPlan<Csr, Impl::SpmmOperation> {
   /// panels leave to rows, one more for each operand that has to be copied: B if its rows are not contiguous, or
   /// with Panels and FlashSparse not aligned to 16 bytes, B in TF32 (Tf32Copy), C if its rows are not contiguous (with
   /// GeSpmm on devices: where rows of A are uneven, or of 50 entries and more, or C is wide). B and C in LayoutLeft
-  /// stay where they lie, with GeSpmm on devices and under Auto, unless copies take less time. No allocation and no
-  /// wait once an apply of the same shapes and layouts was made; can be captured in a graph then.
+  /// stay where they lie, with GeSpmm and under Auto, unless copies take less time. No allocation and no wait once an
+  /// apply of the same shapes and layouts was made; can be captured in a graph then. (Hosts: the first with up to three
+  /// columns may put short rows in the order of their lengths, which format_bytes() then counts.)
   /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument (overlap, null
   ///        pointer), StalePlan (mixed types that go straight from CSR, after SddmmPlan::apply_into has replaced the
   ///        format's numbers and until update_values), WorkspaceTooSmall, DeviceError

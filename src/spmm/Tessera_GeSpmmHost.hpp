@@ -522,20 +522,12 @@ GeSpmmHostFunctor<Csr, BT, CT> ge_spmm_host_functor(double alpha, const Csr& A, 
   const int widest = host_vector_bytes();
   int bytes = widest;
   while (bytes > 16 && b.columns * static_cast<std::int64_t>(sizeof(Sum)) < bytes) bytes /= 2;
-  // Two numbers or three of FP64 are faster one by one than in vectors that overlap.
-  const bool few = b.columns <= LengthOrder::most_columns && sizeof(typename Csr::value_type) >= 4;
+  const bool long_rows = static_cast<std::int64_t>(A.nnz()) >= 16 * static_cast<std::int64_t>(A.rows());
+  // Two numbers or three of FP64 are faster one by one than in vectors that overlap, but in long rows.
+  const bool few = b.columns <= LengthOrder::most_columns && sizeof(typename Csr::value_type) >= 4 && !long_rows;
   const bool whole = !few && b.column_stride == 1 && b.columns * static_cast<std::int64_t>(sizeof(Sum)) >= bytes;
-  return {A,
-          b,
-          c,
-          static_cast<Sum>(alpha),
-          static_cast<Sum>(beta),
-          pieces,
-          shares,
-          bytes,
-          widest > 16,
-          whole,
-          static_cast<std::int64_t>(A.nnz()) >= 16 * static_cast<std::int64_t>(A.rows())};
+  return {A,           b,     c,        static_cast<Sum>(alpha), static_cast<Sum>(beta), pieces, shares, bytes,
+          widest > 16, whole, long_rows};
 }
 
 template <class Exec>
