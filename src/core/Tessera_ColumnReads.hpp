@@ -45,14 +45,14 @@ struct EntryNearness {
   }
 };
 
-/// A product of A with a few vectors in columns. Costs in loads of a number beyond those of a vector that lies in a
-/// row; the factors are fitted.
+/// A product of A with several vectors in columns, B. Costs count loads of a number; what both ways have in common is
+/// left out. The factors are fitted.
 struct ColumnReads {
   std::int64_t nnz, b_rows, columns;
   std::int64_t element_bytes;  ///< of B: 4 or 8
   std::int64_t c_rows;         ///< whose sums a product from rows would write to columns of C; 0 if C lies in rows
 
-  /// Of a line that is not in the second cache; 0 where B is.
+  /// Cost of a line that is not in the second cache; 0 where that holds B.
   double far() const {
     const double megabytes = static_cast<double>(b_rows * columns * element_bytes) / (1 << 20);
     return std::clamp(3 * (megabytes - 1), 0.0, 10.0);

@@ -46,8 +46,8 @@ inline PieceBounds ge_spmm_piece(const GeSpmmOptions& options, bool host, std::i
 
 /// Whether B is copied into rows first: every entry of A reads a row of B, which costs most where its elements lie
 /// apart; and on devices rows that are not aligned, where the backend has no kernel for these. The copy reads and
-/// writes B once. Hosts: where A is wide and uses a row of B hardly twice, its long rows read columns about in order,
-/// which costs less than the copy while caches hold B (perf_test/notes/hosts.md).
+/// writes B once. Hosts (in 16 bits; else ColumnReads tells): where A is wide and uses a row of B hardly twice, its
+/// long rows read columns about in order, which costs less than the copy while caches hold B.
 template <class T>
 bool ge_spmm_packs(const Dense<T>& b, bool host, std::int64_t rows, std::int64_t nnz) {
   if (b.columns < 2 || nnz < (b.columns < 8 ? 4 : 1) * b.rows) return false;
@@ -243,7 +243,7 @@ class GeSpmmEngine {
   }
 
  private:
-  /// Whether B is copied into rows first, though its rows may be aligned.
+  /// Whether B is copied into rows first. Hosts without a backend compare both ways, but in 16 bits.
   template <class BT, class CT>
   bool copies_first(const Dense<const BT>& b, const Dense<CT>& c) const {
     const auto rows = static_cast<std::int64_t>(csr_.rows()), nnz = static_cast<std::int64_t>(csr_.nnz());

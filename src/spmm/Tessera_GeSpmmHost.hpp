@@ -450,7 +450,8 @@ struct GeSpmmHostFunctor {
       if (b.column_stride == 1 && tile.width == 2) return block<Few<Isa, 2>>(first, count, tile);
       if (b.column_stride == 1 && tile.width == 3) return block<Few<Isa, 3>>(first, count, tile);
     }
-    if (pieces.table == nullptr) {
+    // Who has copied B may have filled its rows up with columns that C has not.
+    if (pieces.table == nullptr && own(tile) == tile.width) {
       ((tile.width == Less + 1 ? whole_rows<Isa, Less + 1>(first, count, tile) : void()), ...);
     } else {
       ((tile.width == Less + 1 ? block<Singles<Isa, Less + 1>>(first, count, tile) : void()), ...);
