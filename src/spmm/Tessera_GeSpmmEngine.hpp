@@ -188,10 +188,11 @@ class GeSpmmEngine {
       on_backend(space, alpha, b, span, beta, c, pattern_.uneven ? pieces : whole_rows<Sum>(c.rows), nullptr);
       return;
     }
-    const bool odd = native && b.column_stride == 1 && !compacts(b.columns) &&
+    const bool in_rows = native && b.column_stride == 1;
+    const bool odd = in_rows && !compacts(b.columns) &&
                      ge_spmm_copies_odd_rows(rows, nnz, b.rows, b.columns, sizeof(BT), word_bytes_in_place(b, span));
-    const bool elsewhere = set_up_ && !(native && b.column_stride == 1) && (worth_it || copies_first(b, c));
-    const bool pack = set_up_ && (odd || elsewhere) && scratch_.offers(sum_bytes + pack_bytes);
+    const bool elsewhere = set_up_ && !in_rows && (worth_it || copies_first(b, c));
+    const bool pack = (odd || elsewhere) && scratch_.offers(sum_bytes + pack_bytes);
     if (pack && apply_local(space, alpha, b, beta, c, pieces, columns, pack_bytes)) return;
     std::size_t bytes = sum_bytes + (pack ? pack_bytes : 0);
     const std::size_t more = ScratchLayout::rounded(compact_bytes(b.columns));

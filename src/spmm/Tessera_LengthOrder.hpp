@@ -21,6 +21,12 @@
 namespace Tessera {
 namespace Impl {
 
+/// Of a row, up to 255: longer rows are few, and their ends cost little beside them.
+template <class Offset>
+int counted_length(const Offset* map, std::int64_t row) {
+  return static_cast<int>(std::min<std::int64_t>(static_cast<std::int64_t>(map[row + 1] - map[row]), 255));
+}
+
 /// Share of rows whose length the four before them do not tell, by eight samples of 1,024 rows: as a CPU guesses, by
 /// what followed the same lengths last.
 template <class Csr>
@@ -34,7 +40,7 @@ double unforeseen_lengths(const Csr& A) {
   for (std::int64_t k = 0; k < samples; ++k) {
     const std::int64_t first = (rows - length) / samples * k;
     for (std::int64_t row = first; row < first + length; ++row) {
-      const auto entries = static_cast<std::uint8_t>(std::min<std::int64_t>(map[row + 1] - map[row], 255));
+      const auto entries = static_cast<std::uint8_t>(counted_length(map, row));
       std::uint8_t& guess = guesses[before * 2654435761u >> 20];
       wrong += guess == entries ? 0 : 1;
       guess = entries;
@@ -65,11 +71,13 @@ class LengthOrder {
     const auto* const map = A.row_map().data();
     Kokkos::parallel_for("Tessera::spmm[order of rows]",
                          Kokkos::RangePolicy<Exec>(space, 0, (rows + window - 1) / window), [=](const std::int64_t w) {
-                           const auto first = order + w * window, last = order + std::min(rows, (w + 1) * window);
-                           std::iota(first, last, static_cast<std::int32_t>(w * window));
-                           std::stable_sort(first, last, [&](std::int32_t a, std::int32_t b) {
-                             return map[a + 1] - map[a] < map[b + 1] - map[b];
-                           });
+                           const std::int64_t first = w * window, last = std::min(rows, first + window);
+                           std::array<std::int32_t, 257> places{};  // of the next row of each length
+                           for (std::int64_t row = first; row < last; ++row) ++places[counted_length(map, row) + 1];
+                           std::partial_sum(places.begin(), places.end(), places.begin());
+                           for (std::int64_t row = first; row < last; ++row) {
+                             order[first + places[counted_length(map, row)]++] = static_cast<std::int32_t>(row);
+                           }
                          });
   }
 

@@ -160,8 +160,10 @@ HostMatrix<UsualScalar> band_of(int size, int beside) {
   }
   return make_matrix<UsualScalar>(band, Data::Real, 1);
 }
-/// 2.5 A B on hosts, B and C in columns: right, in so many kernels, the last of which has this label.
-void expect_product_in_columns(const HostMatrix<UsualScalar>& A, int n, int kernels, const std::string& label) {
+/// 2.5 A B on hosts, B and C in columns: right, in so many kernels, the last of which has this label, and, if asked,
+/// with the bits of B and C in rows.
+void expect_product_in_columns(const HostMatrix<UsualScalar>& A, int n, int kernels, const std::string& label,
+                               bool same_bits_as_rows) {
   using Host = Kokkos::DefaultHostExecutionSpace;
   const DeviceMatrix<Host, UsualScalar> device(A);
   SpmmOptions o;
@@ -173,8 +175,12 @@ void expect_product_in_columns(const HostMatrix<UsualScalar>& A, int n, int kern
   for (int i = 0; i < A.cols; ++i) {
     for (int j = 0; j < n; ++j) b(i, j) = numbers_of_b[static_cast<std::size_t>(i * n + j)];
   }
+  Kokkos::View<UsualScalar**, Kokkos::LayoutRight, Host> rows_of_b("b", A.cols, n), rows_of_c("c", A.rows, n);
+  Kokkos::deep_copy(rows_of_b, b);
   for (const double beta : {0.0, -2.0}) {
     Kokkos::deep_copy(c, beta == 0 ? NAN : 3);
+    Kokkos::deep_copy(rows_of_c, c);
+    plan.apply(Host(), Op::NoTrans, 2.5, rows_of_b, beta, rows_of_c);
     {
       const KokkosCounters counters;
       plan.apply(Host(), Op::NoTrans, 2.5, b, beta, c);
@@ -184,28 +190,33 @@ void expect_product_in_columns(const HostMatrix<UsualScalar>& A, int n, int kern
       }
     }
     std::vector<UsualScalar> result;
+    int others = 0;
     for (int i = 0; i < A.rows; ++i) {
-      for (int j = 0; j < n; ++j) result.push_back(c(i, j));
+      for (int j = 0; j < n; ++j) result.push_back(c(i, j)), others += c(i, j) == rows_of_c(i, j) ? 0 : 1;
+    }
+    if (same_bits_as_rows) {
+      EXPECT_EQ(others, 0);
     }
     const std::vector<UsualScalar> old(result.size(), 3);
     EXPECT_TRUE(agrees_dense<UsualScalar>(A, n, {2.5, beta}, numbers_of_b, old, result, false));
   }
 }
 // Hosts, B in columns and above 4 MiB: where rows of A are long and use neighbouring rows of B, parts of it are copied.
-// An empty block of rows, and a last one that is not full.
+// The same bits as with B in rows; an empty block of rows, a last one that is not full, and rows of the copy that are
+// filled up.
 TEST(HostSpmm, CopiesPartsOfB) {
   using Host = Kokkos::DefaultHostExecutionSpace;
-  constexpr int n = 96 / sizeof(UsualScalar);
+  constexpr int n = 88 / sizeof(UsualScalar);
   const HostMatrix<UsualScalar> A = band_of(51000, 14);
   const DeviceMatrix<Host, UsualScalar> device(A);
   const Impl::ColumnReach reach(Host(), device.view());
   std::int64_t room = 0;
   EXPECT_GT(reach.ranges_of_block(A.rows, 96, room), 0) << "another copy would be tested";
-  expect_product_in_columns(A, n, 1, "Tessera::spmm[gespmm, parts of B]");
+  expect_product_in_columns(A, n, 1, "Tessera::spmm[gespmm, parts of B]", true);
 }
 // Less than 4 MiB are copied as a whole.
 TEST(HostSpmm, CopiesB) {
-  expect_product_in_columns(band_of(26000, 20), 96 / sizeof(UsualScalar), 2, "Tessera::spmm[gespmm]");
+  expect_product_in_columns(band_of(26000, 20), 88 / sizeof(UsualScalar), 2, "Tessera::spmm[gespmm]", true);
 }
 // Columns of B are read where they lie where rows are short, whether B fits the caches or rows find what they need of
 // it near each other; in groups of nine at most.
@@ -214,7 +225,7 @@ TEST(HostSpmm, ColumnsWhereTheyLie) {
     const HostMatrix<UsualScalar> A = band_of(size, 1);
     for (const int n : {2, 3, 4, 5, 8, 9, 10, 21}) {
       SCOPED_TRACE(std::to_string(size) + " rows, " + std::to_string(n) + " columns");
-      expect_product_in_columns(A, n, 1, "Tessera::spmm[gespmm]");
+      expect_product_in_columns(A, n, 1, "Tessera::spmm[gespmm]", false);
     }
   }
 }
