@@ -52,6 +52,8 @@ for name in OPERATIONS:
     MAY[f"backends/kernels/{name}"] = {"backends/units", *INTERFACE}
 # A chain of other operations' plans is one of its algorithms.
 MAY["src/attention"] |= {"src/sddmm", "src/spmm"}
+# Several vectors are a matrix.
+MAY["src/spmv"] |= {"src/spmm"}
 kernels = {f"backends/kernels/{name}" for name in OPERATIONS}
 MAY["backends/launch"] = kernels | {"backends/units", *INTERFACE}
 for vendor in ("cuda", "hip", "emulated"):

@@ -55,10 +55,10 @@ class SpmvPlan : public CsrPlan<Csr, Impl::SpmvOperation> {
 
   /// Rank-1: x[cols], y[rows]. Rank-2: x(cols, k), y(rows, k), any layout, k >= 0: one launch per column, or with
   /// PackedSlices one for eight columns (unless values are in a class, columns are hubs or in column blocks). Hosts
-  /// under Auto: one launch for all columns, straight from A's arrays, if the elements of a row of x are neighbours
-  /// (LayoutRight) or there are four columns or more (FP64, FP32; x is copied in rows first, eight columns at a time,
-  /// where A has entries enough, into at most 12 MiB that the calling thread keeps). Sums then have another order than
-  /// those of a vector alone.
+  /// under Auto: as SpmmPlan with GeSpmm, straight from A's arrays, from two vectors on if the elements of a row of x
+  /// are neighbours (LayoutRight), else from four on (three, or in 16 bits more, where that is faster). Sums then have
+  /// another order than those of a vector alone; the first such product sets up what it needs, and the plan keeps it:
+  /// pieces of long rows, a copy of x, an order of rows. Host threads that make such products at once take turns.
   /// alpha and beta are host scalars. beta == 0 overwrites y, NaN included; alpha == 0 does not read x. x and y must
   /// not overlap. Asynchronous on `space`: one kernel launch (two with CSR5, column blocks, or a copy of x at hub
   /// columns), no allocation, no wait; can be captured in a graph.
@@ -78,8 +78,9 @@ class SpmvPlan : public CsrPlan<Csr, Impl::SpmvOperation> {
     apply(space, Op::NoTrans, 1.0, x, 0.0, y);
   }
 
-  /// Scratch that an apply needs: 0, or sums and counters for rows cut into several pieces, x at hub columns, sums of
-  /// column blocks. A transposed plan has its own, which is not counted here and not taken from SpmvOptions::workspace.
+  /// Scratch that an apply of one vector needs: 0, or sums and counters for rows cut into several pieces, x at hub
+  /// columns, sums of column blocks. A transposed plan has its own, which is not counted here and not taken from
+  /// SpmvOptions::workspace.
   std::size_t workspace_bytes() const { return body_->workspace_bytes(1); }
   /// What Auto saw of the matrix; null unless it or the algorithm had to look.
   const SpmvFeatures* features() const noexcept { return body_->features(); }

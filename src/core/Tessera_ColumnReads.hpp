@@ -46,25 +46,32 @@ struct EntryNearness {
 };
 
 /// A product of A with several vectors in columns, B. Costs count loads of a number; what both ways have in common is
-/// left out. The factors are fitted.
+/// left out. The factors are fitted. In 16 bits columns are read one after the other, else all at once.
 struct ColumnReads {
-  std::int64_t nnz, b_rows, columns;
-  std::int64_t element_bytes;  ///< of B: 4 or 8
-  std::int64_t c_rows;         ///< whose sums a product from rows would write to columns of C; 0 if C lies in rows
+  std::int64_t rows, nnz, b_rows, columns;
+  std::int64_t element_bytes;  ///< of B
+  bool c_in_columns;           ///< a product from rows then writes its sums to columns
+  EntryNearness near{};        ///< needed where B takes more than `cached`
 
-  /// Cost of a line that is not in the second cache; 0 where that holds B.
-  double far() const {
-    const double megabytes = static_cast<double>(b_rows * columns * element_bytes) / (1 << 20);
-    return std::clamp(3 * (megabytes - 1), 0.0, 10.0);
+  static constexpr std::int64_t cached = std::int64_t{1} << 20;
+  bool narrow() const { return element_bytes < 4; }
+  /// Bytes that a pass in place reads again and again.
+  std::int64_t read_again() const { return b_rows * element_bytes * (narrow() ? 1 : columns); }
+  /// Cost of a line that is not in the second cache, if so many bytes shall be there.
+  static double far(std::int64_t bytes) {
+    return std::clamp(3 * (static_cast<double>(bytes) / static_cast<double>(cached) - 1), 0.0, 10.0);
   }
-  double in_place(const EntryNearness& near) const {
-    return static_cast<double>(nnz * columns) * (1 + near.lines * far());
+  double in_place() const {
+    const std::int64_t row_ends = narrow() ? 3 * rows * columns : 0;
+    return static_cast<double>(row_ends) + static_cast<double>(nnz * columns) * (1 + near.lines * far(read_again()));
   }
-  /// A number of the copy is written by one thread and read by others.
-  double copied(const EntryNearness& near) const {
-    const std::int64_t number = element_bytes > 4 ? 12 : 8;
-    return static_cast<double>((number * b_rows + 2 * c_rows) * columns) +
-           static_cast<double>(nnz) * (2.7 + near.numbers * far());
+  /// A number of the copy, whose rows are whole words of 16 bytes in 16 bits, is written by one thread and read by
+  /// others.
+  double copied() const {
+    const std::int64_t wide = narrow() ? (columns + 7) / 8 * 8 : columns;
+    const std::int64_t number = narrow() ? 4 : element_bytes > 4 ? 12 : 8, stored = c_in_columns ? 2 * rows : 0;
+    return static_cast<double>(number * b_rows * wide + stored * columns) +
+           static_cast<double>(nnz) * ((narrow() ? 2.0 : 2.7) + near.numbers * far(b_rows * columns * element_bytes));
   }
 };
 

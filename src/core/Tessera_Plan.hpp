@@ -66,6 +66,20 @@ void with_engine(Engines& engines, F&& f) {
   }
 }
 
+struct NothingBeside {
+  template <class Exec, class Csr>
+  void update(const Exec&, const Csr&) {}
+  std::size_t format_bytes() const { return 0; }
+};
+template <class Operation, class = void>
+struct BesideOf {
+  using type = NothingBeside;
+};
+template <class Operation>
+struct BesideOf<Operation, std::void_t<typename Operation::Beside>> {
+  using type = typename Operation::Beside;
+};
+
 /// Operation says what differs between operations:
 ///
 ///     Csr, Options, Algorithm, Choice, Features; Csr is a CsrView, or a BsrView (core/Tessera_Blocks.hpp)
@@ -81,6 +95,8 @@ void with_engine(Engines& engines, F&& f) {
 ///     Trial                operands of its own for a product to be timed; measurable(choice) whether they fit
 ///     describe(features, statistics)
 ///     workspace(engine, columns), usual_columns(options), forced_algorithm()
+///     Beside               what a plan has beside its engine, with update(space, A) and format_bytes(); may be left
+///     out
 ///
 /// Options have algorithm (with Auto), selection, updatable and workspace.
 template <class Operation>
@@ -119,6 +135,7 @@ class PlanBody {
   const typename Operation::Choice& choice() const noexcept { return choice_; }
   const Features* features() const noexcept { return features_ ? &*features_ : nullptr; }
   const Engine& engine() const noexcept { return engine_; }
+  const typename BesideOf<Operation>::type& beside() const noexcept { return beside_; }
   /// Nobody asked for the algorithm.
   bool automatic() const noexcept { return auto_; }
   /// The plan multiplies in the precision of the matrix.
@@ -148,6 +165,7 @@ class PlanBody {
   bool auto_ = false, numbers_replaced_ = false;
   std::optional<Features> features_;
   Engine engine_;
+  typename BesideOf<Operation>::type beside_;
   std::optional<Transposed<Csr>> transposed_;
   std::unique_ptr<PlanBody> transpose_plan_;
   double setup_seconds_ = 0;
@@ -245,6 +263,7 @@ void PlanBody<Operation>::update_values(const Exec& space, const typename Csr::v
                      [] { return std::string("update_values: the plan was made with updatable = false"); });
   const Csr given = with_values(csr_, values);
   with_engine(engine_, [&](auto& engine) { engine.update(space, given); });
+  beside_.update(space, given);
   csr_ = given;  // not if the format has no room for the numbers
   numbers_replaced_ = false;
   if constexpr (Operation::transposes) {
@@ -277,7 +296,7 @@ template <class Operation>
 std::size_t PlanBody<Operation>::format_bytes() const {
   std::size_t own = 0;
   with_engine(engine_, [&](const auto& engine) { own = engine.format_bytes(); });
-  return own + (transpose_plan_ ? transpose_plan_->format_bytes() : 0);
+  return own + beside_.format_bytes() + (transpose_plan_ ? transpose_plan_->format_bytes() : 0);
 }
 
 template <class Operation>

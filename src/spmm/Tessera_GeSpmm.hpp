@@ -7,7 +7,7 @@
 
 #include "core/Tessera_DenseOperand.hpp"
 #include "core/Tessera_Pattern.hpp"
-#include "spmm/Tessera_GeSpmmHost.hpp"
+#include "spmm/Tessera_GeSpmmHostLaunch.hpp"
 #include "spmm/Tessera_SpmmPieces.hpp"
 
 /// \file

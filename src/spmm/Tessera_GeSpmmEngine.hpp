@@ -46,14 +46,10 @@ inline PieceBounds ge_spmm_piece(const GeSpmmOptions& options, bool host, std::i
 
 /// Whether B is copied into rows first: every entry of A reads a row of B, which costs most where its elements lie
 /// apart; and on devices rows that are not aligned, where the backend has no kernel for these. The copy reads and
-/// writes B once. Hosts (in 16 bits; else ColumnReads tells): where A is wide and uses a row of B hardly twice, its
-/// long rows read columns about in order, which costs less than the copy while caches hold B.
+/// writes B once. (Hosts without a backend: ColumnReads.)
 template <class T>
-bool ge_spmm_packs(const Dense<T>& b, bool host, std::int64_t rows, std::int64_t nnz) {
+bool ge_spmm_packs(const Dense<T>& b, bool host, std::int64_t nnz) {
   if (b.columns < 2 || nnz < (b.columns < 8 ? 4 : 1) * b.rows) return false;
-  constexpr std::int64_t cached = std::int64_t{1} << 23;
-  const bool small = b.rows * b.columns * std::int64_t{sizeof(T)} < cached;
-  if (host && small && nnz < 2 * b.rows && 4 * rows <= b.rows) return false;
   return host ? b.column_stride != 1 : !b.aligned();
 }
 
@@ -164,62 +160,22 @@ class GeSpmmEngine {
   /// alpha != 0, and there are entries. span: elements of B that may be read.
   template <class BT, class CT>
   void apply(const Exec& space, double alpha, Dense<const BT> b, std::size_t span, double beta,
-             const Dense<CT>& c) const {
-    if (precision_ != ScalarTraits<Value>::precision) check_dense_types<BT, CT>("gespmm", precision_);
-    if (b.columns == 0) return;
-    using Sum = AccumulatorOf<Value, BT, CT>;
-    RowPieces<Sum> pieces = whole_rows<Sum>(static_cast<std::int64_t>(csr_.rows()));
-    if (table_.pieces.extent(0) > 0) {
-      pieces.table = table_.pieces.data();
-      pieces.count = static_cast<std::int64_t>(table_.pieces.extent(0));
-      pieces.splits = table_.splits.data();
-      pieces.split_count = static_cast<std::int64_t>(table_.splits.extent(0));
-      pieces.partial_ld = partial_ld(b.columns);
+             const Dense<CT>& c) const;
+
+  /// Hosts: what B costs in columns, and copied.
+  template <class BT, class CT>
+  ColumnReads column_reads(const Dense<const BT>& b, const Dense<CT>& c) const {
+    ColumnReads reads{static_cast<std::int64_t>(csr_.rows()),
+                      static_cast<std::int64_t>(csr_.nnz()),
+                      b.rows,
+                      b.columns,
+                      sizeof(BT),
+                      c.column_stride != 1};
+    if (b.rows * b.columns * std::int64_t{sizeof(BT)} > ColumnReads::cached) {
+      if (!nearness_) nearness_ = std::make_shared<const EntryNearness>(csr_);
+      reads.near = *nearness_;
     }
-    const std::int64_t sums = table_.partial_count * partial_ld(b.columns);
-    const std::int64_t columns = ge_spmm_packed_columns<Exec, Sum>(b.columns, c), ld = Dense<BT>::padded(columns);
-    const std::size_t sum_bytes = ScratchLayout::rounded(static_cast<std::size_t>(sums) * sizeof(Sum));
-    const std::size_t pack_bytes = ScratchLayout::rounded(static_cast<std::size_t>(b.rows * ld) * sizeof(BT));
-    // A caller's workspace that has no room for the copy is no error: B is then read where it lies.
-    const auto rows = static_cast<std::int64_t>(csr_.rows()), nnz = static_cast<std::int64_t>(csr_.nnz());
-    const bool native = takes<BT, CT>(), worth_it = native && through_rows_pays(b.columns) && 4 * nnz >= b.rows;
-    if (native && serves_in_columns(b, c)) {
-      if (pattern_.uneven) pieces.partials = ScratchLayout(scratch_.reserve(space, sum_bytes)).template take<Sum>(sums);
-      on_backend(space, alpha, b, span, beta, c, pattern_.uneven ? pieces : whole_rows<Sum>(c.rows), nullptr);
-      return;
-    }
-    const bool in_rows = native && b.column_stride == 1;
-    const bool odd = in_rows && !compacts(b.columns) &&
-                     ge_spmm_copies_odd_rows(rows, nnz, b.rows, b.columns, sizeof(BT), word_bytes_in_place(b, span));
-    const bool elsewhere = set_up_ && !in_rows && (worth_it || copies_first(b, c));
-    const bool pack = (odd || elsewhere) && scratch_.offers(sum_bytes + pack_bytes);
-    if (pack && apply_local(space, alpha, b, beta, c, pieces, columns, pack_bytes)) return;
-    std::size_t bytes = sum_bytes + (pack ? pack_bytes : 0);
-    const std::size_t more = ScratchLayout::rounded(compact_bytes(b.columns));
-    const bool compact = std::is_same_v<BT, float> && std::is_same_v<CT, float> && compacts(b.columns) &&
-                         scratch_.offers(bytes + more);  // as above
-    if (compact) bytes += more;
-    const std::int64_t ldc = Dense<Sum>::padded(c.columns);
-    const std::size_t row_bytes = ScratchLayout::rounded(static_cast<std::size_t>(c.rows * ldc) * sizeof(Sum));
-    const bool through_rows = native && c.column_stride != 1 && (pack || b.column_stride == 1) &&
-                              through_rows_pays(c.columns) && scratch_.offers(bytes + row_bytes);  // as above
-    if (through_rows) bytes += row_bytes;
-    ScratchLayout scratch(scratch_.reserve(space, bytes));
-    pieces.partials = scratch.take<Sum>(sums);
-    if (pack) {
-      const Dense<BT> packed{scratch.take<BT>(b.rows * ld), b.rows, ld, ld, 1};
-      copy_layout(space, "Tessera::spmm[pack B]", b, Sum(0), packed);
-      b = {packed.data, b.rows, columns, ld, 1};
-      span = static_cast<std::size_t>(b.rows * ld);
-    }
-    void* const room = compact ? scratch.take<char>(static_cast<std::int64_t>(more)) : nullptr;
-    if (through_rows) {
-      const Dense<Sum> rows_of_c{scratch.take<Sum>(c.rows * ldc), c.rows, c.columns, ldc, 1};
-      on_backend(space, alpha, b, span, 0, rows_of_c, pieces, room);
-      return copy_layout(space, "Tessera::spmm[add to C]", rows_of_c, static_cast<Sum>(beta), c);
-    }
-    if (on_backend(space, alpha, b, span, beta, c, pieces, room)) return;
-    ge_spmm(space, alpha, matrix(), b, beta, c, pieces, order_of_rows(space, b.columns));
+    return reads;
   }
 
   void update(const Exec& space, const Csr& A) {
@@ -244,20 +200,17 @@ class GeSpmmEngine {
   }
 
  private:
-  /// Whether B is copied into rows first. Hosts without a backend compare both ways, but in 16 bits.
+  /// Whether B is copied into rows first. Hosts without a backend compare both ways.
   template <class BT, class CT>
-  bool copies_first(const Dense<const BT>& b, const Dense<CT>& c) const {
-    const auto rows = static_cast<std::int64_t>(csr_.rows()), nnz = static_cast<std::int64_t>(csr_.nnz());
-    if constexpr (Compat::is_host_v<Exec> && sizeof(BT) >= 4) {
+  bool copies_first(const Dense<const BT>& b, [[maybe_unused]] const Dense<CT>& c) const {
+    if constexpr (Compat::is_host_v<Exec>) {
       if (backend_ == nullptr) {
         if (b.columns < 2 || b.column_stride == 1) return false;
-        const ColumnReads reads{nnz, b.rows, b.columns, sizeof(BT), c.column_stride == 1 ? 0 : rows};
-        if (reads.far() > 0 && !nearness_) nearness_ = std::make_shared<const EntryNearness>(csr_);
-        const EntryNearness near = nearness_ ? *nearness_ : EntryNearness();
-        return reads.copied(near) <= reads.in_place(near);
+        const ColumnReads reads = column_reads(b, c);
+        return reads.copied() <= reads.in_place();
       }
     }
-    return ge_spmm_packs(b, Compat::is_host_v<Exec>, rows, nnz);
+    return ge_spmm_packs(b, Compat::is_host_v<Exec>, static_cast<std::int64_t>(csr_.nnz()));
   }
   /// Hosts: in which order rows are multiplied, or null.
   const std::int32_t* order_of_rows([[maybe_unused]] const Exec& space, [[maybe_unused]] std::int64_t columns) const {
@@ -392,6 +345,67 @@ class GeSpmmEngine {
   mutable std::shared_ptr<const EntryNearness> nearness_;  ///< hosts: found when B first is large and in columns
   mutable std::shared_ptr<const LengthOrder> order_;       ///< hosts: made when B first has few columns
 };
+
+template <class Csr>
+template <class BT, class CT>
+void GeSpmmEngine<Csr>::apply(const Exec& space, double alpha, Dense<const BT> b, std::size_t span, double beta,
+                              const Dense<CT>& c) const {
+  if (precision_ != ScalarTraits<Value>::precision) check_dense_types<BT, CT>("gespmm", precision_);
+  if (b.columns == 0) return;
+  using Sum = AccumulatorOf<Value, BT, CT>;
+  RowPieces<Sum> pieces = whole_rows<Sum>(static_cast<std::int64_t>(csr_.rows()));
+  if (table_.pieces.extent(0) > 0) {
+    pieces.table = table_.pieces.data();
+    pieces.count = static_cast<std::int64_t>(table_.pieces.extent(0));
+    pieces.splits = table_.splits.data();
+    pieces.split_count = static_cast<std::int64_t>(table_.splits.extent(0));
+    pieces.partial_ld = partial_ld(b.columns);
+  }
+  const std::int64_t sums = table_.partial_count * partial_ld(b.columns);
+  const std::int64_t columns = ge_spmm_packed_columns<Exec, Sum>(b.columns, c), ld = Dense<BT>::padded(columns);
+  const std::size_t sum_bytes = ScratchLayout::rounded(static_cast<std::size_t>(sums) * sizeof(Sum));
+  const std::size_t pack_bytes = ScratchLayout::rounded(static_cast<std::size_t>(b.rows * ld) * sizeof(BT));
+  // A caller's workspace that has no room for the copy is no error: B is then read where it lies.
+  const auto rows = static_cast<std::int64_t>(csr_.rows()), nnz = static_cast<std::int64_t>(csr_.nnz());
+  const bool native = takes<BT, CT>(), worth_it = native && through_rows_pays(b.columns) && 4 * nnz >= b.rows;
+  if (native && serves_in_columns(b, c)) {
+    if (pattern_.uneven) pieces.partials = ScratchLayout(scratch_.reserve(space, sum_bytes)).template take<Sum>(sums);
+    on_backend(space, alpha, b, span, beta, c, pattern_.uneven ? pieces : whole_rows<Sum>(c.rows), nullptr);
+    return;
+  }
+  const bool in_rows = native && b.column_stride == 1;
+  const bool odd = in_rows && !compacts(b.columns) &&
+                   ge_spmm_copies_odd_rows(rows, nnz, b.rows, b.columns, sizeof(BT), word_bytes_in_place(b, span));
+  const bool elsewhere = set_up_ && !in_rows && (worth_it || copies_first(b, c));
+  const bool pack = (odd || elsewhere) && scratch_.offers(sum_bytes + pack_bytes);
+  if (pack && apply_local(space, alpha, b, beta, c, pieces, columns, pack_bytes)) return;
+  std::size_t bytes = sum_bytes + (pack ? pack_bytes : 0);
+  const std::size_t more = ScratchLayout::rounded(compact_bytes(b.columns));
+  const bool compact = std::is_same_v<BT, float> && std::is_same_v<CT, float> && compacts(b.columns) &&
+                       scratch_.offers(bytes + more);  // as above
+  if (compact) bytes += more;
+  const std::int64_t ldc = Dense<Sum>::padded(c.columns);
+  const std::size_t row_bytes = ScratchLayout::rounded(static_cast<std::size_t>(c.rows * ldc) * sizeof(Sum));
+  const bool through_rows = native && c.column_stride != 1 && (pack || b.column_stride == 1) &&
+                            through_rows_pays(c.columns) && scratch_.offers(bytes + row_bytes);  // as above
+  if (through_rows) bytes += row_bytes;
+  ScratchLayout scratch(scratch_.reserve(space, bytes));
+  pieces.partials = scratch.take<Sum>(sums);
+  if (pack) {
+    const Dense<BT> packed{scratch.take<BT>(b.rows * ld), b.rows, ld, ld, 1};
+    copy_layout(space, "Tessera::spmm[pack B]", b, Sum(0), packed);
+    b = {packed.data, b.rows, columns, ld, 1};
+    span = static_cast<std::size_t>(b.rows * ld);
+  }
+  void* const room = compact ? scratch.take<char>(static_cast<std::int64_t>(more)) : nullptr;
+  if (through_rows) {
+    const Dense<Sum> rows_of_c{scratch.take<Sum>(c.rows * ldc), c.rows, c.columns, ldc, 1};
+    on_backend(space, alpha, b, span, 0, rows_of_c, pieces, room);
+    return copy_layout(space, "Tessera::spmm[add to C]", rows_of_c, static_cast<Sum>(beta), c);
+  }
+  if (on_backend(space, alpha, b, span, beta, c, pieces, room)) return;
+  ge_spmm(space, alpha, matrix(), b, beta, c, pieces, order_of_rows(space, b.columns));
+}
 
 }  // namespace Impl
 }  // namespace Tessera

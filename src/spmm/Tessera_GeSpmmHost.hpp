@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <string>
 #include <utility>
 
 #include "core/Tessera_DenseOperand.hpp"
@@ -32,6 +31,11 @@ struct GeSpmmHostFunctor {
   static constexpr int few_columns = 9;  ///< at once where rows of B are not contiguous
   /// Whether numbers of 16 bits are involved. AVX2 converts them, also so few that they do not fill its vectors.
   static constexpr bool narrow = sizeof(typename Csr::value_type) == 2 || sizeof(BT) == 2 || sizeof(CT) == 2;
+  /// Whether columns of B that lie apart are multiplied one after the other: to widen their numbers takes vectors.
+  static constexpr bool column_by_column =
+      std::is_same_v<Sum, float> && sizeof(typename Csr::value_type) == 2 && sizeof(BT) == 2;
+  /// Whether there are vectors of two sums, for two columns and three.
+  static constexpr bool pairs = std::is_same_v<Sum, float> && !narrow;
   /// Whether A and B have such numbers, and vectors of Isa bytes come with instructions that widen some at a time.
   template <int Isa>
   static constexpr bool by_vectors =
@@ -44,7 +48,7 @@ struct GeSpmmHostFunctor {
   Sum alpha, beta;
   RowPieces<Sum> pieces;
   Shares shares;
-  int vector_bytes;  ///< 16, 32 or 64
+  int vector_bytes;  ///< 8 (`pairs`), 16, 32 or 64
   bool avx2;         ///< whether the CPU has vectors of more than 16 bytes
   bool whole;        ///< whether rows of B are contiguous and fill a vector
   bool long_rows;    ///< sums of their own pay: one sum waits four cycles for each addition, but short rows overlap
@@ -113,16 +117,36 @@ struct GeSpmmHostFunctor {
       const std::int64_t stride = f.b.row_stride;
       Vector s0{}, s1{}, s2{}, s3{}, s4{}, s5{}, s6{}, s7{};
       offset i = r.first;
-      if constexpr (Count == 1) {
-        // One sum would wait four cycles for each addition: two take turns. (Two sums: as fast or slower.)
-        Vector other{};
-        for (; i < r.last; ++i) {
-          Lanes::add(other, host_widen<Sum, Isa>(values[i]), from + static_cast<std::int64_t>(entries[i]) * stride);
-          const Vector sum = other;
-          other = s0;
-          s0 = sum;
+      if constexpr (Count <= 2) {
+        // Few sums would wait four cycles for each addition: two sets take turns. (In short rows without a loop of two
+        // entries, or one set: rows overlap.)
+        Vector t0{}, t1{};
+        if (f.long_rows) {
+          for (; i + 1 < r.last; i += 2) {
+            const Sum a = host_widen<Sum, Isa>(values[i]), b = host_widen<Sum, Isa>(values[i + 1]);
+            const BT* const x = from + static_cast<std::int64_t>(entries[i]) * stride;
+            const BT* const y = from + static_cast<std::int64_t>(entries[i + 1]) * stride;
+            Lanes::add(s0, a, x);
+            if constexpr (Count > 1) Lanes::add(s1, a, x + at[1]);
+            Lanes::add(t0, b, y);
+            if constexpr (Count > 1) Lanes::add(t1, b, y + at[1]);
+          }
+        } else if constexpr (Count == 1) {
+          for (; i < r.last; ++i) {
+            Lanes::add(t0, host_widen<Sum, Isa>(values[i]), from + static_cast<std::int64_t>(entries[i]) * stride);
+            const Vector sum = t0;
+            t0 = s0;
+            s0 = sum;
+          }
         }
-        Lanes::add(s0, other);
+        for (; i < r.last; ++i) {
+          const Sum a = host_widen<Sum, Isa>(values[i]);
+          const BT* const x = from + static_cast<std::int64_t>(entries[i]) * stride;
+          Lanes::add(s0, a, x);
+          if constexpr (Count > 1) Lanes::add(s1, a, x + at[1]);
+        }
+        Lanes::add(s0, t0);
+        if constexpr (Count > 1) Lanes::add(s1, t1);
       }
       for (; i < r.last; ++i) {
         const Sum a = host_widen<Sum, Isa>(values[i]);
@@ -387,9 +411,9 @@ struct GeSpmmHostFunctor {
     }
   }
   template <int Isa>
-  KOKKOS_FORCEINLINE_FUNCTION void column(std::int64_t begin, std::int64_t end) const {
+  KOKKOS_FORCEINLINE_FUNCTION void column(std::int64_t begin, std::int64_t end, bool several = false) const {
     if constexpr (by_vectors<Isa>) {
-      if (fours_pay()) {
+      if (several || fours_pay()) {
         return beta == Sum(0) ? narrow_column_of<Isa, true>(begin, end) : narrow_column_of<Isa, false>(begin, end);
       }
     }
@@ -400,6 +424,20 @@ struct GeSpmmHostFunctor {
       }
     }
     column_of<Isa, 8, false>(begin, end);
+  }
+  /// Columns that lie apart, one after the other, some rows at a time so that these stay in the second cache.
+  template <int Isa>
+  KOKKOS_FORCEINLINE_FUNCTION void columns(std::int64_t begin, std::int64_t end) const {
+    constexpr std::int64_t some = 4096;
+    for (std::int64_t first = begin; first < end; first += some) {
+      GeSpmmHostFunctor f = *this;
+      f.b.columns = f.c.columns = 1;
+      for (std::int64_t j = 0; j < b.columns; ++j) {
+        f.b.data = b.at(0, j);
+        f.c.data = c.at(0, j);
+        f.template column<Isa>(first, std::min(first + some, end), b.columns > 1);
+      }
+    }
   }
   template <int Bytes, int Isa = Bytes>
   KOKKOS_FORCEINLINE_FUNCTION void run(std::int64_t begin, std::int64_t end) const {
@@ -429,16 +467,21 @@ struct GeSpmmHostFunctor {
       }
     }
   }
-  /// Columns of B that lie apart, or fewer than a vector holds.
+  /// Columns of B that lie apart, or fewer than a vector holds. More than some are read for many rows at a time, whose
+  /// entries stay in the second cache: CPUs follow few columns at once.
   template <int Isa>
   KOKKOS_FORCEINLINE_FUNCTION void singles(std::int64_t begin, std::int64_t end) const {
-    const int rows = c.column_stride == 1 && b.columns > 8 * few_columns ? 1 : most_rows;
-    for (std::int64_t p = begin; p < end; p += rows) {
-      const int count = static_cast<int>(std::min<std::int64_t>(rows, end - p));
+    const std::int64_t mean = static_cast<std::int64_t>(A.nnz()) / std::max<std::int64_t>(pieces.count, 1);
+    const std::int64_t most = std::clamp<std::int64_t>(256 / (mean + 1), 1, 32) * most_rows;
+    for (std::int64_t first = begin; first < end; first += most) {
+      const std::int64_t last = std::min(first + most, end);
       for (std::int64_t column = 0; column < b.columns;) {
         const std::int64_t left = b.columns - column;
         const Tile tile{column, static_cast<int>(left <= few_columns ? left : std::min<std::int64_t>(left - 4, 8)), 0};
-        singles_of<Isa>(p, count, tile, std::make_integer_sequence<int, few_columns>());
+        for (std::int64_t p = first; p < last; p += most_rows) {
+          const int count = static_cast<int>(std::min<std::int64_t>(most_rows, last - p));
+          singles_of<Isa>(p, count, tile, std::make_integer_sequence<int, few_columns>());
+        }
         column += tile.width;
       }
     }
@@ -487,17 +530,20 @@ struct GeSpmmHostFunctor {
   void run64(std::int64_t begin, std::int64_t end) const { run<64>(begin, end); }
   TESSERA_HOST_TARGET("avx2,fma") void run32(std::int64_t begin, std::int64_t end) const { run<32>(begin, end); }
   TESSERA_HOST_TARGET("avx2,fma") void run16(std::int64_t begin, std::int64_t end) const { run<16, 32>(begin, end); }
+  TESSERA_HOST_TARGET("avx2,fma") void run8(std::int64_t begin, std::int64_t end) const {
+    if constexpr (pairs) run<8, 32>(begin, end);
+  }
   TESSERA_HOST_TARGET("avx2,fma") void singles32(std::int64_t begin, std::int64_t end) const {
     singles<32>(begin, end);
   }
-  TESSERA_HOST_TARGET("avx2,fma") void column32(std::int64_t begin, std::int64_t end) const { column<32>(begin, end); }
+  TESSERA_HOST_TARGET("avx2,fma") void column32(std::int64_t begin, std::int64_t end) const { columns<32>(begin, end); }
 #endif
   // Functions of their own, with registers of their own.
   TESSERA_HOST_NOINLINE void singles_plain(std::int64_t begin, std::int64_t end) const { singles<16>(begin, end); }
-  TESSERA_HOST_NOINLINE void column_plain(std::int64_t begin, std::int64_t end) const { column<16>(begin, end); }
+  TESSERA_HOST_NOINLINE void column_plain(std::int64_t begin, std::int64_t end) const { columns<16>(begin, end); }
   /// Pieces [begin, end).
   void multiply(std::int64_t begin, std::int64_t end) const {
-    const bool one = b.columns == 1 && pieces.table == nullptr;
+    const bool one = (b.columns == 1 || (column_by_column && b.column_stride != 1)) && pieces.table == nullptr;
 #ifdef TESSERA_HOST_HAS_TARGETS
     if (!whole && avx2) return one ? column32(begin, end) : singles32(begin, end);
 #endif
@@ -506,48 +552,15 @@ struct GeSpmmHostFunctor {
 #ifdef TESSERA_HOST_HAS_TARGETS
     if (vector_bytes == 64) return run64(begin, end);
     if (vector_bytes == 32) return run32(begin, end);
-    if constexpr (narrow) {
-      if (avx2) return run16(begin, end);
+    if constexpr (pairs) {
+      if (vector_bytes == 8) return run8(begin, end);
     }
+    if (avx2) return run16(begin, end);
 #endif
     run<16>(begin, end);
   }
   void operator()(const std::int64_t share) const { multiply(begin_of(share), begin_of(share + 1)); }
 };
-
-template <class Csr, class BT, class CT, class Sum>
-GeSpmmHostFunctor<Csr, BT, CT> ge_spmm_host_functor(double alpha, const Csr& A, const Dense<const BT>& b, double beta,
-                                                    const Dense<CT>& c, const RowPieces<Sum>& pieces,
-                                                    const Shares& shares) {
-  // No wider than a row, since a part of a vector is multiplied number by number.
-  const int widest = host_vector_bytes();
-  int bytes = widest;
-  while (bytes > 16 && b.columns * static_cast<std::int64_t>(sizeof(Sum)) < bytes) bytes /= 2;
-  const bool long_rows = static_cast<std::int64_t>(A.nnz()) >= 16 * static_cast<std::int64_t>(A.rows());
-  // Two numbers or three of FP64 are faster one by one than in vectors that overlap, but in long rows.
-  const bool few = b.columns <= LengthOrder::most_columns && sizeof(typename Csr::value_type) >= 4 && !long_rows;
-  const bool whole = !few && b.column_stride == 1 && b.columns * static_cast<std::int64_t>(sizeof(Sum)) >= bytes;
-  return {A,           b,     c,        static_cast<Sum>(alpha), static_cast<Sum>(beta), pieces, shares, bytes,
-          widest > 16, whole, long_rows};
-}
-
-template <class Exec>
-Shares ge_spmm_shares(const Exec& space, std::int64_t items, std::int64_t work) {
-  Shares shares = Shares::of(space, items, work, 64, 20000, 32);
-  shares.count = std::min(shares.count, std::max<std::int64_t>(items, 1));
-  return shares;
-}
-
-/// order: LengthOrder::data().
-template <class Exec, class Csr, class BT, class CT, class Sum>
-void ge_spmm_host(const Exec& space, double alpha, const Csr& A, const Dense<const BT>& b, double beta,
-                  const Dense<CT>& c, const RowPieces<Sum>& pieces, const std::int32_t* order) {
-  const Shares shares = ge_spmm_shares(space, pieces.count, static_cast<std::int64_t>(A.nnz()) + pieces.count);
-  static const std::string label("Tessera::spmm[gespmm]");
-  auto functor = ge_spmm_host_functor(alpha, A, b, beta, c, pieces, shares);
-  if (!functor.whole) functor.order = order;
-  for_each_share(label, space, shares, functor);
-}
 
 }  // namespace Impl
 }  // namespace Tessera

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "spmm/Tessera_GeSpmmHost.hpp"
+#include "spmm/Tessera_GeSpmmHostLaunch.hpp"
 
 /// \file
 /// C := alpha A B + beta C on CPUs where columns of B are contiguous and rows of A use neighbouring rows of B (meshes

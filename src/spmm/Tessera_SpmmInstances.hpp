@@ -4,6 +4,7 @@
 #define TESSERA_SPMM_SPMM_INSTANCES_HPP
 
 #include "core/Tessera_Compiled.hpp"
+#include "spmm/Tessera_GeSpmmInstances.hpp"
 #include "spmm/Tessera_SpmmOperation.hpp"
 
 /// \file

@@ -10,10 +10,10 @@
 #include "features/Tessera_SpmvFeatures.hpp"
 #include "spmv/Tessera_Csr5Engine.hpp"
 #include "spmv/Tessera_CsrEngine.hpp"
-#include "spmv/Tessera_CsrRowsSpmv.hpp"
 #include "spmv/Tessera_DaspEngine.hpp"
 #include "spmv/Tessera_PackedEngine.hpp"
 #include "spmv/Tessera_SelectSpmv.hpp"
+#include "spmv/Tessera_SeveralVectors.hpp"
 #include "spmv/Tessera_SpmvRules.hpp"
 
 namespace Tessera {
@@ -31,6 +31,7 @@ struct SpmvOperation {
   using Choice = SpmvChoice;
   using Features = SpmvFeatures;
   using Engine = std::variant<std::monostate, CsrEngine<Csr>, Csr5Engine<Csr>, DaspEngine<Csr>, PackedEngine<Csr>>;
+  using Beside = SeveralVectors<Csr>;
   using Plan = PlanBody<SpmvOperation>;
   static constexpr const char* name = "spmv";
   static constexpr const char* options_name = "SpmvOptions";
@@ -147,11 +148,8 @@ void SpmvOperation<Csr>::apply(const Plan& plan, const Exec& space, double alpha
   if (alpha == 0 || A.nnz() == 0) {
     return scale_dense<AccumulatorOf<Value, XT, YT>>(space, "Tessera::spmv[scale]", beta, dense_of(y));
   }
-  // Several vectors are faster from CSR than from any format of hosts, but few in columns where slices have no indices.
-  const bool indexed =
-      x.column_stride == 1 || x.columns >= 8 || plan.features() == nullptr || plan.features()->shift < 0.5;
-  const bool straight = plan.automatic() && plan.natural() && choice.backend == Backend::Kokkos && indexed;
-  if (straight && csr_rows_spmv(space, alpha, A, x, beta, y)) return;
+  const bool straight = plan.automatic() && plan.natural() && choice.backend == Backend::Kokkos;
+  if (straight && plan.beside().apply(space, alpha, A, x, beta, y)) return;
   if (mixed) {
     if constexpr (possible) {
       const auto* const packed = std::get_if<PackedEngine<Csr>>(&plan.engine());

@@ -30,7 +30,7 @@ else()
   # what hosts multiply with, would be two thirds of the time; of that itself one text in four precisions.
   list(APPEND arguments "-DTESSERA_SOURCE=${TESSERA_SOURCE}" "-DKokkos_ROOT=${KOKKOS}" "-DCMAKE_CXX_FLAGS_RELEASE=-O0"
        -DTessera_ENABLE_COMPILED_PLANS=OFF -DTessera_ENABLE_EMULATION=OFF
-       "-DTessera_LEFT_OUT=Host(Packed(Bf16|Fp32|Fp64|Mixed)|CsrRowsOther)")
+       "-DTessera_LEFT_OUT=HostPacked(Bf16|Fp32|Fp64|Mixed)")
 endif()
 run("${CMAKE_COMMAND}" ${arguments})
 run("${CMAKE_COMMAND}" --build "${BINARY}")

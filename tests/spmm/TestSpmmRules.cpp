@@ -380,21 +380,26 @@ TEST(SpmmRules, Pieces) {
 
 // Hosts, B and C in columns: what is read where it lies.
 TEST(SpmmRules, ColumnsOnHosts) {
-  const auto in_place = [](std::int64_t per_column, std::int64_t rows, std::int64_t columns, double lines) {
+  const auto in_place = [](std::int64_t per_column, std::int64_t rows, std::int64_t columns, double lines, int bytes) {
     Impl::EntryNearness near;
     near.lines = lines;
     near.numbers = std::min(1.0, 5 * lines);
-    const Impl::ColumnReads reads{per_column * rows, rows, columns, 8, rows};
-    return reads.in_place(near) < reads.copied(near);
+    const Impl::ColumnReads reads{rows, per_column * rows, rows, columns, bytes, true, near};
+    return reads.in_place() < reads.copied();
   };
   for (const std::int64_t columns : {2, 3, 5, 8, 16, 32}) {
-    EXPECT_TRUE(in_place(5, 2000, columns, 1)) << "short rows, B in the cache: " << columns;
-    EXPECT_TRUE(in_place(5, 1000000, columns, 0.06)) << "a stencil: " << columns;
+    EXPECT_TRUE(in_place(5, 2000, columns, 1, 8)) << "short rows, B in the cache: " << columns;
+    EXPECT_TRUE(in_place(5, 1000000, columns, 0.06, 8)) << "a stencil: " << columns;
   }
   for (const std::int64_t columns : {5, 8, 16, 32}) {
-    EXPECT_FALSE(in_place(50, 20000, columns, 0.04)) << "rows of B are used often: " << columns;
-    EXPECT_FALSE(in_place(5, 1000000, columns, 1)) << "every entry of A waits for lines of B: " << columns;
+    EXPECT_FALSE(in_place(50, 20000, columns, 0.04, 8)) << "rows of B are used often: " << columns;
+    EXPECT_FALSE(in_place(5, 1000000, columns, 1, 8)) << "every entry of A waits for lines of B: " << columns;
   }
+  // 16 bits: one column after the other, whose rows are summed up for each.
+  EXPECT_TRUE(in_place(5, 2000, 4, 1, 2));
+  EXPECT_TRUE(in_place(25, 30000, 2, 1, 2));
+  EXPECT_FALSE(in_place(25, 30000, 8, 1, 2));
+  EXPECT_FALSE(in_place(5, 2000, 16, 1, 2));
 }
 
 }  // namespace
