@@ -65,8 +65,8 @@ class SeveralVectors {
   /// very long ones, or where rows are short and uneven while the second cache holds x.
   template <class XT>
   static bool enough(const Csr& A, const Vectors<const XT>& x) {
-    if (x.columns < 2 || x.column_stride == 1 || x.columns != 3)
-      return x.column_stride == 1 ? x.columns >= 2 : x.columns >= 4;
+    if (x.column_stride == 1 || x.columns < 3) return x.column_stride == 1 && x.columns > 1;
+    if (x.columns > 3) return true;
     const auto rows = static_cast<std::int64_t>(A.rows()), nnz = static_cast<std::int64_t>(A.nnz());
     const bool cached = x.rows * x.columns * std::int64_t{sizeof(XT)} <= ColumnReads::cached;
     if (sizeof(XT) < 4 || (cached && LengthOrder::suits(rows, nnz, x.columns))) return false;

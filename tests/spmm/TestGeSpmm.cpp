@@ -230,6 +230,40 @@ TEST(HostSpmm, ColumnsWhereTheyLie) {
   }
 }
 
+// Unsigned offsets above 2^31: the kernel gets arrays that begin so much earlier, of which it reads only what is there.
+TEST(HostSpmm, UnsignedOffsetsBeyond31Bits) {
+  using Device = Kokkos::DefaultHostExecutionSpace::device_type;
+  using Csr = CsrView<double, int, std::uint32_t, Device>;
+  const std::uint32_t behind = 3'000'000'000u;
+  const std::vector<std::uint32_t> row_map{0, behind, behind + 2, behind + 2, behind + 3};
+  const std::vector<int> entries{0, 2, 1};
+  const std::vector<double> values{2, 3, 5};
+  const auto earlier = [&](const auto& numbers) {
+    using T = typename std::decay_t<decltype(numbers)>::value_type;
+    return reinterpret_cast<const T*>(reinterpret_cast<std::uintptr_t>(numbers.data()) - behind * sizeof(T));
+  };
+  const std::size_t nnz = std::size_t{behind} + entries.size();
+  const Csr A(4, 3, Csr::row_map_type(row_map.data(), row_map.size()), Csr::entries_type(earlier(entries), nnz),
+              Csr::values_type(earlier(values), nnz));
+  for (const std::int64_t n : {1, 2, 8}) {
+    std::vector<double> b(static_cast<std::size_t>(3 * n)), c(static_cast<std::size_t>(4 * n), 7.0);
+    for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<double>(i + 1);
+    const auto at = [&](std::int64_t i, std::int64_t j) { return b[static_cast<std::size_t>(i * n + j)]; };
+    const Impl::Dense<const double> in{b.data(), 3, n, n, 1};
+    const Impl::Dense<double> out{c.data(), 4, n, n, 1};
+    const auto functor = Impl::ge_spmm_host_functor(1.0, Impl::CsrArrays<Csr>(A), in, 0.0, out,
+                                                    Impl::whole_rows<double>(4), Impl::Shares());
+    functor.multiply(1, 4);
+    for (std::int64_t j = 0; j < n; ++j) {
+      const auto got = [&](std::int64_t i) { return c[static_cast<std::size_t>(i * n + j)]; };
+      EXPECT_EQ(got(0), 7);
+      EXPECT_EQ(got(1), 2 * at(0, j) + 3 * at(2, j));
+      EXPECT_EQ(got(2), 0);
+      EXPECT_EQ(got(3), 5 * at(1, j));
+    }
+  }
+}
+
 // What samples of A's entries say of how near each other these find their columns.
 TEST(HostSpmm, NearnessOfEntries) {
   using Host = Kokkos::DefaultHostExecutionSpace;
