@@ -46,32 +46,43 @@ struct EntryNearness {
 };
 
 /// A product of A with several vectors in columns, B. Costs count loads of a number; what both ways have in common is
-/// left out. The factors are fitted. In 16 bits columns are read one after the other, else all at once.
+/// left out. The factors are fitted.
 struct ColumnReads {
   std::int64_t rows, nnz, b_rows, columns;
   std::int64_t element_bytes;  ///< of B
   bool c_in_columns;           ///< a product from rows then writes its sums to columns
-  EntryNearness near{};        ///< needed where B takes more than `cached`
+  EntryNearness near{};        ///< needed where `asks_nearness`
 
   static constexpr std::int64_t cached = std::int64_t{1} << 20;
+  /// Whether 16 bits are read one column after the other, by vectors, else as others: some columns at once.
+  static bool one_after_other(std::int64_t rows, std::int64_t nnz, std::int64_t columns) {
+    return columns == 2 || nnz >= 3 * rows;
+  }
   bool narrow() const { return element_bytes < 4; }
-  /// Bytes that a pass in place reads again and again.
-  std::int64_t read_again() const { return b_rows * element_bytes * (narrow() ? 1 : columns); }
-  /// Cost of a line that is not in the second cache, if so many bytes shall be there.
-  static double far(std::int64_t bytes) {
-    return std::clamp(3 * (static_cast<double>(bytes) / static_cast<double>(cached) - 1), 0.0, 10.0);
-  }
+  bool asks_nearness() const { return !narrow() && b_rows * columns * element_bytes > cached; }
   double in_place() const {
-    const std::int64_t row_ends = narrow() ? 3 * rows * columns : 0;
-    return static_cast<double>(row_ends) + static_cast<double>(nnz * columns) * (1 + near.lines * far(read_again()));
+    const std::int64_t loads = nnz * columns;
+    if (!narrow()) return static_cast<double>(loads) * (1 + near.lines * far());
+    return static_cast<double>(one_after_other(rows, nnz, columns) ? loads + 3 * rows * columns : 2 * loads);
   }
-  /// A number of the copy, whose rows are whole words of 16 bytes in 16 bits, is written by one thread and read by
-  /// others.
+  /// A number of the copy is written by one thread and read by others. In 16 bits rows of the copy are whole words of
+  /// 16 bytes, and large copies, which are made in parts, cost less.
   double copied() const {
-    const std::int64_t wide = narrow() ? (columns + 7) / 8 * 8 : columns;
-    const std::int64_t number = narrow() ? 4 : element_bytes > 4 ? 12 : 8, stored = c_in_columns ? 2 * rows : 0;
-    return static_cast<double>(number * b_rows * wide + stored * columns) +
-           static_cast<double>(nnz) * ((narrow() ? 2.0 : 2.7) + near.numbers * far(b_rows * columns * element_bytes));
+    if (narrow()) {
+      const std::int64_t numbers = b_rows * ((columns + 7) / 8 * 8),
+                         number = numbers * element_bytes < 4 * cached ? 3 : 1;
+      return static_cast<double>(number * numbers) + 2.5 * static_cast<double>(nnz);
+    }
+    const std::int64_t number = element_bytes > 4 ? 12 : 8, stored = c_in_columns ? 2 * rows : 0;
+    return static_cast<double>((number * b_rows + stored) * columns) +
+           static_cast<double>(nnz) * (2.7 + near.numbers * far());
+  }
+
+ private:
+  /// Cost of a line that is not in the second cache; 0 where that holds B.
+  double far() const {
+    const double megabytes = static_cast<double>(b_rows * columns * element_bytes) / static_cast<double>(cached);
+    return std::clamp(3 * (megabytes - 1), 0.0, 10.0);
   }
 };
 

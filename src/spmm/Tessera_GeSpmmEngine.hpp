@@ -171,7 +171,7 @@ class GeSpmmEngine {
                       b.columns,
                       sizeof(BT),
                       c.column_stride != 1};
-    if (b.rows * b.columns * std::int64_t{sizeof(BT)} > ColumnReads::cached) {
+    if (reads.asks_nearness()) {
       if (!nearness_) nearness_ = std::make_shared<const EntryNearness>(csr_);
       reads.near = *nearness_;
     }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/Tessera_ColumnReads.hpp"
 #include "core/Tessera_DenseOperand.hpp"
 #include "core/Tessera_HostLanes.hpp"
 #include "core/Tessera_HostNarrow.hpp"
@@ -31,7 +32,7 @@ struct GeSpmmHostFunctor {
   static constexpr int few_columns = 9;  ///< at once where rows of B are not contiguous
   /// Whether numbers of 16 bits are involved. AVX2 converts them, also so few that they do not fill its vectors.
   static constexpr bool narrow = sizeof(typename Csr::value_type) == 2 || sizeof(BT) == 2 || sizeof(CT) == 2;
-  /// Whether columns of B that lie apart are multiplied one after the other: to widen their numbers takes vectors.
+  /// Whether columns of B that lie apart may be multiplied one after the other: to widen their numbers takes vectors.
   static constexpr bool column_by_column =
       std::is_same_v<Sum, float> && sizeof(typename Csr::value_type) == 2 && sizeof(BT) == 2;
   /// Whether there are vectors of two sums, for two columns and three.
@@ -543,7 +544,9 @@ struct GeSpmmHostFunctor {
   TESSERA_HOST_NOINLINE void column_plain(std::int64_t begin, std::int64_t end) const { columns<16>(begin, end); }
   /// Pieces [begin, end).
   void multiply(std::int64_t begin, std::int64_t end) const {
-    const bool one = (b.columns == 1 || (column_by_column && b.column_stride != 1)) && pieces.table == nullptr;
+    const auto rows = static_cast<std::int64_t>(A.rows()), nnz = static_cast<std::int64_t>(A.nnz());
+    const bool each = column_by_column && b.column_stride != 1 && ColumnReads::one_after_other(rows, nnz, b.columns);
+    const bool one = (b.columns == 1 || each) && pieces.table == nullptr;
 #ifdef TESSERA_HOST_HAS_TARGETS
     if (!whole && avx2) return one ? column32(begin, end) : singles32(begin, end);
 #endif

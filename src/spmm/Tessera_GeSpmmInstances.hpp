@@ -10,6 +10,12 @@
 /// Products straight from compressed rows, compiled once (core/Tessera_Compiled.hpp): for SpMM, and for SpMV with
 /// several vectors on hosts.
 
+#define TESSERA_SPMM_ROWS_PATTERN(Extern, Offset)                                                                    \
+  Extern template PieceTable<Compiled::Memory> cut_rows(const Compiled::Exec&, const Compiled::Pattern<Offset>&,     \
+                                                        std::int64_t, std::int64_t, const KernelTable*, bool, bool); \
+  Extern template PieceTable<Compiled::Memory> spread_rows(const Compiled::Exec&, const Compiled::Pattern<Offset>&,  \
+                                                           const PieceBounds&, std::int64_t, const KernelTable*);
+
 #define TESSERA_SPMM_ROWS(Extern, Scalar, Offset, B, C)                       \
   Extern template void GeSpmmEngine<Compiled::Matrix<Scalar, Offset>>::apply( \
       const Compiled::Exec&, double, Dense<const B>, std::size_t, double, const Dense<C>&) const;
@@ -25,6 +31,8 @@
 namespace Tessera {
 namespace Impl {
 // clang-format off
+TESSERA_SPMM_ROWS_PATTERN(extern, int)
+TESSERA_SPMM_ROWS_PATTERN(extern, std::size_t)
 TESSERA_SPMM_ROWS_double(extern, int)
 TESSERA_SPMM_ROWS_double(extern, std::size_t)
 TESSERA_SPMM_ROWS_float(extern, int)

@@ -10,22 +10,18 @@
 /// \file
 /// What of SpMM is compiled once (core/Tessera_Compiled.hpp).
 
-// What depends on the type of offsets alone: features, orders of rows, pieces, conversions of patterns.
-#define TESSERA_SPMM_PATTERN(Extern, Offset)                                                                         \
-  Extern template SpmmFeatures spmm_pattern_features(const Compiled::Exec&, const Compiled::Pattern<Offset>&,        \
-                                                     const KernelTable*);                                            \
-  Extern template RowOrder<Compiled::Pattern<Offset>> choose_row_order(                                              \
-      const Compiled::Exec&, const Compiled::Pattern<Offset>&, int, RowReordering, const KernelTable*,               \
-      const RowComparison&);                                                                                         \
-  Extern template PieceTable<Compiled::Memory> cut_rows(const Compiled::Exec&, const Compiled::Pattern<Offset>&,     \
-                                                        std::int64_t, std::int64_t, const KernelTable*, bool, bool); \
-  Extern template PieceTable<Compiled::Memory> spread_rows(const Compiled::Exec&, const Compiled::Pattern<Offset>&,  \
-                                                           const PieceBounds&, std::int64_t, const KernelTable*);    \
-  Extern template PanelPattern<Compiled::Pattern<Offset>> panel_pattern(                                             \
-      const Compiled::Exec&, const Compiled::Pattern<Offset>&, const PanelGeometry&, Precision, int, bool,           \
-      const KernelTable*, const WindowFunctors<Compiled::Pattern<Offset>>::Order&);                                  \
-  Extern template MeBcrsPattern<Compiled::Pattern<Offset>> me_bcrs_pattern(                                          \
-      const Compiled::Exec&, const Compiled::Pattern<Offset>&, Experimental::MeBcrs<Compiled::Memory>, int, bool,    \
+// What depends on the type of offsets alone: features, orders of rows, conversions of patterns.
+#define TESSERA_SPMM_PATTERN(Extern, Offset)                                                                      \
+  Extern template SpmmFeatures spmm_pattern_features(const Compiled::Exec&, const Compiled::Pattern<Offset>&,     \
+                                                     const KernelTable*);                                         \
+  Extern template RowOrder<Compiled::Pattern<Offset>> choose_row_order(                                           \
+      const Compiled::Exec&, const Compiled::Pattern<Offset>&, int, RowReordering, const KernelTable*,            \
+      const RowComparison&);                                                                                      \
+  Extern template PanelPattern<Compiled::Pattern<Offset>> panel_pattern(                                          \
+      const Compiled::Exec&, const Compiled::Pattern<Offset>&, const PanelGeometry&, Precision, int, bool,        \
+      const KernelTable*, const WindowFunctors<Compiled::Pattern<Offset>>::Order&);                               \
+  Extern template MeBcrsPattern<Compiled::Pattern<Offset>> me_bcrs_pattern(                                       \
+      const Compiled::Exec&, const Compiled::Pattern<Offset>&, Experimental::MeBcrs<Compiled::Memory>, int, bool, \
       const KernelTable*, const WindowFunctors<Compiled::Pattern<Offset>>::Order&);
 
 #define TESSERA_SPMM_BODY(Scalar, Offset) PlanBody<SpmmOperation<Compiled::Matrix<Scalar, Offset>>>

@@ -395,11 +395,14 @@ TEST(SpmmRules, ColumnsOnHosts) {
     EXPECT_FALSE(in_place(50, 20000, columns, 0.04, 8)) << "rows of B are used often: " << columns;
     EXPECT_FALSE(in_place(5, 1000000, columns, 1, 8)) << "every entry of A waits for lines of B: " << columns;
   }
-  // 16 bits: one column after the other, whose rows are summed up for each.
-  EXPECT_TRUE(in_place(5, 2000, 4, 1, 2));
+  // 16 bits: one column after the other, whose rows are summed up for each; of one entry or two, some columns at once.
+  EXPECT_TRUE(in_place(5, 2000, 3, 1, 2));
   EXPECT_TRUE(in_place(25, 30000, 2, 1, 2));
-  EXPECT_FALSE(in_place(25, 30000, 8, 1, 2));
-  EXPECT_FALSE(in_place(5, 2000, 16, 1, 2));
+  EXPECT_FALSE(in_place(25, 30000, 4, 1, 2));
+  EXPECT_FALSE(in_place(5, 2000, 8, 1, 2));
+  EXPECT_TRUE(in_place(1, 50000, 8, 1, 2));
+  EXPECT_TRUE(in_place(5, 250000, 3, 1, 2));
+  EXPECT_FALSE(in_place(5, 270000, 3, 1, 2)) << "copied in parts";
 }
 
 }  // namespace
