@@ -66,6 +66,7 @@ void with_engine(Engines& engines, F&& f) {
   }
 }
 
+/// What a plan keeps beside its engine: Operation::Beside, if there is one.
 struct NothingBeside {
   template <class Exec, class Csr>
   void update(const Exec&, const Csr&) {}

@@ -18,7 +18,7 @@
 namespace Tessera {
 namespace Impl {
 
-/// What a plan of SpMV has beside its engine; set up by the first product that comes here.
+/// What a plan of SpMV on hosts has beside its engine; set up by the first product that comes here.
 template <class Csr>
 class SeveralVectors {
  public:
@@ -29,7 +29,7 @@ class SeveralVectors {
   template <class XT, class YT>
   bool apply(const Exec& space, double alpha, const Csr& A, const Vectors<const XT>& x, double beta,
              const Vectors<YT>& y) const {
-    if constexpr (Compat::is_host_v<Exec> && exists<XT, YT>) {
+    if constexpr (exists<XT, YT>) {
       if (!enough<XT>(A, x)) return false;
       const std::lock_guard<std::mutex> turn(mutex_);
       if (!engine_) {

@@ -4,6 +4,7 @@
 #define TESSERA_SPMV_SPMV_OPERATION_HPP
 
 #include <optional>
+#include <type_traits>
 #include <variant>
 
 #include "core/Tessera_Plan.hpp"
@@ -31,7 +32,7 @@ struct SpmvOperation {
   using Choice = SpmvChoice;
   using Features = SpmvFeatures;
   using Engine = std::variant<std::monostate, CsrEngine<Csr>, Csr5Engine<Csr>, DaspEngine<Csr>, PackedEngine<Csr>>;
-  using Beside = SeveralVectors<Csr>;
+  using Beside = std::conditional_t<Compat::is_host_v<Exec>, SeveralVectors<Csr>, NothingBeside>;
   using Plan = PlanBody<SpmvOperation>;
   static constexpr const char* name = "spmv";
   static constexpr const char* options_name = "SpmvOptions";
@@ -148,8 +149,10 @@ void SpmvOperation<Csr>::apply(const Plan& plan, const Exec& space, double alpha
   if (alpha == 0 || A.nnz() == 0) {
     return scale_dense<AccumulatorOf<Value, XT, YT>>(space, "Tessera::spmv[scale]", beta, dense_of(y));
   }
-  const bool straight = plan.automatic() && plan.natural() && choice.backend == Backend::Kokkos;
-  if (straight && plan.beside().apply(space, alpha, A, x, beta, y)) return;
+  if constexpr (Compat::is_host_v<Exec>) {
+    const bool straight = plan.automatic() && plan.natural() && choice.backend == Backend::Kokkos;
+    if (straight && plan.beside().apply(space, alpha, A, x, beta, y)) return;
+  }
   if (mixed) {
     if constexpr (possible) {
       const auto* const packed = std::get_if<PackedEngine<Csr>>(&plan.engine());
