@@ -31,6 +31,7 @@ class KokkosCounters {
  public:
   KokkosCounters() {
     allocations_ = kernels_ = backend_kernels_ = fences_ = 0;
+    kernel_[0] = 0;
     namespace Tools = Kokkos::Tools::Experimental;
     Tools::set_allocate_data_callback([](Kokkos::Tools::SpaceHandle, const char* label, const void*, std::uint64_t) {
       // What Kokkos keeps for itself (pools of Kokkos teams' scratch) grows once and is not ours.
