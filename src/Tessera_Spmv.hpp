@@ -63,7 +63,7 @@ class SpmvPlan : public CsrPlan<Csr, Impl::SpmvOperation> {
   /// not overlap. Asynchronous on `space`: one kernel launch (two with CSR5, column blocks, or a copy of x at hub
   /// columns), no allocation, no wait; can be captured in a graph.
   /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument (overlap, null
-  ///        pointer), DeviceError
+  ///        pointer), DeviceError; OutOfMemory (several vectors on hosts)
   template <class X, class Y>
   void apply(const execution_space& space, Op op, double alpha, const X& x, double beta, const Y& y) const {
     Impl::check_vectors<Csr, X, Y>();
