@@ -429,6 +429,7 @@ struct GeSpmmHostFunctor {
   /// Columns that lie apart, one after the other, some rows at a time so that these stay in the second cache.
   template <int Isa>
   KOKKOS_FORCEINLINE_FUNCTION void columns(std::int64_t begin, std::int64_t end) const {
+    if (b.columns == 1) return column<Isa>(begin, end);
     constexpr std::int64_t some = 4096;
     for (std::int64_t first = begin; first < end; first += some) {
       GeSpmmHostFunctor f = *this;
@@ -436,7 +437,7 @@ struct GeSpmmHostFunctor {
       for (std::int64_t j = 0; j < b.columns; ++j) {
         f.b.data = b.at(0, j);
         f.c.data = c.at(0, j);
-        f.template column<Isa>(first, std::min(first + some, end), b.columns > 1);
+        f.template column<Isa>(first, std::min(first + some, end), true);
       }
     }
   }

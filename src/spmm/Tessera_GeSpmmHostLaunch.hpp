@@ -21,7 +21,8 @@ GeSpmmHostFunctor<Csr, BT, CT> ge_spmm_host_functor(double alpha, const Csr& A, 
                                                     const Shares& shares, const std::int32_t* order = nullptr) {
   // No wider than a row, since a part of a vector is multiplied number by number.
   const int widest = host_vector_bytes();
-  const bool long_rows = static_cast<std::int64_t>(A.nnz()) >= 12 * static_cast<std::int64_t>(A.rows());
+  const std::int64_t least_long = b.columns == 1 ? 16 : 12;
+  const bool long_rows = static_cast<std::int64_t>(A.nnz()) >= least_long * static_cast<std::int64_t>(A.rows());
   const int least = GeSpmmHostFunctor<Csr, BT, CT>::pairs && long_rows && widest > 16 ? 8 : 16;
   int bytes = widest;
   while (bytes > least && b.columns * static_cast<std::int64_t>(sizeof(Sum)) < bytes) bytes /= 2;
