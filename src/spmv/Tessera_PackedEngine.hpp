@@ -7,6 +7,7 @@
 
 #include "Tessera_Statistics.hpp"
 #include "core/Tessera_Profile.hpp"
+#include "formats/packed/Tessera_PackedHostRules.hpp"
 #include "formats/packed/Tessera_PackedUpdate.hpp"
 #include "formats/packed/Tessera_ToCells.hpp"
 #include "spmv/Tessera_PackedSpmv.hpp"
@@ -33,7 +34,8 @@ class PackedEngine {
       const Status status = table->runtime.device_facts(facts);
       if (!status.ok()) throw DeviceError(status.message);
     }
-    const PackedOptions shape = table != nullptr ? options.packed : packed_host_options(options.packed);
+    const PackedOptions shape =
+        table != nullptr ? options.packed : packed_host_options(options.packed, features, bytes_of(precision));
     if (!make_cells(space, A, precision, features, options, facts)) {
       packed_ = Experimental::to_packed(space, A, table != nullptr ? facts.wave : packed_host_lanes, precision,
                                         features, shape, options.updatable, table, facts, ahead);
@@ -59,7 +61,7 @@ class PackedEngine {
   bool widens() const {
     if constexpr (!Compat::is_host_v<Exec> || !std::is_same_v<XT, YT>) return false;
     const Precision own = packed_.precision, wide = ScalarTraits<XT>::precision;
-    return table_ == nullptr && packed_.blocks <= 1 && packed_.storage == PackedStorage::Full && own != wide &&
+    return table_ == nullptr && packed_.storage == PackedStorage::Full && own != wide &&
            packed_host_run(own, wide) != nullptr;
   }
 
@@ -174,7 +176,7 @@ class PackedEngine {
   void launch(const Exec& space, const SpmvPackedArgs& args, Precision vectors) const {
     if (table_ == nullptr) {
       if constexpr (Compat::is_host_v<Exec>) {
-        if (args.blocks > 1) return packed_spmv_host_blocks(space, args, packed_.lanes);
+        if (args.blocks > 1) return packed_spmv_host_blocks(space, args, packed_.lanes, vectors);
         packed_spmv_host(space, args, packed_.lanes, vectors);
       }
       return;

@@ -3,13 +3,13 @@
 #ifndef TESSERA_SPMV_PACKED_SPMV_HPP
 #define TESSERA_SPMV_PACKED_SPMV_HPP
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <type_traits>
 
 #include "Tessera_Compat.hpp"
 #include "Tessera_Error.hpp"
-#include "Tessera_Options.hpp"
 #include "backends/host/Tessera_HostPacked.hpp"
 #include "backends/interface/Tessera_PackedCheck.hpp"
 #include "backends/interface/Tessera_StoreResult.hpp"
@@ -24,23 +24,6 @@
 
 namespace Tessera {
 namespace Impl {
-
-/// What a conversion for hosts takes. Few lanes need many steps: a row gets several lanes only beyond 63 entries, and
-/// several slices beyond 504. Larger windows pad less, but of a small matrix the threads then share windows, and with
-/// them lines of y. Sharing indices always pays: slices are short, and there is no device to fill with them. There is
-/// no shared memory for hub columns.
-inline PackedOptions packed_host_options(PackedOptions o) {
-  if (o.max_steps == 0) o.max_steps = 63;
-  if (o.split_steps == 0) o.split_steps = 63;
-  if (o.window == 0) o.window = 1020;
-  if (o.hubs < 0) o.hubs = 0;
-  if (o.renumber < 0) o.renumber = 0;
-  if (o.column_blocks < 0) o.column_blocks = 0;
-  o.least_shared = 0;
-  o.diagonals = false;      // words of as many lanes as a device has
-  o.value_classes = false;  // decoding costs a core more than the bytes it saves
-  return o;
-}
 
 /// One share of the slices. Work: bytes of packets, and as much as 32 of these per slice.
 struct PackedHostFunctor {
@@ -134,24 +117,41 @@ void packed_spmv_host(const Exec& space, const SpmvPackedArgs& a, int lanes, Pre
     for_each_share(parts_label, space, sums, PackedHostParts<Value, Sum>{a, sums});
   });
 }
-template <class Exec>
-void packed_spmv_host(const Exec& space, const SpmvPackedArgs& a, int lanes) {
-  packed_spmv_host(space, a, lanes, a.precision);
-}
-
-template <class Value>
+/// Adds what the column blocks have of each row, in their order, and ends the product.
+template <class Value, class Sum>
 struct PackedHostBlocks {
   SpmvPackedArgs args;
-  void operator()(const std::int64_t row) const { packed_add_blocks<Value>(args, row); }
+  Shares shares;
+
+  /// Some rows at a time, so that a block's sums are read as they lie.
+  void operator()(const std::int64_t share) const {
+    constexpr std::int64_t some = 256;
+    const std::int64_t end = Shares::cut(shares.items, share + 1, shares.count);
+    for (std::int64_t row = Shares::cut(shares.items, share, shares.count); row < end; row += some) {
+      add(row, std::min(some, end - row));
+    }
+  }
+  void add(const std::int64_t first, const std::int64_t rows) const {
+    Sum sums[256] = {};
+    const Sum* parts = static_cast<const Sum*>(args.block_sums) + first;
+    for (int block = 0; block < args.blocks; ++block, parts += args.rows) {
+      for (std::int64_t r = 0; r < rows; ++r) sums[r] += parts[r];
+    }
+    for (std::int64_t r = 0; r < rows; ++r) store_result<Value>(args, (first + r) * args.y_stride, sums[r]);
+  }
 };
 
-/// The same for a matrix in column blocks.
+/// The same for a matrix in column blocks: args.block_sums has room for sums of the vectors' precision.
 template <class Exec>
-void packed_spmv_host_blocks(const Exec& space, const SpmvPackedArgs& a, int lanes) {
-  packed_spmv_host(space, packed_block_args(a), lanes);
-  packed_with_type(a.precision, [&](auto operand) {
-    Kokkos::parallel_for("Tessera::spmv[packed] sums of column blocks", Kokkos::RangePolicy<Exec>(space, 0, a.rows),
-                         PackedHostBlocks<decltype(operand)>{a});
+void packed_spmv_host_blocks(const Exec& space, const SpmvPackedArgs& a, int lanes, Precision vectors) {
+  packed_spmv_host(space, packed_block_args(a), lanes, vectors);
+  // A share for 4,000 sums, and the calling thread alone for fewer than 16,000.
+  const Shares shares = Shares::of(space, a.rows, a.rows * a.blocks, 4000, 1 << 20, 16, 16000);
+  packed_with_type(vectors, [&](auto operand) {
+    using Value = decltype(operand);
+    using Sum = std::conditional_t<std::is_same_v<Value, double>, double, float>;
+    static const std::string label("Tessera::spmv[packed] sums of column blocks");
+    for_each_share(label, space, shares, PackedHostBlocks<Value, Sum>{a, shares});
   });
 }
 

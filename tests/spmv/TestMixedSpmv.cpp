@@ -42,15 +42,23 @@ TEST(MixedSpmv, FloatDoubleFloat) { expect_mixed<float, double, float>(); }
 TEST(MixedSpmv, DoubleFloatFloat) { expect_mixed<double, float, float>(); }
 
 /// Where Auto takes packed slices, hosts multiply wider vectors from these, too: right for every scaling, and the same
-/// bits however many vectors in columns. Rows of 600 entries are in parts.
+/// bits however many vectors in columns. Rows of 600 entries are in parts, but for column blocks.
 template <class A, class X>
-void expect_wide_vectors() {
+void expect_wide_vectors(int blocks) {
   using Host = Kokkos::DefaultHostExecutionSpace;
   constexpr int columns = 3;
   const auto matrix = make_matrix<A>(all_classes(600, 100), Data::Real, 5);
   const DeviceMatrix<Host, A> device(matrix);
-  const SpmvPlan<typename DeviceMatrix<Host, A>::Csr> plan(Host(), device.view(), {});
+  SpmvOptions options;
+  options.packed.column_blocks = blocks;
+  const SpmvPlan<typename DeviceMatrix<Host, A>::Csr> plan(Host(), device.view(), options);
   ASSERT_EQ(plan.options().algorithm, SpmvAlgorithm::PackedSlices);
+  ASSERT_EQ(has_class(plan.statistics(), std::to_string(blocks) + " column blocks"), blocks > 1);
+  {
+    const KokkosCounters counters;
+    product(plan, Scaling{}, numbers<X>(matrix.cols, Data::Real, 6), std::vector<X>(std::size_t(matrix.rows)));
+    EXPECT_TRUE(counters.last_kernel().find("spmv[packed]") != std::string::npos) << counters.last_kernel();
+  }
   Kokkos::View<X**, Kokkos::LayoutLeft, Host> x("x", matrix.cols, columns), y("y", matrix.rows, columns);
   Kokkos::View<X**, Kokkos::LayoutRight, Host> other_x("x", matrix.cols, columns), other_y("y", matrix.rows, columns);
   for (const Scaling s : scalings()) {
@@ -72,7 +80,12 @@ void expect_wide_vectors() {
     }
   }
 }
-TEST(MixedSpmv, FloatWithDoubleVectorsOnHosts) { expect_wide_vectors<float, double>(); }
+TEST(MixedSpmv, FloatWithDoubleVectorsOnHosts) {
+  for (const int blocks : {0, 5}) {
+    SCOPED_TRACE(std::to_string(blocks) + " column blocks");
+    expect_wide_vectors<float, double>(blocks);
+  }
+}
 
 // A float matrix with double vectors sums in double (Kokkos Kernels issue 101): one large entry and a thousand small
 // ones, each of which a float sum would lose.

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/host/Tessera_HostPackedKernel.hpp"
+#include "formats/packed/Tessera_PackedHostRules.hpp"
 #include "support/Tessera_TestSpmv.hpp"
 
 namespace Tessera {
@@ -26,10 +27,10 @@ struct HostSlices {
   HostSlices(const HostMatrix<Scalar>& A, const PackedOptions& options = {})
       : HostSlices(DeviceMatrix<Space, Scalar>(A), options) {}
   HostSlices(const DeviceMatrix<Space, Scalar>& A, const PackedOptions& options) {
-    PackedOptions o = Impl::packed_host_options(options);
+    const SpmvFeatures features = spmv_features(Space(), A.view());
+    PackedOptions o = Impl::packed_host_options(options, features, sizeof(Scalar));
     o.value_classes = options.value_classes;  // hosts do not ask for classes, but read them
-    format = to_packed(Space(), A.view(), packed_host_lanes, Impl::ScalarTraits<Scalar>::precision,
-                       spmv_features(Space(), A.view()), o);
+    format = to_packed(Space(), A.view(), packed_host_lanes, Impl::ScalarTraits<Scalar>::precision, features, o);
   }
   template <class X, class Y>
   void apply(const Space& space, Op, double alpha, const X& x, double beta, const Y& y) const {
@@ -48,10 +49,11 @@ struct HostSlices {
       a.columns = static_cast<int>(std::min<std::int64_t>(from.columns - first, packed_max_columns));
       a.x = from.column(first);
       a.y = to.column(first);
+      const Precision vectors = Impl::ScalarTraits<typename X::non_const_value_type>::precision;
       if (a.blocks > 1) {
-        Impl::packed_spmv_host_blocks(space, a, format.lanes);
+        Impl::packed_spmv_host_blocks(space, a, format.lanes, vectors);
       } else {
-        Impl::packed_spmv_host(space, a, format.lanes, Impl::ScalarTraits<typename X::non_const_value_type>::precision);
+        Impl::packed_spmv_host(space, a, format.lanes, vectors);
       }
     }
     space.fence();
@@ -188,7 +190,8 @@ TYPED_TEST(PackedKernel, EveryStorage) {
 TYPED_TEST(PackedKernel, RefusesOtherLanes) {
   const HostSlices<TypeParam> P(make_matrix<TypeParam>("diagonal", Data::Real, 5));
   for (const int lanes : {4, 16, 32}) {
-    EXPECT_THROW(Impl::packed_spmv_host(Exec(), P.format.arguments(), lanes), NotSupported);
+    const SpmvPackedArgs args = P.format.arguments();
+    EXPECT_THROW(Impl::packed_spmv_host(Exec(), args, lanes, args.precision), NotSupported);
   }
 }
 TYPED_TEST(PackedKernel, EveryIndexWidth) {
@@ -234,6 +237,46 @@ TYPED_TEST(PackedKernel, SharedIndices) {
   }
 }
 
+/// What the kernel writes to a y of NaNs with `stride` between its elements.
+template <class Number, class Vector, class Scalar>
+std::vector<Number> overwritten(const HostSlices<Scalar>& P, const HostMatrix<Scalar>& A, int stride) {
+  const Kokkos::View<Vector*, DeviceOf<Exec>> x("x", A.cols);
+  const Kokkos::View<Number**, Kokkos::LayoutLeft, DeviceOf<Exec>> y("y", stride, A.rows);
+  for (int i = 0; i < A.cols; ++i) x(i) = as<Vector>(number(Data::Real, 6, i));
+  Kokkos::deep_copy(y, as<Number>(std::nan("")));
+  P.apply(Exec(), Op::NoTrans, 0.7, x, 0, Kokkos::subview(y, stride - 1, Kokkos::ALL()));
+  std::vector<Number> got;
+  for (int i = 0; i < A.rows; ++i) got.push_back(y(stride - 1, i));
+  return got;
+}
+
+// Few and many column blocks, more rows than are added at a time, rows without entries in most blocks; a row's blocks
+// are added in their order, whoever does it.
+TYPED_TEST(PackedKernel, ColumnBlocks) {
+  for (const char* spec : {"random:rows=5003:cols=7001:lengths=power:mean=9:tail=1.3", "rmat:scale=9:degree=8",
+                           "lp:rows=257:cols=9001:per_col=5", "empty:rows=300:cols=500"}) {
+    for (const int blocks : {2, 7, 64}) {
+      SCOPED_TRACE(spec + (", blocks " + std::to_string(blocks)));
+      PackedOptions o;
+      o.column_blocks = blocks;
+      const auto A = make_matrix<TypeParam>(spec, Data::Real, 5);
+      const HostSlices<TypeParam> P(A, o);
+      EXPECT_GT(P.format.blocks, 1);
+      this->expect(A, P);
+      this->expect(A, P, {2.5, -1});
+      EXPECT_TRUE(same_bits(overwritten<SumOf<TypeParam>, TypeParam>(P, A, 1),
+                            overwritten<SumOf<TypeParam>, TypeParam>(P, A, 3)));
+      EXPECT_TRUE(same_bits(overwritten<TypeParam, TypeParam>(P, A, 1), overwritten<TypeParam, TypeParam>(P, A, 3)));
+#if defined(KOKKOS_ENABLE_SERIAL)
+      const auto x = numbers<TypeParam>(A.cols, Data::Real, 6);
+      const std::vector<SumOf<TypeParam>> y(static_cast<std::size_t>(A.rows));
+      const HostSlices<TypeParam, Kokkos::Serial> serial(A, o);
+      EXPECT_TRUE(same_bits(product(P, Scaling{}, x, y), product(serial, Scaling{}, x, y)));
+#endif
+    }
+  }
+}
+
 // Elements and columns both with something between them.
 TYPED_TEST(PackedKernel, StridesOfBothKinds) {
   using Sum = SumOf<TypeParam>;
@@ -263,19 +306,6 @@ TYPED_TEST(PackedKernel, StridesOfBothKinds) {
       EXPECT_EQ(beside, std::vector<Sum>(beside.size(), 77)) << "something beside y was written";
     }
   }
-}
-
-/// What the kernel writes to a y of NaNs with `stride` between its elements.
-template <class Number, class Vector, class Scalar>
-std::vector<Number> overwritten(const HostSlices<Scalar>& P, const HostMatrix<Scalar>& A, int stride) {
-  const Kokkos::View<Vector*, DeviceOf<Exec>> x("x", A.cols);
-  const Kokkos::View<Number**, Kokkos::LayoutLeft, DeviceOf<Exec>> y("y", stride, A.rows);
-  for (int i = 0; i < A.cols; ++i) x(i) = as<Vector>(number(Data::Real, 6, i));
-  Kokkos::deep_copy(y, as<Number>(std::nan("")));
-  P.apply(Exec(), Op::NoTrans, 0.7, x, 0, Kokkos::subview(y, stride - 1, Kokkos::ALL()));
-  std::vector<Number> got;
-  for (int i = 0; i < A.rows; ++i) got.push_back(y(stride - 1, i));
-  return got;
 }
 
 // Slices of few steps, all slots of which have entries, are runs of their own where y is overwritten and its elements

@@ -74,9 +74,9 @@ TEST(PackedRefusals, Hosts) {
   for (const PackedCall& call : packed_calls()) {
     SCOPED_TRACE(call.name());
     if (call.for_hosts()) {
-      EXPECT_NO_THROW(Impl::packed_spmv_host(space, call.args(), packed_host_lanes));
+      EXPECT_NO_THROW(Impl::packed_spmv_host(space, call.args(), packed_host_lanes, call.args().precision));
     } else {
-      EXPECT_THROW(Impl::packed_spmv_host(space, call.args(), packed_host_lanes), NotSupported);
+      EXPECT_THROW(Impl::packed_spmv_host(space, call.args(), packed_host_lanes, call.args().precision), NotSupported);
     }
   }
 }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "formats/packed/Tessera_CellsRules.hpp"
+#include "formats/packed/Tessera_PackedHostRules.hpp"
 #include "formats/packed/Tessera_PackedRules.hpp"
 #include "spmv/Tessera_SpmvRules.hpp"
 
@@ -208,6 +209,42 @@ TEST(PackedRules, ColumnBlocks) {
     }
     EXPECT_GT(with_blocks, 0) << bytes << " bytes";
   }
+}
+
+// Column blocks on hosts: a power of two of them where x is scattered and beyond the first cache and rows are long, the
+// more, the larger x is; none where x is local or rows are short.
+TEST(PackedRules, ColumnBlocksOnHosts) {
+  for (const int bytes : {2, 4, 8}) {
+    SCOPED_TRACE(std::to_string(bytes) + " bytes");
+    int with_blocks = 0;
+    for (const double mean : {2.0, 30.0, 1000.0}) {
+      int before = 0;
+      for (const std::int64_t cols : {1, 100, 2000, 30000, 400000, 2000000, 100000000}) {
+        SpmvFeatures f = rows_of(mean, 3000);
+        f.cols = cols;
+        f.sectors = 0.95;
+        const int blocks = Impl::packed_host_blocks(f, bytes);
+        EXPECT_TRUE(blocks == 0 || (blocks >= 2 && blocks <= packed_max_blocks && (blocks & (blocks - 1)) == 0));
+        EXPECT_LE(blocks, cols);
+        if (mean < 10 || cols * bytes < 32768) {
+          EXPECT_EQ(blocks, 0) << mean << " entries per row, " << cols << " columns";
+        }
+        if (cols <= 2000000) {  // a line of an x beyond all caches costs the same, whatever x is divided by
+          EXPECT_GE(blocks, before) << mean << " entries per row, " << cols << " columns";
+        }
+        before = blocks;
+        with_blocks += blocks > 0;
+        f.sectors = 0.1;
+        EXPECT_EQ(Impl::packed_host_blocks(f, bytes), 0) << "x is local";
+        PackedOptions asked;
+        for (asked.column_blocks = 0; asked.column_blocks < 3; ++asked.column_blocks) {
+          EXPECT_EQ(Impl::packed_host_options(asked, f, bytes).column_blocks, asked.column_blocks);
+        }
+      }
+    }
+    EXPECT_GT(with_blocks, 0);
+  }
+  EXPECT_EQ(Impl::packed_host_blocks(SpmvFeatures{}, 8), 0) << "nothing to multiply";
 }
 
 // Columns in the order of their use: skewed and scattered, an x beyond the first level, a device that has room for it

@@ -5,9 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "Tessera_Spmv.hpp"
+#include "formats/packed/Tessera_PackedHostRules.hpp"
 #include "support/Tessera_TestCases.hpp"
 #include "support/Tessera_TestCheck.hpp"
 #include "support/Tessera_TestTools.hpp"
@@ -72,6 +74,61 @@ TEST(Selection, PredictsPackedSlicesOnHosts) {
     EXPECT_TRUE(contains(s.why, formatted("%.0f %% of entries in rows shifted", 100 * f.shift))) << s.why;
     EXPECT_EQ(s.row_max, f.longest);
     c.expect_products(c.A);
+  }
+}
+
+// A linear program's few long rows use an x beyond the first cache: column blocks, whose sums need scratch, for every
+// type of numbers, new values and strides; none where columns do not ascend, or where an option says so.
+template <class T>
+void expect_column_blocks() {
+  const std::string spec = "lp:rows=700:cols=90000:per_col=4:skew=0.3:seed=5";
+  const auto blocks = [](const Statistics& s) {
+    int found = 1;
+    for (const ClassShare& c : s.classes) {
+      if (contains(c.name, " column blocks")) found = std::stoi(c.name);
+    }
+    return found;
+  };
+  Case<T> c(spec);
+  const Statistics s = c.plan.statistics();
+  EXPECT_EQ(s.algorithm, "packed");
+  EXPECT_EQ(blocks(s), std::max(1, Impl::packed_host_blocks(*c.plan.features(), sizeof(T))));
+  EXPECT_GT(blocks(s), 1);
+  EXPECT_EQ(s.launches, 2);
+  EXPECT_GE(s.workspace_bytes, static_cast<std::size_t>(blocks(s)) * c.A.rows * sizeof(SumOf<T>));
+  c.expect_products(c.A);
+  const auto x = numbers<T>(c.A.cols, Data::Integers, 2), y = numbers<T>(c.A.rows, Data::Integers, 3);
+  for (const Scaling scaling : scalings()) {
+    EXPECT_TRUE(agrees<SumOf<T>>(c.A, scaling, x, y, product<Strided>(c.plan, scaling, x, y), true));
+  }
+  const auto B = make_matrix<T>(spec, Data::Integers, 9);
+  const DeviceMatrix<Exec, T> fresh(B);
+  c.plan.update_values(Exec(), fresh.view().values());
+  c.expect_products(B);
+
+  SpmvOptions none;
+  none.packed.column_blocks = 0;
+  const Case<T> whole(spec, none);
+  EXPECT_EQ(blocks(whole.plan.statistics()), 1);
+  whole.expect_products(whole.A);
+
+  HostMatrix<T> turned = c.A;
+  for (int i = 0; i < turned.rows; ++i) {
+    std::reverse(turned.entries.begin() + turned.row_map[i], turned.entries.begin() + turned.row_map[i + 1]);
+  }
+  const DeviceMatrix<Exec, T> device(turned);
+  const Plan<T> plan(Exec(), device.view());
+  EXPECT_EQ(blocks(plan.statistics()), 1);
+  EXPECT_TRUE(agrees<SumOf<T>>(turned, {2.5, -1}, x, y, product(plan, Scaling{2.5, -1}, x, y), true));
+}
+TEST(Selection, ColumnBlocksOnHosts) {
+  {
+    SCOPED_TRACE("double");
+    expect_column_blocks<double>();
+  }
+  {
+    SCOPED_TRACE("float");
+    expect_column_blocks<float>();
   }
 }
 

@@ -82,6 +82,26 @@ struct RowMapFunctor : PackedTypesOf<Csr> {
   }
 };
 
+/// The same on hosts, by rows: a row's entries are read once, whatever the number of column blocks.
+template <class Csr>
+struct HostRowMapFunctor : PackedTypesOf<Csr> {
+  typename Csr::row_map_type row_map;
+  typename PackedTypesOf<Csr>::Columns columns;
+  typename PackedTypesOf<Csr>::template View<std::int64_t> begin;
+  std::int64_t rows, block_columns;
+  int blocks;
+
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row) const {
+    const auto end = static_cast<std::int64_t>(row_map(row + 1));
+    auto at = static_cast<std::int64_t>(row_map(row));
+    for (int block = 0; block < blocks; ++block) {
+      while (at < end && static_cast<std::int64_t>(columns(at)) < block * block_columns) ++at;
+      begin(block * rows + row) = at;
+    }
+    begin(blocks * rows + row) = end;
+  }
+};
+
 /// Divides the thread blocks among the column blocks, by bytes; one thread does it all.
 template <class Csr>
 struct PackedShareFunctor : PackedTypesOf<Csr> {

@@ -98,8 +98,11 @@ struct PackedSlices {
   std::size_t hub_copy_bytes() const { return copies_hubs ? hub_bytes() : 0; }
   std::size_t partial_bytes() const { return 8 * packed_max_columns * parts.extent(0); }
   std::size_t arrival_bytes() const { return (4 * parts.extent(0) + 15) / 16 * 16; }
+  /// On hosts vectors may be wider than the matrix's numbers.
   std::size_t block_sum_bytes() const {
-    return blocks > 1 ? static_cast<std::size_t>(blocks * rows) * static_cast<std::size_t>(sum_bytes_of(precision)) : 0;
+    constexpr bool host = Kokkos::SpaceAccessibility<Kokkos::HostSpace, MemorySpace>::accessible;
+    const int each = host ? 8 : sum_bytes_of(precision);
+    return blocks > 1 ? static_cast<std::size_t>(blocks * rows) * static_cast<std::size_t>(each) : 0;
   }
   std::size_t workspace_bytes() const {
     return partial_bytes() + arrival_bytes() + hub_copy_bytes() + block_sum_bytes();
