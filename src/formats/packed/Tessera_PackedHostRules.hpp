@@ -24,21 +24,22 @@ namespace Impl {
 struct HostBlockCost {
   static constexpr double entry = 0.17, piece = 0.5, sum = 0.25;
   static constexpr double start = 1500;  ///< of a kernel, whatever the entries
-  /// Column blocks must be predicted to take less than this of the time; 16 bits: numbers are widened, which hides
-  /// some of the waits.
-  static double gain(int value_bytes) { return value_bytes == 2 ? 0.9 : 0.95; }
+  static constexpr double gain = 0.93;   ///< column blocks must be predicted to take less than this of the time
 
-  static double line(double bytes) {
-    constexpr int last = 5;
-    constexpr double log_bytes[] = {15, 17, 19, 20, 21, 22}, ns[] = {0, 0.1, 0.16, 0.3, 0.5, 0.75};
-    const double at = std::clamp(std::log2(std::max(bytes, 1.0)), log_bytes[0], log_bytes[last]);
+  /// Of a line, by the bytes of x. The numbers of a wider matrix leave x less of the caches.
+  static double line(double bytes, int value_bytes) {
+    constexpr int knots = 6;
+    constexpr double log_bytes[knots] = {15, 17, 19, 20, 21, 22};
+    constexpr double ns[2][knots] = {{0, 0.1, 0.16, 0.22, 0.4, 0.68}, {0, 0.1, 0.16, 0.3, 0.5, 0.75}};
+    const double* const here = ns[value_bytes == 8];
+    const double at = std::clamp(std::log2(std::max(bytes, 1.0)), log_bytes[0], log_bytes[knots - 1]);
     int i = 1;
     while (at > log_bytes[i]) ++i;
-    return ns[i - 1] + (at - log_bytes[i - 1]) / (log_bytes[i] - log_bytes[i - 1]) * (ns[i] - ns[i - 1]);
+    return here[i - 1] + (at - log_bytes[i - 1]) / (log_bytes[i] - log_bytes[i - 1]) * (here[i] - here[i - 1]);
   }
   static double of(const SpmvFeatures& f, int value_bytes, int blocks) {
     const double nnz = static_cast<double>(std::max<std::int64_t>(f.nnz, 1)), pieces = blocks / std::max(f.mean, 1e-3);
-    return entry + f.sectors * line(static_cast<double>(f.cols) * value_bytes / blocks) +
+    return entry + f.sectors * line(static_cast<double>(f.cols) * value_bytes / blocks, value_bytes) +
            (blocks > 1 ? pieces * (piece + sum) + start / nnz : pieces * piece);
   }
 };
@@ -51,7 +52,7 @@ inline int packed_host_blocks(const SpmvFeatures& f, int value_bytes) {
   static_assert(most <= packed_max_blocks, "a format has so many column blocks at most");
   if (f.sectors < least_sectors) return 0;
   int best = 0;
-  double cost = HostBlockCost::gain(value_bytes) * HostBlockCost::of(f, value_bytes, 1);
+  double cost = HostBlockCost::gain * HostBlockCost::of(f, value_bytes, 1);
   for (int blocks = 2; blocks <= most && blocks <= f.cols; blocks *= 2) {
     const double here = HostBlockCost::of(f, value_bytes, blocks);
     if (here < cost) best = blocks, cost = here;
