@@ -56,9 +56,10 @@ class SpmvPlan : public CsrPlan<Csr, Impl::SpmvOperation> {
   /// Rank-1: x[cols], y[rows]. Rank-2: x(cols, k), y(rows, k), any layout, k >= 0: one launch per column, or with
   /// PackedSlices one for eight columns (unless values are in a class, columns are hubs or in column blocks). Hosts
   /// under Auto: as SpmmPlan with GeSpmm, straight from A's arrays, from two vectors on if the elements of a row of x
-  /// are neighbours (LayoutRight), else from four on (three, or in 16 bits more, where that is faster). Sums then have
-  /// another order than those of a vector alone; the first such product sets up what it needs, and the plan keeps it:
-  /// pieces of long rows, a copy of x, an order of rows. Host threads that make such products at once take turns.
+  /// are neighbours (LayoutRight), else from four on (three, or in 16 bits and in column blocks more, where that is
+  /// faster). Sums then have another order than those of a vector alone; the first such product sets up what it needs,
+  /// and the plan keeps it: pieces of long rows, a copy of x, an order of rows. Host threads that make such products at
+  /// once take turns.
   /// alpha and beta are host scalars. beta == 0 overwrites y, NaN included; alpha == 0 does not read x. x and y must
   /// not overlap. Asynchronous on `space`: one kernel launch (two with CSR5, column blocks, or a copy of x at hub
   /// columns), no allocation, no wait; can be captured in a graph.

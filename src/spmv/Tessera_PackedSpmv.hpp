@@ -117,6 +117,7 @@ void packed_spmv_host(const Exec& space, const SpmvPackedArgs& a, int lanes, Pre
     for_each_share(parts_label, space, sums, PackedHostParts<Value, Sum>{a, sums});
   });
 }
+
 /// Adds what the column blocks have of each row, in their order, and ends the product.
 template <class Value, class Sum>
 struct PackedHostBlocks {
@@ -124,15 +125,15 @@ struct PackedHostBlocks {
   Shares shares;
 
   /// Some rows at a time, so that a block's sums are read as they lie.
+  static constexpr std::int64_t some = 256;
   void operator()(const std::int64_t share) const {
-    constexpr std::int64_t some = 256;
     const std::int64_t end = Shares::cut(shares.items, share + 1, shares.count);
     for (std::int64_t row = Shares::cut(shares.items, share, shares.count); row < end; row += some) {
-      add(row, std::min(some, end - row));
+      add(row, std::min(std::int64_t{some}, end - row));
     }
   }
   void add(const std::int64_t first, const std::int64_t rows) const {
-    Sum sums[256] = {};
+    Sum sums[some] = {};
     const Sum* parts = static_cast<const Sum*>(args.block_sums) + first;
     for (int block = 0; block < args.blocks; ++block, parts += args.rows) {
       for (std::int64_t r = 0; r < rows; ++r) sums[r] += parts[r];

@@ -26,11 +26,12 @@ class SeveralVectors {
   using Value = typename Csr::value_type;
 
   /// Whether the product was done. Takes turns where host threads multiply at the same time.
+  /// @param blocks  column blocks of the plan's format; 1: none
   template <class XT, class YT>
   bool apply(const Exec& space, double alpha, const Csr& A, const Vectors<const XT>& x, double beta,
-             const Vectors<YT>& y) const {
+             const Vectors<YT>& y, int blocks) const {
     if constexpr (exists<XT, YT>) {
-      if (!enough<XT>(A, x)) return false;
+      if (!enough<XT>(A, x, blocks)) return false;
       const std::lock_guard<std::mutex> turn(mutex_);
       if (!engine_) {
         engine_.emplace(space, A, ScalarTraits<Value>::precision, SpmmOptions(), true, nullptr, GeSpmmPattern());
@@ -62,12 +63,15 @@ class SeveralVectors {
                                  (std::is_same_v<Value, float> && std::is_same_v<XT, double> &&
                                   std::is_same_v<YT, double>);
 
-  /// Two vectors or more in rows, four in columns. Of three in columns, slices are faster where rows are long, but
-  /// very long ones, or where rows are short and uneven while the second cache holds x.
+  /// Two vectors or more in rows, four in columns. Of three in columns, slices are faster in column blocks and where
+  /// rows are long, but very long ones, or where rows are short and uneven while the second cache holds x; of up to
+  /// five in many column blocks, since SpMM finds a line of x in no near cache.
   template <class XT>
-  static bool enough(const Csr& A, const Vectors<const XT>& x) {
+  static bool enough(const Csr& A, const Vectors<const XT>& x, int blocks) {
+    constexpr int many_blocks = 16, most_in_blocks = 5;
     if (x.column_stride == 1 || x.columns < 3) return x.column_stride == 1 && x.columns > 1;
-    if (x.columns > 3) return true;
+    if (x.columns > 3) return x.columns > most_in_blocks || blocks < many_blocks;
+    if (blocks > 1) return false;
     const auto rows = static_cast<std::int64_t>(A.rows()), nnz = static_cast<std::int64_t>(A.nnz());
     const bool cached = x.rows * x.columns * std::int64_t{sizeof(XT)} <= ColumnReads::cached;
     if (sizeof(XT) < 4 || (cached && LengthOrder::suits(rows, nnz, x.columns))) return false;

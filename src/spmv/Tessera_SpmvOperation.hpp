@@ -151,7 +151,9 @@ void SpmvOperation<Csr>::apply(const Plan& plan, const Exec& space, double alpha
   }
   if constexpr (Compat::is_host_v<Exec>) {
     const bool straight = plan.automatic() && plan.natural() && choice.backend == Backend::Kokkos;
-    if (straight && plan.beside().apply(space, alpha, A, x, beta, y)) return;
+    const auto* const packed = std::get_if<PackedEngine<Csr>>(&plan.engine());
+    const int blocks = packed != nullptr ? packed->format().blocks : 1;
+    if (straight && plan.beside().apply(space, alpha, A, x, beta, y, blocks)) return;
   }
   if (mixed) {
     if constexpr (possible) {

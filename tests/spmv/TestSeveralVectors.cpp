@@ -188,10 +188,12 @@ TEST(SeveralVectorsAuto, UnusedNumbersAndNewValues) {
 
 /// x, y in LayoutLeft, or one of them in LayoutRight. Returns whether SpMM made them.
 template <class XLayout, class YLayout>
-bool expect_in_columns(const HostMatrix<double>& A, int columns) {
+bool expect_in_columns(const HostMatrix<double>& A, int columns, int blocks = -1) {
   SCOPED_TRACE(std::to_string(A.rows) + " x " + std::to_string(A.cols) + ", " + std::to_string(columns) + " columns");
   const DeviceMatrix<Host, double> device(A);
-  const SpmvPlan<typename DeviceMatrix<Host, double>::Csr> plan(Host(), device.view(), {});
+  SpmvOptions options;
+  options.packed.column_blocks = blocks;
+  const SpmvPlan<typename DeviceMatrix<Host, double>::Csr> plan(Host(), device.view(), options);
   const Kokkos::View<double**, XLayout, DeviceOf<Host>> x("x", A.cols, columns);
   const Kokkos::View<double**, YLayout, DeviceOf<Host>> y("y", A.rows, columns);
   const auto y_of = [&](int j) { return numbers<double>(A.rows, Data::Integers, 60 + j); };
@@ -223,7 +225,8 @@ HostMatrix<double> rows_of(int rows, int cols, int entries) {
   return make_matrix<double>(p, Data::Integers, 5);
 }
 
-// Vectors in columns: from four on; three, where rows are short or thousands of entries long.
+// Vectors in columns: from four on, in many column blocks from six; three, where rows are short or thousands of entries
+// long.
 TEST(SeveralVectorsAuto, VectorsInColumns) {
   using Left = Kokkos::LayoutLeft;
   using Right = Kokkos::LayoutRight;
@@ -238,6 +241,13 @@ TEST(SeveralVectorsAuto, VectorsInColumns) {
   EXPECT_FALSE((expect_in_columns<Left, Left>(rows_of(200, 5000, 100), 3)));
   EXPECT_TRUE((expect_in_columns<Left, Left>(rows_of(5, 700, 600), 3)));
   EXPECT_TRUE((expect_in_columns<Left, Left>(rows_of(300000, 300000, 1), 8)));
+  // Slices in column blocks find x in a near cache.
+  const auto few = rows_of(2000, 5000, 5);
+  EXPECT_FALSE((expect_in_columns<Left, Left>(few, 3, 2)));
+  EXPECT_TRUE((expect_in_columns<Left, Left>(few, 4, 2)));
+  for (const int columns : {3, 4, 5}) EXPECT_FALSE((expect_in_columns<Left, Left>(few, columns, 16)));
+  EXPECT_TRUE((expect_in_columns<Left, Left>(few, 6, 16)));
+  EXPECT_TRUE((expect_in_columns<Right, Left>(few, 2, 16)));
 }
 
 #ifndef TESSERA_TEST_FEWER_TYPES
