@@ -54,51 +54,46 @@ struct DescentFunctor : PackedTypesOf<Csr> {
   }
 };
 
-/// begin(block * rows + row): the row's first entry at or beyond the column block's first column.
+/// begin(block * rows + row): the row's first entry at or beyond the column block's first column, of the last block and
+/// one more. Devices search for each; hosts go through each row once, whatever the number of column blocks.
 template <class Csr>
 struct RowMapFunctor : PackedTypesOf<Csr> {
-  typename Csr::row_map_type row_map;
-  typename PackedTypesOf<Csr>::Columns columns;
-  typename PackedTypesOf<Csr>::template View<std::int64_t> begin;
-  std::int64_t rows, block_columns;  // rows: 0 without column blocks
-
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
-    if (rows == 0) {
-      begin(i) = static_cast<std::int64_t>(row_map(i));
-      return;
-    }
-    const std::int64_t first = i / rows * block_columns;
-    std::int64_t low = static_cast<std::int64_t>(row_map(i % rows));
-    std::int64_t high = static_cast<std::int64_t>(row_map(i % rows + 1));
-    while (low < high) {
-      const std::int64_t middle = low + (high - low) / 2;
-      if (static_cast<std::int64_t>(columns(middle)) < first) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    begin(i) = low;
-  }
-};
-
-/// The same on hosts, by rows: a row's entries are read once, whatever the number of column blocks.
-template <class Csr>
-struct HostRowMapFunctor : PackedTypesOf<Csr> {
+  static constexpr bool by_rows = Compat::is_host_v<typename PackedTypesOf<Csr>::exec>;
   typename Csr::row_map_type row_map;
   typename PackedTypesOf<Csr>::Columns columns;
   typename PackedTypesOf<Csr>::template View<std::int64_t> begin;
   std::int64_t rows, block_columns;
   int blocks;
 
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t row) const {
+  std::int64_t items() const { return by_rows ? rows : rows * (blocks + 1); }
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
+    if constexpr (by_rows) {
+      go_through(i);
+    } else {
+      begin(i) = first_from(i % rows, i / rows * block_columns);
+    }
+  }
+
+ private:
+  KOKKOS_INLINE_FUNCTION std::int64_t first_from(std::int64_t row, std::int64_t column) const {
+    std::int64_t low = static_cast<std::int64_t>(row_map(row)), high = static_cast<std::int64_t>(row_map(row + 1));
+    while (low < high) {
+      const std::int64_t middle = low + (high - low) / 2;
+      if (static_cast<std::int64_t>(columns(middle)) < column) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+  KOKKOS_INLINE_FUNCTION void go_through(std::int64_t row) const {
     const auto end = static_cast<std::int64_t>(row_map(row + 1));
     auto at = static_cast<std::int64_t>(row_map(row));
-    for (int block = 0; block < blocks; ++block) {
+    for (int block = 0; block <= blocks; ++block) {
       while (at < end && static_cast<std::int64_t>(columns(at)) < block * block_columns) ++at;
       begin(block * rows + row) = at;
     }
-    begin(blocks * rows + row) = end;
   }
 };
 

@@ -432,24 +432,14 @@ class PackedConversion {
 
   /// Where each row begins in each column block.
   void find_block_rows() {
-    static const std::string label("Tessera::convert[packed] row map");
-    if constexpr (Compat::is_host_v<Exec>) {
-      HostRowMapFunctor<Pattern> f;
-      f.row_map = A_.row_map();
-      f.columns = A_.entries();
-      f.begin = p_.row_map;
-      f.rows = p_.rows;
-      f.block_columns = p_.block_columns;
-      f.blocks = p_.blocks;
-      return Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec>(space_, 0, p_.rows), f);
-    }
     RowMapFunctor<Pattern> f;
     f.row_map = A_.row_map();
     f.columns = A_.entries();
     f.begin = p_.row_map;
     f.rows = p_.rows;
     f.block_columns = p_.block_columns;
-    Kokkos::parallel_for(label, Kokkos::RangePolicy<Exec>(space_, 0, map_.begin.extent(0)), f);
+    f.blocks = p_.blocks;
+    Kokkos::parallel_for("Tessera::convert[packed] row map", Kokkos::RangePolicy<Exec>(space_, 0, f.items()), f);
   }
 
   void share_out() {
