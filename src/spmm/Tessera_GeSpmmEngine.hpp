@@ -14,9 +14,11 @@
 #include "core/Tessera_PlanScratch.hpp"
 #include "core/Tessera_Profile.hpp"
 #include "spmm/Tessera_GeSpmm.hpp"
+#include "spmm/Tessera_GeSpmmBlocks.hpp"
 #include "spmm/Tessera_GeSpmmColumns.hpp"
 #include "spmm/Tessera_GeSpmmLocal.hpp"
 #include "spmm/Tessera_LengthOrder.hpp"
+#include "spmm/Tessera_SpmmBlockCost.hpp"
 #include "spmm/Tessera_SpmmChecks.hpp"
 #include "spmm/Tessera_SpmmSpread.hpp"
 
@@ -134,7 +136,8 @@ class GeSpmmEngine {
   }
 
   std::size_t format_bytes() const {
-    return table_.bytes() + sizeof(Value) * rounded_.extent(0) + (order_ ? order_->bytes() : 0);
+    return table_.bytes() + sizeof(Value) * rounded_.extent(0) + (order_ ? order_->bytes() : 0) +
+           (cuts_ ? cuts_->bytes() : 0);
   }
   /// Sums of split rows, at most (where an operand is double), a copy of B in the matrix's type, and, on a backend, C
   /// in rows.
@@ -245,6 +248,32 @@ class GeSpmmEngine {
     }
     return false;
   }
+  /// Hosts, where rows of A use rows of B all over, so that caches lose these: blocks of B. false: not done.
+  template <class BT, class CT, class Sum>
+  bool apply_blocks([[maybe_unused]] const Exec& space, [[maybe_unused]] double alpha,
+                    [[maybe_unused]] const Dense<const BT>& b, [[maybe_unused]] double beta,
+                    [[maybe_unused]] const Dense<CT>& c, [[maybe_unused]] const RowPieces<Sum>& pieces) const {
+    // Sums of blocks meet in C, which must not round them.
+    if constexpr ((Compat::is_openmp_v<Exec> || Compat::is_serial_v<Exec>)&&std::is_same_v<CT, Sum>) {
+      if (!set_up_ || backend_ != nullptr || pieces.table != nullptr || b.column_stride != 1) return false;
+      const SpmmBlockCost cost{static_cast<std::int64_t>(csr_.rows()),
+                               static_cast<std::int64_t>(csr_.nnz()),
+                               b.rows,
+                               b.columns * static_cast<std::int64_t>(sizeof(BT)),
+                               c.columns * static_cast<std::int64_t>(sizeof(CT)),
+                               std::max(1, static_cast<int>(space.concurrency()))};
+      if (!cost.may_pay()) return false;
+      if (!reuse_) reuse_ = std::make_shared<const ColumnReuse>(space, csr_);
+      const int blocks = cost.best(*reuse_);
+      if (blocks == 1) return false;
+      if (!cuts_ || cuts_->blocks() < blocks) {
+        cuts_ = std::make_shared<const ColumnCuts<Csr>>(space, csr_, blocks);
+      }
+      ge_spmm_blocks(space, alpha, matrix(), b, beta, c, pieces, *cuts_, blocks);
+      return true;
+    }
+    return false;
+  }
   /// Whether the backend's kernel is worth a copy of C into rows and back: where rows differ much in length or are
   /// long, or are wide (the portable kernel writes columns element by element).
   bool through_rows_pays(std::int64_t columns) const {
@@ -344,6 +373,8 @@ class GeSpmmEngine {
   mutable std::shared_ptr<const ColumnReach> reach_;       ///< hosts: found when B is first to be copied
   mutable std::shared_ptr<const EntryNearness> nearness_;  ///< hosts: found when B first is large and in columns
   mutable std::shared_ptr<const LengthOrder> order_;       ///< hosts: made when B first has few columns
+  mutable std::shared_ptr<const ColumnReuse> reuse_;       ///< hosts: found when B first is large
+  mutable std::shared_ptr<const ColumnCuts<Csr>> cuts_;    ///< hosts: made when blocks of B first pay
 };
 
 template <class Csr>
@@ -404,6 +435,7 @@ void GeSpmmEngine<Csr>::apply(const Exec& space, double alpha, Dense<const BT> b
     return copy_layout(space, "Tessera::spmm[add to C]", rows_of_c, static_cast<Sum>(beta), c);
   }
   if (on_backend(space, alpha, b, span, beta, c, pieces, room)) return;
+  if (apply_blocks(space, alpha, b, beta, c, pieces)) return;
   ge_spmm(space, alpha, matrix(), b, beta, c, pieces, order_of_rows(space, b.columns));
 }
 

@@ -54,7 +54,14 @@ struct GeSpmmHostFunctor {
   bool whole;        ///< whether rows of B are contiguous and fill a vector
   bool long_rows;    ///< sums of their own pay: one sum waits four cycles for each addition, but short rows overlap
   const std::int32_t* order = nullptr;  ///< of whole rows, one number by one (LengthOrder); null: as they are
+  // Rows in one piece whose columns are taken in blocks (GeSpmmBlocksFunctor): of one block.
+  const offset* map;      ///< row r has entries [map[r], map[r + next])
+  std::int64_t next = 1;  ///< 1 where rows are taken whole
+  bool adds = false;      ///< whether C has sums of other blocks, and rows that have nothing here are left out
 
+  KOKKOS_FORCEINLINE_FUNCTION Range range(std::int64_t p) const {
+    return pieces.table == nullptr ? Range{map[p], map[p + next], p, -1} : pieces.range(A, p);
+  }
   /// Work: the entries, and one more per row. Pieces are as many for each share.
   std::int64_t begin_of(std::int64_t share) const {
     if (pieces.table != nullptr) return Shares::cut(shares.items, share, shares.count);
@@ -321,6 +328,18 @@ struct GeSpmmHostFunctor {
     }
   }
 
+  /// Pieces of neighbouring rows are apart in A, which prefetchers of CPUs do not follow.
+  KOKKOS_FORCEINLINE_FUNCTION void ask_for(std::int64_t p) const {
+#ifdef __GNUC__
+    if (p >= pieces.count) return;
+    constexpr auto line = static_cast<std::int64_t>(64 / sizeof(*A.values().data()));
+    const auto at = static_cast<std::int64_t>(map[p]);
+    __builtin_prefetch(A.values().data() + at);
+    __builtin_prefetch(A.values().data() + std::min(at + line, static_cast<std::int64_t>(A.nnz())));
+    __builtin_prefetch(A.entries().data() + at);
+#endif
+  }
+
   /// A tile of pieces [first, first + count).
   template <class Sums>
   KOKKOS_FORCEINLINE_FUNCTION void block(std::int64_t first, int count, const Tile& tile) const {
@@ -329,7 +348,9 @@ struct GeSpmmHostFunctor {
       const bool straight = Sums::direct && c.column_stride == 1 && tile.known == 0;
       Sum sum[Sums::most_columns] = {};
       for (int k = 0; k < count; ++k) {
-        const Range r = pieces.range(A, first + k);
+        const Range r = range(first + k);
+        if (next != 1) ask_for(first + k + 2);
+        if (adds && r.first == r.last) continue;
         CT* const to = straight && r.partial < 0 ? c.at(r.row, tile.column) : nullptr;
         sums(r, sum, to);
         if (to != nullptr) continue;
@@ -338,7 +359,7 @@ struct GeSpmmHostFunctor {
       return;
     }
     Sum sum[most_rows][Sums::most_columns] = {};
-    for (int k = 0; k < count; ++k) sums(pieces.range(A, first + k), sum[k], nullptr);
+    for (int k = 0; k < count; ++k) sums(range(first + k), sum[k], nullptr);
     for (int j = tile.known, width = own(tile); j < width; ++j) {
       CT* to = c.at(first, tile.column + j);
       for (int k = 0; k < count; ++k, to += c.row_stride) host_store_scaled<Sums::isa>(to, alpha, sum[k][j], beta);

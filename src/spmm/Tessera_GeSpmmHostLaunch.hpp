@@ -31,7 +31,7 @@ GeSpmmHostFunctor<Csr, BT, CT> ge_spmm_host_functor(double alpha, const Csr& A, 
   const bool few = sizeof(typename Csr::value_type) >= 4 && !long_rows && (ordered || b.columns == 3);
   const bool whole = !few && b.column_stride == 1 && b.columns * static_cast<std::int64_t>(sizeof(Sum)) >= bytes;
   return {A,           b,     c,         static_cast<Sum>(alpha), static_cast<Sum>(beta), pieces, shares, bytes,
-          widest > 16, whole, long_rows, whole ? nullptr : order};
+          widest > 16, whole, long_rows, whole ? nullptr : order, A.row_map().data()};
 }
 
 template <class Exec>
