@@ -261,6 +261,7 @@ class GeSpmmEngine {
                                b.rows,
                                b.columns * static_cast<std::int64_t>(sizeof(BT)),
                                c.columns * static_cast<std::int64_t>(sizeof(CT)),
+                               c.column_stride == 1 ? 0 : c.columns,
                                std::max(1, static_cast<int>(space.concurrency()))};
       if (!cost.may_pay()) return false;
       if (!reuse_) reuse_ = std::make_shared<const ColumnReuse>(space, csr_);

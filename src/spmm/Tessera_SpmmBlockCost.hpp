@@ -20,10 +20,11 @@ namespace Impl {
 struct SpmmBlockCost {
   std::int64_t rows, nnz, b_rows;
   std::int64_t b_row_bytes, c_row_bytes;
-  std::int64_t threads;  ///< each has rows of its own, and all of its blocks
+  std::int64_t c_columns;  ///< of C, if they lie apart, else 0
+  std::int64_t threads;    ///< each has rows of its own, and all of their blocks
 
   static constexpr std::int64_t least_bytes = std::int64_t{1} << 21;  ///< of B: less stays in the caches
-  static constexpr double gain = 0.93;  ///< of the time without blocks, what blocks must not take
+  static constexpr double gain = 0.85;  ///< of the time without blocks, what blocks must not take
   static constexpr int most_blocks = 256;
 
   /// Whether to look at the columns of A: rows of B are whole lines, leave the second cache, and are used several
@@ -33,15 +34,15 @@ struct SpmmBlockCost {
   }
   double whole(const ColumnReuse& reuse) const { return entry() + b_lines() * reuse.misses(held()) * far(b_bytes()); }
   /// Each thread has to fetch each row of B once; what it loses of a block it fetches again, from nearer. A piece of a
-  /// row ends with a branch that is guessed wrong, and its row of C is read and written once more.
+  /// row ends with a branch that is guessed wrong, and its row of C is read and written once more. Shares are one per
+  /// thread, which wait for the last of them.
   double in_blocks(const ColumnReuse& reuse, int blocks) const {
     const double entries = static_cast<double>(nnz) / static_cast<double>(threads);
     const double once = reuse.columns_of(entries) / entries;
     const double again = std::max(reuse.misses(held() * blocks) - once, 0.0);
     const double pieces = static_cast<double>(rows) * blocks / static_cast<double>(nnz);
-    const double c_lines = static_cast<double>(c_row_bytes) / line_bytes;
-    const double c = 2.4 * (c_lines + 3.5 * std::max(c_lines - 8, 0.0));  // columns in tiles of eight vectors
-    return entry() + b_lines() * (once * far(b_bytes()) + again * far(b_bytes() / blocks)) + pieces * (18 + c);
+    const double b = b_lines() * (once * far(b_bytes()) + again * far(b_bytes() / blocks));
+    return (1 + 0.02 * static_cast<double>(threads)) * (entry() + b + pieces * (20 + c()));
   }
   /// In how many blocks: a power of two, 1 where they do not pay.
   int best(const ColumnReuse& reuse) const {
@@ -56,16 +57,21 @@ struct SpmmBlockCost {
   }
 
  private:
-  static constexpr std::int64_t line_bytes = 64, cache_bytes = std::int64_t{1} << 20;
+  static constexpr std::int64_t line_bytes = 64, cache_bytes = std::int64_t{1} << 20, held_bytes = cache_bytes / 8 * 7;
 
   double b_lines() const { return static_cast<double>(b_row_bytes) / line_bytes; }
   double b_bytes() const { return static_cast<double>(b_rows) * static_cast<double>(b_row_bytes); }
-  double entry() const { return 0.3 + 0.25 * b_lines(); }
+  double entry() const { return 0.64 + 0.35 * b_lines(); }
+  /// A row of C read and written once more; in rows, columns are taken in tiles of eight vectors.
+  double c() const {
+    const double lines = static_cast<double>(c_row_bytes) / line_bytes;
+    return c_columns > 0 ? 3 * static_cast<double>(c_columns) : 1.7 * (lines + 5.6 * std::max(lines - 8, 0.0));
+  }
   /// Rows of B that the second cache holds.
-  double held() const { return static_cast<double>(cache_bytes) / static_cast<double>(b_row_bytes); }
+  double held() const { return static_cast<double>(held_bytes) / static_cast<double>(b_row_bytes); }
   /// A line from behind the second cache, of so many bytes that are read from all over.
   static double far(double bytes) {
-    constexpr double cost[] = {0.25, 1.25, 3.4, 5.0};  // of 1, 4, 16, 64 MiB
+    constexpr double cost[] = {0.57, 1.3, 2.8, 2.95};  // of 1, 4, 16, 64 MiB
     const double at = std::clamp(std::log2(bytes / cache_bytes) / 2, 0.0, 3.0);
     const int below = std::min(static_cast<int>(at), 2);
     return cost[below] + (cost[below + 1] - cost[below]) * (at - below);
