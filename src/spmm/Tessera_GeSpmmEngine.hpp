@@ -255,13 +255,13 @@ class GeSpmmEngine {
                     [[maybe_unused]] const Dense<CT>& c, [[maybe_unused]] const RowPieces<Sum>& pieces) const {
     // Sums of blocks meet in C, which must not round them.
     if constexpr ((Compat::is_openmp_v<Exec> || Compat::is_serial_v<Exec>)&&std::is_same_v<CT, Sum>) {
-      if (!set_up_ || backend_ != nullptr || pieces.table != nullptr || b.column_stride != 1) return false;
+      const bool in_rows = b.column_stride == 1 && c.column_stride == 1;
+      if (!set_up_ || backend_ != nullptr || pieces.table != nullptr || !in_rows) return false;
       const SpmmBlockCost cost{static_cast<std::int64_t>(csr_.rows()),
                                static_cast<std::int64_t>(csr_.nnz()),
                                b.rows,
                                b.columns * static_cast<std::int64_t>(sizeof(BT)),
                                c.columns * static_cast<std::int64_t>(sizeof(CT)),
-                               c.column_stride == 1 ? 0 : c.columns,
                                std::max(1, static_cast<int>(space.concurrency()))};
       if (!cost.may_pay()) return false;
       if (!reuse_) reuse_ = std::make_shared<const ColumnReuse>(space, csr_);

@@ -20,8 +20,7 @@ namespace Impl {
 struct SpmmBlockCost {
   std::int64_t rows, nnz, b_rows;
   std::int64_t b_row_bytes, c_row_bytes;
-  std::int64_t c_columns;  ///< of C, if they lie apart, else 0
-  std::int64_t threads;    ///< each has rows of its own, and all of their blocks
+  std::int64_t threads;  ///< each has rows of its own, and all of their blocks
 
   static constexpr std::int64_t least_bytes = std::int64_t{1} << 21;  ///< of B: less stays in the caches
   static constexpr double gain = 0.85;  ///< of the time without blocks, what blocks must not take
@@ -62,10 +61,10 @@ struct SpmmBlockCost {
   double b_lines() const { return static_cast<double>(b_row_bytes) / line_bytes; }
   double b_bytes() const { return static_cast<double>(b_rows) * static_cast<double>(b_row_bytes); }
   double entry() const { return 0.64 + 0.35 * b_lines(); }
-  /// A row of C read and written once more; in rows, columns are taken in tiles of eight vectors.
+  /// A row of C read and written once more. Columns are taken in tiles of eight vectors.
   double c() const {
     const double lines = static_cast<double>(c_row_bytes) / line_bytes;
-    return c_columns > 0 ? 3 * static_cast<double>(c_columns) : 1.7 * (lines + 5.6 * std::max(lines - 8, 0.0));
+    return 1.7 * (lines + 5.6 * std::max(lines - 8, 0.0));
   }
   /// Rows of B that the second cache holds.
   double held() const { return static_cast<double>(held_bytes) / static_cast<double>(b_row_bytes); }
