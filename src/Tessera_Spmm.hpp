@@ -38,8 +38,8 @@ namespace Tessera {
 ///
 /// Set-up: O(nnz) work on the execution space for Panels and FlashSparse, with a few waits for sizes; GeSpmm looks for
 /// rows to split (O(rows), one wait; hosts with one thread: nothing), Csr does nothing. statistics() reports time,
-/// memory, padding and launches per apply. Deterministic: bitwise the same result for the same plan options, device,
-/// layouts and inputs; no floating-point atomics.
+/// memory, padding and launches per apply. Deterministic: bitwise the same result for the same plan options, device
+/// (hosts: number of threads), layouts and inputs; no floating-point atomics.
 ///
 /// Scratch (copies of operands whose layout a kernel does not take, of B in TF32, sums of split rows and windows) grows
 /// at the first apply that needs more, and is kept. Thread safety: applies that need scratch share it. A change of the
@@ -75,7 +75,9 @@ class SpmmPlan : public CsrPlan<Csr, Impl::SpmmOperation> {
   /// GeSpmm on devices: where rows of A are uneven, or of 50 entries and more, or C is wide). B and C in LayoutLeft
   /// stay where they lie, with GeSpmm and under Auto, unless copies take less time. No allocation and no wait once an
   /// apply of the same shapes and layouts was made; can be captured in a graph then. (Hosts: the first with up to three
-  /// columns may put short rows in the order of their lengths, which format_bytes() then counts.)
+  /// columns may put short rows in the order of their lengths; the first with a B in rows of 2 MiB and more looks at
+  /// A's columns, and may cut rows into blocks of them, 4 to 8 bytes per row and block. format_bytes() then counts
+  /// these.)
   /// @throw DimensionMismatch, NotSupported (types, op without prepare_transpose), InvalidArgument (overlap, null
   ///        pointer), StalePlan (mixed types that go straight from CSR, after SddmmPlan::apply_into has replaced the
   ///        format's numbers and until update_values), WorkspaceTooSmall, DeviceError
