@@ -42,7 +42,8 @@ namespace Tessera {
 /// (hosts: number of threads), layouts and inputs; no floating-point atomics.
 ///
 /// Scratch (copies of operands whose layout a kernel does not take, of B in TF32, sums of split rows and windows) grows
-/// at the first apply that needs more, and is kept. Thread safety: applies that need scratch share it. A change of the
+/// at the first apply that needs more, and is kept. Thread safety: applies that need scratch, or on hosts look at A for
+/// the first time (see apply()), share what they keep. A change of the
 /// execution-space instance then waits for the previous one, which must still exist; two host threads must not apply
 /// the plan at once; captured graphs replay behind the plan's back and must not run beside other applies. Before
 /// capturing, apply once with the same shapes on the capturing instance. Destroying a plan that has memory on a device

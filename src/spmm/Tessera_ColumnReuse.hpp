@@ -12,8 +12,7 @@
 #include "Tessera_Compat.hpp"
 
 /// \file
-/// Hosts: how often rows of B are used again before a cache has lost them, and whether columns of A in blocks save
-/// enough of that (perf_test/notes/hosts.md, "B in blocks").
+/// Hosts: how often rows of B are used again before a cache has lost them (perf_test/notes/hosts.md, "B in blocks").
 
 namespace Tessera {
 namespace Impl {
