@@ -68,7 +68,7 @@ class SeveralVectors {
   /// five in many column blocks, since SpMM finds a line of x in no near cache.
   template <class XT>
   static bool enough(const Csr& A, const Vectors<const XT>& x, int blocks) {
-    constexpr int many_blocks = 8, most_in_blocks = 5;
+    constexpr int many_blocks = 16, most_in_blocks = 5;
     if (x.column_stride == 1 || x.columns < 3) return x.column_stride == 1 && x.columns > 1;
     if (x.columns > 3) return x.columns > most_in_blocks || blocks < many_blocks;
     if (blocks > 1) return false;
