@@ -46,6 +46,14 @@ class PackedHostKernel {
         begin = short_of(s, begin, end, std::make_integer_sequence<int, short_most>());
         continue;
       }
+      if (s.index() == PackedEmpty) {
+        if constexpr (sizeof(Value) == 2) {
+          if (narrow_) host_packed_empty<Value>(p_, s, alpha_, beta_, 1);
+        }
+        if (!narrow_) host_packed_empty<Sum>(p_, s, alpha_, beta_, 1);
+        ++begin;
+        continue;
+      }
       switch (s.group()) {
         case 1:
           begin = s.index() == PackedIndexFree ? free_run(begin, end) : run_of<1>(s.index(), begin, end);
@@ -293,7 +301,7 @@ class PackedHostKernel {
         if constexpr (value_bytes > 0) v += n * Lanes;
         offsets += n;
       };
-      if (s.rows() == Lanes && !s.masked()) {
+      if (s.units() == Lanes && !s.masked()) {
         const auto at = [&](auto size) TESSERA_HOST_LAMBDA {
           constexpr int n = decltype(size)::value;
           return [x, o = Offsets<n>(offset)](int k) TESSERA_HOST_LAMBDA { return x[o.at[k % n] + k / n]; };
@@ -316,7 +324,7 @@ class PackedHostKernel {
       } else {
         const auto* const masks = reinterpret_cast<const std::uint32_t*>(base + packet.high(s));
         std::uint32_t mask[Lanes];
-        for (int l = 0; l < Lanes; ++l) mask[l] = l >= s.rows() ? 0 : s.masked() ? masks[l] : ~0u;
+        for (int l = 0; l < Lanes; ++l) mask[l] = l >= s.units() ? 0 : s.masked() ? masks[l] : ~0u;
         int step = 0;
         const auto at = [&](auto size) TESSERA_HOST_LAMBDA {
           constexpr int n = decltype(size)::value;
@@ -420,7 +428,7 @@ class PackedHostKernel {
   template <int Group>
   TESSERA_HOST_INLINE void finish(const PackedSlice& s, const unsigned char* base,
                                   Vector (&lanes)[Group][lane_vectors]) const {
-    const int log = s.log_lanes(), rows = s.rows();
+    const int log = s.log_lanes(), rows = s.units();
     const auto* const ids = reinterpret_cast<const std::uint16_t*>(base + PackedPacket(Lanes, value_bytes).row_ids(s));
     if constexpr (sizeof(Value) == 2) {
       if (narrow_ && log == 0 && rows == Lanes && beta_ == Sum(0)) {

@@ -87,6 +87,18 @@ struct HostEightBytes {
   }
 };
 
+/// Rows without entries. @param columns  vectors that y has
+template <class Y, class Sum>
+void host_packed_empty(const SpmvPackedArgs& args, const PackedSlice& s, Sum alpha, Sum beta, int columns) {
+  const auto* const ids =
+      reinterpret_cast<const std::uint16_t*>(args.packets + static_cast<std::size_t>(s.packet) * packed_unit);
+  const int rows = s.rows();
+  for (int q = 0; q < rows; ++q) {
+    Y* const y = static_cast<Y*>(args.y) + (std::int64_t{s.row} + (s.has_ids() ? ids[q] : q)) * args.y_stride;
+    for (int j = 0; j < columns; ++j) store_scaled(y + j * args.y_column_stride, alpha, Sum(0), beta);
+  }
+}
+
 template <int Index>
 struct PackedHostIndices {
   using Low = std::conditional_t<

@@ -37,6 +37,7 @@ class PackedHostVectors {
   static constexpr int value_bytes = Types::value_bytes, most = packed_max_columns;
 
   void slice(const PackedSlice& s) const {
+    if (s.index() == PackedEmpty) return host_packed_empty<Y>(p_, s, alpha_, beta_, p_.columns);
     const PackedPacket packet(Lanes, value_bytes);
     const unsigned char* const base = p_.packets + static_cast<std::size_t>(s.packet) * packed_unit;
     const auto* const v = reinterpret_cast<const Stored*>(base);
@@ -109,7 +110,7 @@ class PackedHostVectors {
         for (int j = 0; j < columns; ++j) partials[j] = sum[0][0][j];
         return;
       }
-      for (int q = 0; q < s.rows(); ++q) {
+      for (int q = 0; q < s.units(); ++q) {
         const std::int64_t row = std::int64_t{s.row} + r + (s.has_ids() ? ids[q] : q * group);
         for (int j = 0; j < columns; ++j) {
           Y* const y = static_cast<Y*>(p_.y) + row * p_.y_stride + j * p_.y_column_stride;
@@ -147,7 +148,7 @@ class PackedHostVectors {
     const std::uint32_t bits = reinterpret_cast<const std::uint32_t*>(low)[step] ^ 0x80000000u;
     const auto offset = static_cast<std::int32_t>(bits);
     for (int l = 0; l < Lanes; ++l) {
-      bool on = l < s.rows();
+      bool on = l < s.units();
       if (s.masked()) on = on && (reinterpret_cast<const std::uint32_t*>(high)[l] >> step & 1u) != 0;
       place[l] = on ? std::int64_t{s.row} + l + offset : -1;
     }

@@ -27,6 +27,9 @@
 /// The last steps (fewer than `chunk`) follow as chunks of half the size, a quarter, and so on. `group` rows with equal
 /// columns may share one index list; their values follow each other in planes.
 /// All ones in an index is padding: it reads no x, so an infinite x cannot reach a row that does not use it.
+///
+/// Rows without entries that are sorted make slices of their own, of more rows than a wave has lanes and of no step:
+/// PackedEmpty. Their packet holds row ids alone.
 
 namespace Tessera {
 
@@ -37,7 +40,8 @@ enum PackedIndex : int {
   PackedIndex24,
   PackedIndex32,
   PackedIndexFree,
-  PackedDiagonals  ///< the offsets of all slices are SpmvPackedArgs::offsets
+  PackedDiagonals,  ///< the offsets of all slices are SpmvPackedArgs::offsets
+  PackedEmpty       ///< none of its rows has an entry
 };
 
 /// Diagonals that a matrix may have whose slices are named by them, and the most lanes of a wave: bits of a word.
@@ -55,7 +59,7 @@ constexpr std::uint32_t packed_unit = 32;
 struct alignas(16) PackedSlice {
   std::uint32_t packet;  ///< of the packet, in units
   std::int32_t row;      ///< first row, or what row ids count from; of a part: which one
-  std::uint32_t column;  ///< what indices count from
+  std::uint32_t column;  ///< what indices count from; PackedEmpty: how many rows
   std::uint32_t packed;  ///< see the functions below
 
   TESSERA_FUNCTION int steps() const { return static_cast<int>(packed & 1023u); }
@@ -65,7 +69,12 @@ struct alignas(16) PackedSlice {
   TESSERA_FUNCTION bool part() const { return packed >> 17 & 1u; }    ///< of a row of several slices
   TESSERA_FUNCTION bool masked() const { return packed >> 18 & 1u; }  ///< index-free, some rows lack entries
   TESSERA_FUNCTION int group() const { return static_cast<int>(packed >> 19 & 3u) + 1; }
-  TESSERA_FUNCTION int rows() const { return static_cast<int>(packed >> 21 & 63u) + 1; }  ///< or groups of rows
+  TESSERA_FUNCTION int units() const {
+    return static_cast<int>(packed >> 21 & 63u) + 1;
+  }  ///< rows, or groups, with lanes
+  TESSERA_FUNCTION int rows() const {
+    return index() == PackedEmpty ? static_cast<int>(column) : units();
+  }  ///< or groups
   /// Steps from the first on in which every lane has an entry, as far as known (hosts; 0 where the conversion did not
   /// count them). Kernels that test each index do not need it.
   TESSERA_FUNCTION int full_steps() const {

@@ -78,6 +78,7 @@ class PackedKernel {
     if constexpr (Tuning::diagonals) {
       if (s.index() == PackedDiagonals) return kernel.template slice<1, PackedDiagonals>();
     }
+    if (s.index() == PackedEmpty) return kernel.empty();
     // Few slices differ in this from their neighbours; the branches are uniform over the wave.
     if constexpr (Tuning::groups) {
       if (s.group() == 2) return kernel.template grouped<2>();
@@ -167,11 +168,11 @@ class PackedKernel {
       row(lane) = s_.row + q * Group;
       std::uint32_t id[1];
       if constexpr (Tuning::straight_ids && !no_indices<Index>) {
-        Wave::template load_if<streaming, 2>(base + ids + 2 * q, s_.has_ids() && q < s_.rows(),
+        Wave::template load_if<streaming, 2>(base + ids + 2 * q, s_.has_ids() && q < s_.units(),
                                              static_cast<unsigned>(q * Group), id);
         row(lane) = s_.row + static_cast<std::int32_t>(id[0] & 0xffffu);
       } else if (!no_indices<Index> && s_.has_ids()) {
-        Wave::template load_if<streaming, 2>(base + ids + 2 * q, q < s_.rows(), 0u, id);
+        Wave::template load_if<streaming, 2>(base + ids + 2 * q, q < s_.units(), 0u, id);
         row(lane) = s_.row + static_cast<std::int32_t>(id[0] & 0xffffu);
       }
       Lane at;
@@ -183,7 +184,7 @@ class PackedKernel {
       at.column = no_indices<Index> ? row(lane) : static_cast<std::int64_t>(s_.column);
       at.mask = 0;
       if (Index == PackedIndexFree) {
-        std::uint32_t mask[1] = {lane < s_.rows() ? ~0u : 0u};
+        std::uint32_t mask[1] = {lane < s_.units() ? ~0u : 0u};
         if (s_.masked()) Wave::template load_if<streaming, 4>(at.high + 4 * lane, true, 0u, mask);
         at.mask = mask[0];
       }
@@ -203,9 +204,32 @@ class PackedKernel {
     }
     if (Group == 1 && !no_indices<Index> && s_.part()) return finish_part(sums);
     w_.each([&](int lane) {
-      if ((lane & ((1 << log_lanes) - 1)) != 0 || (lane >> log_lanes) >= s_.rows()) return;
+      if ((lane & ((1 << log_lanes) - 1)) != 0 || (lane >> log_lanes) >= s_.units()) return;
       TESSERA_UNROLL
       for (int r = 0; r < Group; ++r) store(row(lane) + r, sums(lane).sum[r]);
+    });
+  }
+
+  /// Rows without entries: all ids of a lane are asked for before the first of them is needed.
+  TESSERA_FUNCTION void empty() const {
+    constexpr int batch = 4;
+    const int rows = s_.rows();
+    const unsigned char* const ids = p_.packets + static_cast<std::size_t>(s_.packet) * packed_unit;
+    const bool has_ids = s_.has_ids();
+    w_.each([&](int lane) {
+      for (int first = lane; first < rows; first += batch * lanes) {
+        std::uint32_t id[batch][1];
+        TESSERA_UNROLL
+        for (int n = 0; n < batch; ++n) {
+          const int q = first + n * lanes;
+          Wave::template load_if<streaming, 2>(ids + 2 * q, has_ids && q < rows, static_cast<unsigned>(q), id[n]);
+        }
+        const Sum none[columns] = {};
+        TESSERA_UNROLL
+        for (int n = 0; n < batch; ++n) {
+          if (first + n * lanes < rows) store(s_.row + static_cast<std::int32_t>(id[n][0] & 0xffffu), none);
+        }
+      }
     });
   }
 
@@ -270,7 +294,7 @@ class PackedKernel {
       w_.each([&](int lane) { sum(lane) += other(lane); });
     }
     w_.each([&](int lane) {
-      if ((lane & ((1 << log_lanes) - 1)) != 0 || (lane >> log_lanes) >= s_.rows()) return;
+      if ((lane & ((1 << log_lanes) - 1)) != 0 || (lane >> log_lanes) >= s_.units()) return;
       const Sum whole[1] = {sum(lane)};
       store(row(lane), whole);
     });
@@ -300,11 +324,11 @@ class PackedKernel {
     std::uint32_t column = s_.column, mask[1] = {0}, id[1] = {static_cast<std::uint32_t>(q)};
     if constexpr (Index == PackedIndexFree) {
       constexpr std::uint32_t masks = indices + (Steps * 4 + packed_unit - 1) / packed_unit * packed_unit;
-      Wave::template load_if<streaming, 4>(base + masks + 4 * lane, s_.masked(), lane < s_.rows() ? ~0u : 0u, mask);
+      Wave::template load_if<streaming, 4>(base + masks + 4 * lane, s_.masked(), lane < s_.units() ? ~0u : 0u, mask);
       column = static_cast<std::uint32_t>(s_.row + q) + 0x80000000u;
     } else {
       Wave::template load_if<streaming, 2>(base + indices + Steps * lanes * (Index + 1) + 2 * q,
-                                           !s_.contiguous() && q < s_.rows(), static_cast<unsigned>(q), id);
+                                           !s_.contiguous() && q < s_.units(), static_cast<unsigned>(q), id);
     }
     TESSERA_UNROLL
     for (int u = 0; u < whole; ++u) gather_exact<Index>(column, mask[0], u * chunk, c[u]);

@@ -301,7 +301,7 @@ class PackedDecoder {
         for (std::size_t lane = 0; lane < lanes; ++lane) result.masks[lane] |= (word >> lane & 1u) << step;
       }
       at = begin + up_to_unit(at - begin);
-    } else {
+    } else if (s.index() != PackedEmpty) {
       std::vector<std::uint32_t> index(slots);
       const int low = s.index() == PackedIndex8 ? 1 : s.index() == PackedIndex32 ? 4 : 2;
       const std::uint32_t padding = s.index() == PackedIndex32 ? ~0u : (1u << (8 * (s.index() + 1))) - 1;
@@ -326,7 +326,14 @@ class PackedDecoder {
 
   void check_record(std::size_t i, const PackedSlice& s) const {
     sound((p_.lanes & (p_.lanes - 1)) == 0 && p_.lanes >= 1 && p_.lanes <= 64, "a wave of an impossible size");
-    sound(s.index() >= PackedIndex8 && s.index() <= PackedDiagonals, "an unknown kind of index");
+    sound(s.index() >= PackedIndex8 && s.index() <= PackedEmpty, "an unknown kind of index");
+    if (s.index() == PackedEmpty) {
+      sound(s.steps() == 0 && s.log_lanes() == 0 && s.group() == 1 && s.units() == 1 && !s.part() && !s.masked(),
+            "a slice of rows without entries that has more");
+      sound(s.rows() > 0 && s.rows() <= 65536, "a slice without rows, or with more than ids tell apart");
+      sound(i >= parts_.size(), "parts are not the first slices");
+      return;
+    }
     sound(s.index() != PackedDiagonals || (p_.lanes <= 32 && p_.even != 0 && !s.masked()),
           "diagonals of uneven slices");
     sound(s.group() <= 3, "groups of more than three rows");
@@ -349,7 +356,7 @@ class PackedDecoder {
     count(s);
     Experimental::PackedDecodedSlice d;
     d.lowest = p_.cols;
-    const int units = p_.lanes >> s.log_lanes();
+    const int units = s.index() == PackedEmpty ? s.rows() : p_.lanes >> s.log_lanes();
     std::int64_t in_last_step = 0;
     for (int q = 0; q < units; ++q) {
       const bool real = q < s.rows();
@@ -451,7 +458,7 @@ class PackedDecoder {
     counted_.steps += s.steps();
     counted_.stored += slots;
     counted_.short_slices += s.steps() <= 5;
-    counted_.index_slots[s.index()] += slots;
+    if (s.index() != PackedEmpty) counted_.index_slots[s.index()] += slots;
     counted_.grouped_slots += s.group() > 1 ? slots : 0;
     counted_.id_rows += s.has_ids() ? s.rows() : 0;
   }

@@ -18,6 +18,56 @@
 namespace Tessera {
 namespace Impl {
 
+/// Even slices: records, a copy of the row map, and indices in one go; one thread per lane of a slice.
+template <class Csr>
+struct PackedEvenFunctor : PackedTypesOf<Csr> {
+  typename PackedTypesOf<Csr>::Columns columns;
+  typename Csr::row_map_type row_map;
+  typename PackedTypesOf<Csr>::Map map;  // its copy
+  typename PackedTypesOf<Csr>::template View<PackedSlice> slices;
+  PackedSlice first;  // and by how much packets and rows of the next lie behind
+  std::int64_t rows;
+  int lanes, log_wave, value_bytes;
+  unsigned char* packets;
+
+  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
+    const std::int64_t index = i >> log_wave, first_row = index * first.row, left = rows - first_row;
+    const int lane = static_cast<int>(i & (lanes - 1));
+    PackedSlice s = first;
+    s.packet *= static_cast<std::uint32_t>(index);
+    s.row = static_cast<std::int32_t>(first_row);
+    if (left < s.rows()) s.packed -= static_cast<std::uint32_t>(s.rows() - left) << 21;
+    const int log = s.log_lanes(), q = lane >> log;
+    std::int64_t begin = 0, length = 0;
+    if (q < s.rows()) {
+      const std::int64_t row = first_row + q, end = static_cast<std::int64_t>(row_map(row + 1));
+      begin = static_cast<std::int64_t>(row_map(row));
+      length = end - begin;
+      map.begin(row) = begin;  // by all lanes of the row
+      if (row + 1 == rows) map.begin(rows) = end;
+    }
+    if (lane == 0) {
+      if constexpr (Compat::is_host_v<typename PackedTypesOf<Csr>::exec>) s.set_full_steps(full_steps(s));
+      slices(index) = s;
+    }
+    const PackedPacket packet(lanes, value_bytes);
+    store_packed_indices(columns, begin, length, s, packet, lane,
+                         packets + static_cast<std::size_t>(s.packet) * packed_unit,
+                         [](std::uint32_t column) { return column; });
+  }
+
+  /// As PackedSpans::full_steps.
+  KOKKOS_INLINE_FUNCTION int full_steps(const PackedSlice& s) const {
+    if (s.rows() << s.log_lanes() < lanes) return 0;
+    std::int64_t least = s.steps();
+    for (int q = 0; q < s.rows(); ++q) {
+      const auto length = static_cast<std::int64_t>(row_map(s.row + q + 1) - row_map(s.row + q)) >> s.log_lanes();
+      least = length < least ? length : least;
+    }
+    return static_cast<int>(least);
+  }
+};
+
 /// What a device finds out of a matrix that may have few diagonals; zero before.
 struct PackedDiagonalsFound {
   std::int64_t pattern;   // of the row whose columns are the pattern: how many rows there are from it on; 0: none

@@ -315,56 +315,6 @@ KOKKOS_INLINE_FUNCTION void store_packed_indices(const Columns& columns, std::in
   }
 }
 
-/// Even slices: records, a copy of the row map, and indices in one go; one thread per lane of a slice.
-template <class Csr>
-struct PackedEvenFunctor : PackedTypesOf<Csr> {
-  typename PackedTypesOf<Csr>::Columns columns;
-  typename Csr::row_map_type row_map;
-  typename PackedTypesOf<Csr>::Map map;  // its copy
-  typename PackedTypesOf<Csr>::template View<PackedSlice> slices;
-  PackedSlice first;  // and by how much packets and rows of the next lie behind
-  std::int64_t rows;
-  int lanes, log_wave, value_bytes;
-  unsigned char* packets;
-
-  KOKKOS_INLINE_FUNCTION void operator()(const std::int64_t i) const {
-    const std::int64_t index = i >> log_wave, first_row = index * first.row, left = rows - first_row;
-    const int lane = static_cast<int>(i & (lanes - 1));
-    PackedSlice s = first;
-    s.packet *= static_cast<std::uint32_t>(index);
-    s.row = static_cast<std::int32_t>(first_row);
-    if (left < s.rows()) s.packed -= static_cast<std::uint32_t>(s.rows() - left) << 21;
-    const int log = s.log_lanes(), q = lane >> log;
-    std::int64_t begin = 0, length = 0;
-    if (q < s.rows()) {
-      const std::int64_t row = first_row + q, end = static_cast<std::int64_t>(row_map(row + 1));
-      begin = static_cast<std::int64_t>(row_map(row));
-      length = end - begin;
-      map.begin(row) = begin;  // by all lanes of the row
-      if (row + 1 == rows) map.begin(rows) = end;
-    }
-    if (lane == 0) {
-      if constexpr (Compat::is_host_v<typename PackedTypesOf<Csr>::exec>) s.set_full_steps(full_steps(s));
-      slices(index) = s;
-    }
-    const PackedPacket packet(lanes, value_bytes);
-    store_packed_indices(columns, begin, length, s, packet, lane,
-                         packets + static_cast<std::size_t>(s.packet) * packed_unit,
-                         [](std::uint32_t column) { return column; });
-  }
-
-  /// As PackedSpans::full_steps.
-  KOKKOS_INLINE_FUNCTION int full_steps(const PackedSlice& s) const {
-    if (s.rows() << s.log_lanes() < lanes) return 0;
-    std::int64_t least = s.steps();
-    for (int q = 0; q < s.rows(); ++q) {
-      const auto length = static_cast<std::int64_t>(row_map(s.row + q + 1) - row_map(s.row + q)) >> s.log_lanes();
-      least = length < least ? length : least;
-    }
-    return static_cast<int>(least);
-  }
-};
-
 /// Writes row ids, indices, offsets and masks, and the packets' places; one thread per lane of a slice.
 template <class Csr>
 struct PackedIndexFunctor : PackedSpans<Csr> {
@@ -395,6 +345,7 @@ struct PackedIndexFunctor : PackedSpans<Csr> {
     const PackedPacket packet(lanes, value_bytes);
     unsigned char* const base = packets + static_cast<std::size_t>(s.packet) * packed_unit;
     const int log = s.log_lanes(), q = lane >> log, t = lane & ((1 << log) - 1);
+    if (s.index() == PackedEmpty) return empty_ids(index, s, lane, packet, base);
     if (s.index() == PackedIndexFree) {
       offsets(index, lane, s, packet, base);
       return;
@@ -411,6 +362,15 @@ struct PackedIndexFunctor : PackedSpans<Csr> {
     }
     store_packed_indices(this->columns, e.begin, e.length, s, packet, lane, base,
                          [&](std::uint32_t column) { return this->hubs > 0 ? hub_place(column) : column - s.column; });
+  }
+
+  /// Of rows without entries, which may be more than lanes.
+  KOKKOS_INLINE_FUNCTION void empty_ids(std::int64_t index, const PackedSlice& s, int lane, const PackedPacket& packet,
+                                        unsigned char* base) const {
+    if (!s.has_ids()) return;
+    auto* const ids = reinterpret_cast<std::uint16_t*>(base + packet.row_ids(s));
+    const int rows = s.rows(), stride = packet.lanes;
+    for (int q = lane; q < rows; q += stride) ids[q] = static_cast<std::uint16_t>(this->row(index, s, q) - s.row);
   }
 
   /// @return the lane's mask
@@ -562,6 +522,7 @@ struct PackedValueFunctor {
   }
 
   KOKKOS_INLINE_FUNCTION void write(const PackedSlice& s, int lane) const {
+    if (s.index() == PackedEmpty) return;
     const int q = lane >> s.log_lanes();
     const PackedPacket packet(lanes, Types::value_bytes);
     unsigned char* const base = packets + static_cast<std::size_t>(s.packet) * packed_unit;

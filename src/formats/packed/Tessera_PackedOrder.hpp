@@ -22,9 +22,12 @@ namespace Impl {
 
 /// What decides the shape of slices.
 struct PackedShape {
-  static constexpr int sort_window_keys = 4096;     // of the largest sort window
-  static constexpr int index_bits = 12;             // of a row in its sort window
-  static constexpr int classes = 7;                 // lanes per row: 64 ... 1
+  static constexpr int sort_window_keys = 4096;  // of the largest sort window
+  static constexpr int index_bits = 12;          // of a row in its sort window
+  static constexpr int classes = 7;              // lanes per row: 64 ... 1
+  static constexpr int empty_run = 2 * classes;  // behind those of grouped and of single rows: without entries
+  static constexpr int runs = empty_run + 1;
+  static constexpr int log_empty_rows = 3;          // that a lane has of a slice of rows without entries
   static constexpr int key_bits = index_bits + 10;  // that tell keys apart: steps, lanes, grouped or split
   static constexpr std::uint32_t sorted_bits = (1u << key_bits) - (1u << index_bits);
   int lanes = 32, log_wave = 5, max_steps = 16, split_steps = 16, group = 1;
@@ -72,9 +75,11 @@ struct PackedShape {
   }
   KOKKOS_INLINE_FUNCTION bool is_split(std::int64_t length) const { return length > part_length(); }
 
-  /// Ascending keys: rows to be split, then groups, then single rows; the longest first.
+  /// Ascending keys: rows to be split, then groups, then single rows, the longest first; then rows without entries.
   KOKKOS_INLINE_FUNCTION std::uint32_t key_of(std::int64_t length, bool grouped, int place) const {
     if (is_split(length)) return static_cast<std::uint32_t>(place);
+    // Without ones in all of its digits, which stand for no row.
+    if (length == 0) return (1u + empty_run) << (6 + index_bits) | static_cast<std::uint32_t>(place);
     const auto most = static_cast<std::uint32_t>(max_steps), short_length = static_cast<std::uint32_t>(length);
     std::uint32_t steps = short_length;  // as log_lanes_of and steps_of, in 32 bits
     int log = 0;
@@ -90,6 +95,12 @@ struct PackedShape {
   }
   KOKKOS_INLINE_FUNCTION static int key_steps(std::uint32_t key) {
     return 63 - static_cast<int>((key >> index_bits) & 63u);
+  }
+  /// log2 of the rows, or groups, of a slice of run `run`.
+  KOKKOS_INLINE_FUNCTION int log_slice_rows(int run) const {
+    if (run == empty_run) return log_wave + log_empty_rows;
+    const int log = 6 - run % classes;
+    return log < log_wave ? log_wave - log : 0;
   }
 };
 
@@ -111,7 +122,7 @@ struct SortWindow {
   std::int32_t natural;  // rows in their order, all with the same lanes
   std::int32_t log_lanes, grouped;
   std::int32_t split;  // rows to be split come first
-  std::int32_t run[2 * PackedShape::classes];
+  std::int32_t run[PackedShape::runs];
   std::int64_t slices, parts;  // how many; slices: parts not counted
 };
 
@@ -302,7 +313,7 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
     if (found.natural) {
       found.log_lanes = shape.even_log;
       found.slices = (count + (shape.lanes >> shape.even_log) - 1) / (shape.lanes >> shape.even_log);
-    } else if (to_split == 0 && (in_groups == 0 || in_groups == count)) {
+    } else if (entries > 0 && to_split == 0 && (in_groups == 0 || in_groups == count)) {
       found.grouped = in_groups > 0;
       try_natural(team, keys, count, entries, found);
     }
@@ -477,7 +488,6 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
     // Keys without a row have ones in all digits, and stay behind the others.
     const auto differ = static_cast<std::uint32_t>(bits >> 32) & static_cast<std::uint32_t>(bits);
     const int sorted = Sort(keys, places).run_where(team, differ & PackedShape::sorted_bits);
-    constexpr int runs = 2 * PackedShape::classes;
     // begin(1 + run): keys up to the end of the run.
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, places), [&](const int i) {
       const std::uint32_t key = keys(sorted + i);
@@ -490,11 +500,11 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
     team.team_barrier();
     std::uint32_t done = begin(0);
     found.split = static_cast<std::int32_t>(done);
-    for (int run = 0; run < runs; ++run) {
+    for (int run = 0; run < PackedShape::runs; ++run) {
       const std::uint32_t end = begin(run + 1);
       found.run[run] = end > done ? static_cast<std::int32_t>(end - done) : 0;
       done = end > done ? end : done;
-      const int log = log_slice_rows(run);
+      const int log = shape.log_slice_rows(run);
       found.slices += (found.run[run] + (1 << log) - 1) >> log;
     }
     if (found.split == 0) return;
@@ -508,10 +518,6 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
     Kokkos::parallel_reduce(
         Kokkos::TeamThreadRange(team, found.split), [&](const int i, std::int64_t& n) { n += pieces_at(i); }, parts);
     found.parts = parts;
-  }
-  KOKKOS_INLINE_FUNCTION int log_slice_rows(int run) const {
-    const int log = 6 - run % PackedShape::classes;
-    return log > shape.log_wave ? 0 : shape.log_wave - log;
   }
 };
 

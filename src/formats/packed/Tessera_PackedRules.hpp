@@ -253,6 +253,12 @@ KOKKOS_INLINE_FUNCTION PackedShape packed_shape(const PackedOptions& o, const Sp
   return s;
 }
 
+/// Whether a device has few waves to choose from, and each of them enough to do.
+template <class MemorySpace>
+bool packed_is_small(const Experimental::PackedSlices<MemorySpace>& p, const SpmvFeatures& f) {
+  return f.nnz < 1000000 && p.summary.slices < 10000;
+}
+
 /// How a launch divides the device.
 template <class MemorySpace>
 PackedVariant packed_variant(const Experimental::PackedSlices<MemorySpace>& p, const SpmvFeatures& f) {
@@ -260,10 +266,10 @@ PackedVariant packed_variant(const Experimental::PackedSlices<MemorySpace>& p, c
   if (p.even != 0) return s.index_slots[PackedDiagonals] > 0 ? PackedVariant::Diagonals : PackedVariant::Even;
   if (s.grouped_slots > 0 || (p.hub_columns.extent(0) > 0 && !p.renumbered)) return PackedVariant::General;
   const bool free = s.index_slots[PackedIndexFree] * 2 > s.stored, brief = s.short_slices * 4 > s.slices * 3;
-  if (brief && (free || (s.steps <= 3 * s.slices && f.nnz >= 1000000))) return PackedVariant::ShortSlices;
+  if (brief && (free || (s.steps <= 3 * s.slices && !packed_is_small(p, f)))) return PackedVariant::ShortSlices;
   if (free && s.steps <= 8 * s.slices) return PackedVariant::IndexFree;
-  const bool small = f.nnz < 1000000 && p.value_bytes() < 8;
-  return packed_is_scattered(f) || small ? PackedVariant::WideBlocks : PackedVariant::General;
+  return packed_is_scattered(f) || (packed_is_small(p, f) && p.value_bytes() < 8) ? PackedVariant::WideBlocks
+                                                                                  : PackedVariant::General;
 }
 
 /// Whether a wave takes two slices: of few diagonals, where a wave has little to wait for at once, and many of them.
@@ -279,7 +285,7 @@ bool packed_pairs(const Experimental::PackedSlices<MemorySpace>& p, const Packed
 template <class MemorySpace>
 bool packed_eight_waves(const Experimental::PackedSlices<MemorySpace>& p, const SpmvFeatures& f) {
   const Experimental::PackedSummary& s = p.summary;
-  if (f.nnz < 1000000 || p.blocks > 1 || s.grouped_slots > 0) return false;
+  if (packed_is_small(p, f) || p.blocks > 1 || s.grouped_slots > 0) return false;
   if (p.variant == PackedVariant::ShortSlices) return true;
   if (p.variant == PackedVariant::Diagonals) return s.steps <= (p.value_bytes() == 2 ? 8 : 6) * s.slices;
   return p.variant == PackedVariant::General && s.steps <= 8 * s.slices;

@@ -41,6 +41,7 @@ struct PackedSlotFunctor {
     if (lane == 0) index.slices(at).packet = s.packet;
     const PackedPacket packet(index.shape.lanes, Types::value_bytes);
     unsigned char* const base = index.packets + static_cast<std::size_t>(s.packet) * packed_unit;
+    if (s.index() == PackedEmpty) return index.empty_ids(at, s, lane, packet, base);
     Number* const out = reinterpret_cast<Number*>(base);
     const int log = s.log_lanes(), q = lane >> log, t = lane & ((1 << log) - 1);
     std::int64_t row = 0, begin = 0, length = 0;

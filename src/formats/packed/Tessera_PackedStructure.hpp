@@ -45,15 +45,16 @@ class PackedSizesReducer {
 };
 
 /// Slices that there are at most, parts not counted. A window in its own order has one number of lanes, a sorted one
-/// as many as its rows ask for, and each leaves one slice partly empty. A row of n entries gets one lane, or if n is
-/// above max_steps fewer than 2 n / max_steps + 1; in its own order a window goes by its mean, rounded up.
+/// as many as its rows ask for and one of rows without entries, and each leaves one slice partly empty. A row of n
+/// entries gets one lane, or if n is above max_steps fewer than 2 n / max_steps + 1; in its own order a window goes by
+/// its mean, rounded up.
 inline std::int64_t packed_most_slices(const PackedShape& s, std::int64_t nnz, std::int64_t longest) {
   const std::int64_t rows = s.rows * s.blocks, windows = s.sort_windows * s.blocks;
   if (s.even_steps > 0) return windows * ((s.sort_window << s.even_log) / s.lanes + 1);
   const std::int64_t whole = longest < s.part_length() ? longest : s.part_length();
   const std::int64_t classes = (s.log_lanes_of(whole) + 1) * (s.group > 1 ? 2 : 1);
   const std::int64_t more = longest > s.max_steps ? 2 * (nnz + rows) / (std::int64_t{s.max_steps} * s.lanes) : 0;
-  return rows / s.lanes + more + windows * classes + 2;
+  return rows / s.lanes + more + windows * (classes + 1) + 2;
 }
 /// Parts that there are at most: those of a row are fewer than twice its entries over the length of a part.
 inline std::int64_t packed_most_parts(const PackedShape& s, std::int64_t nnz, std::int64_t longest) {
@@ -140,6 +141,14 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
     s.packed = PackedSlice::pack(static_cast<int>(steps), log, PackedIndex32, contiguous, part, false, group, rows);
     return s;
   }
+  KOKKOS_INLINE_FUNCTION static PackedSlice empty_slice(std::int64_t row, bool contiguous, int rows) {
+    PackedSlice s;
+    s.packet = 0;
+    s.row = static_cast<std::int32_t>(row);
+    s.column = static_cast<std::uint32_t>(rows);
+    s.packed = PackedSlice::pack(0, 0, PackedEmpty, contiguous, false, false, 1, 1);
+    return s;
+  }
 
   KOKKOS_INLINE_FUNCTION PackedSlice part(const member& team, std::int64_t i) const {
     const std::int64_t w = window_of(team, i, true), base = this->shape.first_row(w);
@@ -178,24 +187,20 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
                       units - begin < a_slice ? units - begin : a_slice);
     }
     int item = window.split, left = static_cast<int>(s), of_run = 0, run = -1;  // left: slices before it in its run
-    for (int r = 0; r < 2 * PackedShape::classes; ++r) {
-      const int rows = window.run[r], shift = shift_of(r), here = (rows + (1 << shift) - 1) >> shift;
+    for (int r = 0; r < PackedShape::runs; ++r) {
+      const int rows = window.run[r], shift = this->shape.log_slice_rows(r), here = (rows + (1 << shift) - 1) >> shift;
       const bool it = run < 0 && left < here;
       if (it) run = r, of_run = rows;
       if (run < 0) left -= here, item += rows;
     }
-    const int shift = shift_of(run), begin = left << shift, rest = of_run - begin;
+    const int shift = this->shape.log_slice_rows(run), begin = left << shift, rest = of_run - begin;
     place = static_cast<std::uint32_t>(base + item + begin);
     const int rows = rest < 1 << shift ? rest : 1 << shift;
+    if (run == PackedShape::empty_run) return empty_slice(base, false, rows);
     // Lanes that would have no row, of the last slice of a run, take their share of the others.
     int steps = PackedShape::key_steps(this->order(place)), log = this->shape.log_wave - shift;
     for (; steps > 1 && 2 * (rows << log) <= this->shape.lanes; ++log) steps = (steps + 1) / 2;
     return slice_of(base, steps, log, false, false, run < PackedShape::classes ? this->shape.group : 1, rows);
-  }
-  /// log2 of the rows of a slice.
-  KOKKOS_INLINE_FUNCTION int shift_of(int run) const {
-    const int log = 6 - run % PackedShape::classes;
-    return log < this->shape.log_wave ? this->shape.log_wave - log : 0;
   }
   /// Completes an outline, but for its index; by all vector lanes of a thread.
   KOKKOS_INLINE_FUNCTION void complete(const member& team, PackedSlice& s, std::int64_t place) const {
@@ -218,7 +223,9 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
     Kokkos::parallel_reduce(
         Kokkos::ThreadVectorRange(team, rows),
         [&](const int q, int& n) { n += row_at(s.row, place + q) != first + std::int64_t{q} * g; }, apart);
-    if (apart == 0) s = slice_of(first, s.steps(), log, true, false, g, rows);
+    if (apart > 0) return;
+    s = s.index() == PackedEmpty ? empty_slice(first, true, rows)
+                                 : slice_of(first, s.steps(), log, true, false, g, rows);
   }
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
@@ -291,7 +298,7 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
         place = where(j);
         complete(team, s, place);
       }
-      this->choose_index(team, first + j, s, place);
+      if (s.index() != PackedEmpty) this->choose_index(team, first + j, s, place);
       Kokkos::single(Kokkos::PerThread(team), [&]() { records(j) = this->slices(first + j) = s; });
     });
   }

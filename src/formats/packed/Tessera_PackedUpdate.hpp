@@ -35,9 +35,10 @@ struct PackedMoveFunctor : PackedTypesOf<Csr> {
     unsigned char* const to = packets + static_cast<std::size_t>(s.packet) * packed_unit;
     const unsigned char *const low = from + a.indices(s), *const high = from + a.high(s);
     unsigned char *const new_low = to + b.indices(s), *const new_high = to + b.high(s);
-    if (s.has_ids() && lane < s.rows()) {
-      copy<std::uint16_t>(from + a.row_ids(s), static_cast<std::size_t>(lane), to + b.row_ids(s),
-                          static_cast<std::size_t>(lane));
+    const int ids = s.has_ids() ? s.rows() : 0;
+    for (int q = lane; q < ids; q += lanes) {
+      copy<std::uint16_t>(from + a.row_ids(s), static_cast<std::size_t>(q), to + b.row_ids(s),
+                          static_cast<std::size_t>(q));
     }
     if (s.index() == PackedIndexFree) {
       for (int step = lane; step < s.steps(); step += lanes) {
