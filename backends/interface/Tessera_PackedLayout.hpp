@@ -53,6 +53,9 @@ constexpr int packed_most_short_diagonals = 9;
 /// Dictionary: at most 256 different numbers. Constant: one number.
 enum class PackedStorage : int { Full, Float, Integer, Dictionary, Constant };
 
+/// Up to so many steps two slices with indices are multiplied at once.
+constexpr int packed_most_paired_steps = 4;
+
 /// Packets start at multiples of this many bytes.
 constexpr std::uint32_t packed_unit = 32;
 
@@ -205,7 +208,7 @@ struct SpmvPackedArgs {
   bool streaming = true;                           ///< load the matrix past the first-level cache
   PackedVariant variant = PackedVariant::General;  ///< General where slices are grouped
   bool eight_waves = false;                        ///< eight waves per thread block: for many slices of few steps
-  bool pairs = false;                              ///< Diagonals, few of them: a wave takes two adjacent slices
+  bool pairs = false;                              ///< Diagonals, few of them, ShortSlices: a wave takes two slices
   /// Even, Diagonals: what slice 0 is, and by how much packets and rows of the next lie behind.
   PackedSlice even_slice{};
   /// Diagonals: column - row of each step; beyond the last one of chunks that are asked for and not used.

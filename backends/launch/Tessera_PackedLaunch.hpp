@@ -48,6 +48,13 @@ struct PackedBody {
     const Wave wave;
     const Gather gather = Gather::make(args);
     const PackedSlice slice = Kernel::load_slice(args, index);
+    if constexpr (Tuning::slices > 1 && !Tuning::even) {
+      if (index + 1 < args.slice_count) {
+        const PackedSlice next = Kernel::load_slice(args, index + 1);
+        thread_block.template wait_for_previous_launch<true>();
+        return Kernel::run_two(wave, args, gather, slice, next);
+      }
+    }
     thread_block.template wait_for_previous_launch<true>();
     Kernel::run(wave, args, gather, slice);
   }
@@ -290,6 +297,13 @@ Status launch_variant(const SpmvPackedArgs& args, Stream stream) {
       if (args.pairs) return launch_by_waves<Device, Types, Written, PackedPairs<Cached>>(args, stream);
     }
     return launch_by_waves<Device, Types, Written, Cached>(args, stream);
+  }
+  if constexpr (Device::emulated || (every_variant<Device, Types> && (Streaming || !compile_less))) {
+    if (args.variant == PackedVariant::ShortSlices && args.pairs) {
+      using Short = typename Tunings::ShortSlices;
+      using Two = PackedTwoShort<std::conditional_t<Streaming, PackedLarge<Short>, PackedCached<Short>>>;
+      return launch_slices<Device, Types, Gather, Two>(args, stream);
+    }
   }
   if constexpr (Tunings::variants) {
     using Short = typename Tunings::ShortSlices;

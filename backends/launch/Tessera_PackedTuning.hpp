@@ -37,6 +37,12 @@ struct PackedPairs : Tuning {
   static constexpr int slices = 2, bound = Tuning::bound_of_pairs;
 };
 
+/// The same with two slices per wave, at once where both have few steps.
+template <class Tuning>
+struct PackedTwoShort : Tuning {
+  static constexpr int slices = 2, two_steps = packed_most_paired_steps, waves = 8, bound = 5;
+};
+
 /// The same for a matrix beside which nothing stays in the caches. Code for each number of steps gains nothing there
 /// where slices are index-free.
 template <class Tuning>
@@ -140,6 +146,7 @@ struct PackedEmulation {
     static constexpr int exact = 5;
     static constexpr bool exact_free = true, straight_ids = true;
   };
+  using ShortSlices = General;  // two per wave alone
   struct Even : PackedTuning {
     static constexpr bool groups = false, even = true;
   };

@@ -25,11 +25,24 @@ class DevicePacked : public FormatSpmv<Suite> {};
 TYPED_TEST_SUITE(DevicePacked, PackedSuites);
 TYPED_TEST(DevicePacked, MaskedSteps) { TESSERA_EACH(masked_steps()); }
 TYPED_TEST(DevicePacked, Diagonals) { TESSERA_EACH(diagonals()); }
+TYPED_TEST(DevicePacked, RowsWithoutEntries) { TESSERA_EACH(empty_rows()); }
 TYPED_TEST(DevicePacked, ClassesChangeNoBit) { TESSERA_EACH(classes_change_no_bit()); }
 TYPED_TEST(DevicePacked, NewValues) { TESSERA_EACH(new_values()); }
 TYPED_TEST(DevicePacked, HubColumns) { TESSERA_EACH(hub_columns()); }
 TYPED_TEST(DevicePacked, ColumnBlocks) { TESSERA_EACH(column_blocks()); }
 TYPED_TEST(DevicePacked, Cells) { TESSERA_EACH(in_cells()); }
+// Rows that are all as short go two slices per wave, but for a few without entries or with fewer; in each width of
+// index, the last wave with one slice.
+TYPED_TEST(DevicePacked, TwoSlicesPerWave) {
+  this->each([](auto& suite) {
+    for (const char* spec :
+         {"uniform:rows=500007:cols=200:per_row=1", "uniform:rows=600033:cols=60000:per_row=2",
+          "uniform:rows=500030:cols=900000:per_row=3", "uniform:rows=700001:cols=20000000:per_row=1",
+          "uniform:rows=600000:cols=40:per_row=3:exact=0", "random:rows=600000:cols=9000:lengths=uniform:mean=0.97"}) {
+      suite.expect_pattern(generate(spec), spec);
+    }
+  });
+}
 // So many hubs that shared memory cannot hold them, in a matrix that has as many columns.
 TYPED_TEST(DevicePacked, ManyHubs) {
   this->each([](auto& suite) {

@@ -142,6 +142,11 @@ class PackedRoundTrip : public ::testing::Test {
     for (std::size_t i = 0; i < slices.size(); ++i) {
       const PackedSlice& s = slices[i];
       const PackedDecodedSlice& d = B.slices[i];
+      if (s.index() == PackedEmpty) {
+        ASSERT_LE(s.rows(), 8 * p.lanes) << "slice " << i;
+        for (const std::int64_t row : d.rows) ASSERT_EQ(A.length(static_cast<int>(row)), 0) << "row " << row;
+        continue;
+      }
       ASSERT_EQ(s.index(), index_of(A, p, o, s, d, stencil_like)) << "slice " << i << " of " << slices.size();
       if (o.narrow_indices && s.index() != PackedIndexFree && p.hub_columns.extent(0) == 0) {
         ASSERT_EQ(s.column, static_cast<std::uint32_t>(d.lowest)) << "slice " << i;
@@ -153,6 +158,7 @@ class PackedRoundTrip : public ::testing::Test {
         ASSERT_EQ(s.part(), length > cut) << "row " << row;
         ASSERT_EQ(s.group() > 1, shares(A, p, row)) << "row " << row << " of " << length;
         if (!s.has_ids()) continue;
+        ASSERT_GT(length, 0) << "a row without entries beside others, row " << row;
         longest = std::max(longest, length);
         ASSERT_EQ(lanes_of(length, p.lanes, p), lanes_of(longest, p.lanes, p)) << "row " << row;
       }
@@ -450,6 +456,43 @@ TYPED_TEST(PackedRoundTrip, NaturalOrder) {
 }
 
 // The class that the definition gives, and each at its limits.
+// Rows without entries, eight per lane of a slice: of each sort window as few slices as can be, whether it has other
+// rows or not, but for the last window, whose own order may pad little.
+TYPED_TEST(PackedRoundTrip, RowsWithoutEntries) {
+  PackedOptions o;
+  o.even_slices = false;
+  for (const int window : {504, 4092}) {
+    o.window = window;
+    for (const char* spec : {"random:rows=9000:cols=700:lengths=uniform:mean=0.1", "dense_row:rows=5000:cols=300",
+                             "empty:rows=9000:cols=3", "random:rows=9000:cols=40:lengths=geometric:mean=0.6"}) {
+      const auto A = make_matrix<TypeParam>(generate(spec), Data::Real, 5);
+      for (const int lanes : TestFixture::waves) {
+        SCOPED_TRACE(std::string(spec) + ", lanes " + std::to_string(lanes) + ", window " + std::to_string(window));
+        const auto p = TestFixture::convert(A, lanes, o);
+        const auto B = to_csr(p);
+        TestFixture::expect_same(A, B);
+        std::int64_t wanted = 0, in_last = 0, rows = 0, found = 0, rows_found = 0;
+        for (int first = 0; first < A.rows; first += window) {
+          std::int64_t empty = 0;
+          for (int i = first; i < std::min<int>(A.rows, first + window); ++i) empty += A.length(i) == 0;
+          wanted += (empty + 8 * lanes - 1) / (8 * lanes);
+          rows += empty;
+          in_last = empty;
+        }
+        for (const PackedSlice& s : to_host(p.slices)) {
+          if (s.index() != PackedEmpty) continue;
+          ++found;
+          rows_found += s.rows();
+        }
+        EXPECT_LE(found, wanted);
+        EXPECT_LE(rows_found, rows);
+        EXPECT_GE(rows_found, rows - in_last);
+        EXPECT_GE(found, wanted - (in_last + 8 * lanes - 1) / (8 * lanes));
+      }
+    }
+  }
+}
+
 TYPED_TEST(PackedRoundTrip, ValueClasses) {
   using Scalar = TypeParam;
   auto A = make_matrix<Scalar>(all_classes(300, 100), Data::Real, 3);

@@ -211,6 +211,34 @@ TEST(PackedSetUp, Diagonals) {
   EXPECT_NE(variant(other, 32), PackedVariant::Diagonals);
 }
 
+// Two slices per wave where all rows are about as short: not where one is longer, half of them have no entry, or few
+// are there.
+TEST(PackedSetUp, TwoShortSlices) {
+  const Exec space;
+  const auto pairs = [&](Pattern p, long long least, std::int64_t none = 0) {
+    for (std::int64_t i = 0; i < none; ++i) p.row_map.push_back(p.row_map.back());
+    p.rows += none;
+    const auto A = make_matrix<double>(p, Data::Real, 7);
+    const DeviceMatrix<Exec, double> device(A);
+    PackedOptions o;
+    o.least_pairs = least;
+    auto packed =
+        Experimental::to_packed(space, device.view(), 32, Precision::FP64, spmv_features(space, device.view()), o);
+    packed.done();
+    EXPECT_TRUE(!packed.pairs || packed.variant == PackedVariant::ShortSlices);
+    return packed.pairs;
+  };
+  const Pattern three = generate("uniform:rows=340000:cols=5000:per_row=3");
+  EXPECT_TRUE(pairs(three, 340000));
+  EXPECT_FALSE(pairs(three, 340001));
+  EXPECT_TRUE(pairs(three, 340000, 10000));
+  EXPECT_FALSE(pairs(three, 340000, 400000));
+  EXPECT_TRUE(pairs(generate("uniform:rows=340000:cols=5000:per_row=1"), 0));
+  Pattern longer = three;
+  --longer.row_map[170000];
+  EXPECT_FALSE(pairs(longer, 0));
+}
+
 // Room for packets is by estimate: one allocation suffices, and two where rows of one step each are rounded up to a
 // whole wave. Threads are by estimate, too: here there are 250 slices, and threads for 130.
 TEST(PackedSetUp, RoomByEstimate) {

@@ -53,6 +53,7 @@ class PackedSpmv : public FormatSpmv<Suite> {};
 TYPED_TEST_SUITE(PackedSpmv, PackedSuites);
 TYPED_TEST(PackedSpmv, MaskedSteps) { TESSERA_EACH(masked_steps()); }
 TYPED_TEST(PackedSpmv, Diagonals) { TESSERA_EACH(diagonals()); }
+TYPED_TEST(PackedSpmv, RowsWithoutEntries) { TESSERA_EACH(empty_rows()); }
 TYPED_TEST(PackedSpmv, ClassesChangeNoBit) { TESSERA_EACH(classes_change_no_bit()); }
 TYPED_TEST(PackedSpmv, NewValues) { TESSERA_EACH(new_values()); }
 TYPED_TEST(PackedSpmv, HubColumns) { TESSERA_EACH(hub_columns()); }

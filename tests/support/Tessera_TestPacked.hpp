@@ -194,6 +194,36 @@ class PackedSuite : public SpmvSuite<Exec, Scalar> {
     }
   }
 
+  /// Rows without entries make slices of their own, of more rows than a wave has lanes: sort windows of nothing else,
+  /// some of them beside others, numbers of a class that new ones end. Their y is scaled like any other.
+  void empty_rows() {
+    PackedOptions o = sharing();
+    o.window = 4092;
+    const char* const few = "random:rows=9000:cols=700:lengths=uniform:mean=0.1:seed=3";
+    std::size_t turn = 0;
+    for (const char* spec :
+         {few, "dense_row:rows=5000:cols=300", "random:rows=4700:cols=90:lengths=geometric:mean=0.7"}) {
+      for (const PackedOptions& some : {o, short_parts(), blocks(3, o), hubs(20, o), cells(2, 2)}) {
+        if (in_other_size<Scalar>(turn++)) continue;
+        this->each({with(some)}, [&] { this->expect_pattern(generate(spec), spec); });
+      }
+    }
+    Matrix A = make_matrix<Scalar>(generate(few), Data::Real, 5);
+    fill_class(A.values, PackedStorage::Integer, 5);
+    const Device device(A);
+    this->each({with(o)}, [&] {
+      Plan plan = this->plan(device);
+      ASSERT_TRUE(stored(plan, PackedStorage::Integer));
+      Base::several_vectors(A, {1, 3, 9});
+      Matrix B = A;
+      fill_class(B.values, PackedStorage::Full, 6);
+      const Device fresh(B);
+      plan.update_values(Exec(), fresh.view().values());
+      ASSERT_TRUE(stored(plan, PackedStorage::Full));
+      this->expect(plan, B, Data::Real);
+    });
+  }
+
   // ---- value classes
 
   /// Bitwise the result of values in full, for every kind of slice.

@@ -35,7 +35,13 @@ struct DrawnSlices {
   std::vector<std::vector<Entry>> rows;
 
   DrawnSlices(int lanes_, unsigned seed, int count, int most_steps) : lanes(lanes_), random(seed) {
-    for (int i = 0; i < count; ++i) add(1 + below(most_steps));
+    for (int i = 0; i < count; ++i) {
+      if (below(9) == 0) {
+        add_empty();
+      } else {
+        add(1 + below(most_steps));
+      }
+    }
   }
 
   static int x(std::int64_t column) { return static_cast<int>(column * 7919 % 17) - 8; }
@@ -54,6 +60,23 @@ struct DrawnSlices {
   template <class T>
   void put(std::size_t at, T value) {
     std::memcpy(packets.data() + at, &value, sizeof(value));
+  }
+
+  /// Rows without entries, up to ten per lane.
+  void add_empty() {
+    const int count = 1 + below(10 * lanes);
+    PackedSlice s{};
+    s.packet = static_cast<std::uint32_t>(packets.size() / packed_unit);
+    s.row = static_cast<std::int32_t>(rows.size());
+    s.column = static_cast<std::uint32_t>(count);
+    s.packed = PackedSlice::pack(0, 0, PackedEmpty, below(2) == 0, false, false, 1, 1);
+    rows.resize(rows.size() + static_cast<std::size_t>(count));
+    const std::size_t base = packets.size();
+    packets.resize(base + PackedPacket(lanes, value_bytes).bytes(s), 0xff);
+    for (int q = 0; s.has_ids() && q < count; ++q) {
+      put(base + 2 * static_cast<std::size_t>(q), static_cast<std::uint16_t>(count - 1 - q));
+    }
+    slices.push_back(s);
   }
 
   void add(int steps) {

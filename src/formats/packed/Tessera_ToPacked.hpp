@@ -126,7 +126,7 @@ class PackedConversion {
     }
     if (shape_.even_steps > 0) p_.even = shape_.even_slice(p_.cols);
     p_.variant = packed_variant(p_, f_);
-    p_.pairs = packed_pairs(p_, o_);
+    p_.pairs = packed_pairs(p_, o_, f_);
     p_.eight_waves = packed_eight_waves(p_, f_);
     if (p_.blocks > 1) share_out();
     if (!updatable) p_.row_map = {};
