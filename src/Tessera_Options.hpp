@@ -56,11 +56,11 @@ struct PackedOptions {
   long long most_even = 300000;        ///< ... in matrices of at most so many entries
   bool diagonals = true;               ///< one list of offsets for all rows, where they have no others (stencils)
   long long least_diagonals = 100000;  ///< ... in matrices of at least so many entries
-  long long least_pairs = 500000;      ///< ... and two slices per wave from so many rows on, where few diagonals are
+  long long least_pairs = 500000;      ///< two slices per wave from so many rows on: few diagonals, or short even rows
   bool value_classes = true;           ///< store values in fewer bytes where that loses nothing
   int hubs = -1;                       ///< columns whose x stays in shared memory; -1: by size and skew, 0: none
   int renumber = -1;  ///< columns in the order of their use, in a copy of x; -1: by size and skew, 0: no, 1: yes
-  /// Blocks of columns whose x fits there, on hosts into the first caches (at most 64; sums of rows are then added in
+  /// Blocks of columns whose x fits there, on hosts into the first caches (at most 128; sums of rows are then added in
   /// another order); -1: by a model of the time, 0 or 1: none. Where columns descend inside rows there are none.
   int column_blocks = -1;
   /// Blocks of rows whose sums fit there, too, in so many shares of x (at most 64; NVIDIA devices); -1: by size, 0:

@@ -121,8 +121,8 @@ struct alignas(16) PackedShare {
   }
 };
 
-/// Column blocks that a matrix may have.
-constexpr int packed_max_blocks = 64;
+/// Column blocks that a matrix may have, and shares of x of one in cells.
+constexpr int packed_max_blocks = 128, packed_max_cells = 64;
 
 /// Offsets in a packet. value_bytes: of a stored value (0 for PackedStorage::Constant).
 struct PackedPacket {

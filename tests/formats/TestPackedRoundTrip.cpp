@@ -456,43 +456,6 @@ TYPED_TEST(PackedRoundTrip, NaturalOrder) {
 }
 
 // The class that the definition gives, and each at its limits.
-// Rows without entries, eight per lane of a slice: of each sort window as few slices as can be, whether it has other
-// rows or not, but for the last window, whose own order may pad little.
-TYPED_TEST(PackedRoundTrip, RowsWithoutEntries) {
-  PackedOptions o;
-  o.even_slices = false;
-  for (const int window : {504, 4092}) {
-    o.window = window;
-    for (const char* spec : {"random:rows=9000:cols=700:lengths=uniform:mean=0.1", "dense_row:rows=5000:cols=300",
-                             "empty:rows=9000:cols=3", "random:rows=9000:cols=40:lengths=geometric:mean=0.6"}) {
-      const auto A = make_matrix<TypeParam>(generate(spec), Data::Real, 5);
-      for (const int lanes : TestFixture::waves) {
-        SCOPED_TRACE(std::string(spec) + ", lanes " + std::to_string(lanes) + ", window " + std::to_string(window));
-        const auto p = TestFixture::convert(A, lanes, o);
-        const auto B = to_csr(p);
-        TestFixture::expect_same(A, B);
-        std::int64_t wanted = 0, in_last = 0, rows = 0, found = 0, rows_found = 0;
-        for (int first = 0; first < A.rows; first += window) {
-          std::int64_t empty = 0;
-          for (int i = first; i < std::min<int>(A.rows, first + window); ++i) empty += A.length(i) == 0;
-          wanted += (empty + 8 * lanes - 1) / (8 * lanes);
-          rows += empty;
-          in_last = empty;
-        }
-        for (const PackedSlice& s : to_host(p.slices)) {
-          if (s.index() != PackedEmpty) continue;
-          ++found;
-          rows_found += s.rows();
-        }
-        EXPECT_LE(found, wanted);
-        EXPECT_LE(rows_found, rows);
-        EXPECT_GE(rows_found, rows - in_last);
-        EXPECT_GE(found, wanted - (in_last + 8 * lanes - 1) / (8 * lanes));
-      }
-    }
-  }
-}
-
 TYPED_TEST(PackedRoundTrip, ValueClasses) {
   using Scalar = TypeParam;
   auto A = make_matrix<Scalar>(all_classes(300, 100), Data::Real, 3);
@@ -620,23 +583,6 @@ TYPED_TEST(PackedRoundTrip, Deterministic) {
       EXPECT_TRUE(same_bits(to_csr(a).bits, to_csr(b).bits));
     }
   }
-}
-
-TYPED_TEST(PackedRoundTrip, OptionsOutOfRange) {
-  const auto A = make_matrix<TypeParam>("diagonal:rows=3:cols=3", Data::Real, 1);
-  const auto expect_refusal = [&](const auto& change) {
-    PackedOptions o;
-    change(o);
-    EXPECT_THROW(this->convert(A, 32, o), InvalidArgument);
-  };
-  for (const int steps : {-1, 64, 1000}) {
-    expect_refusal([=](PackedOptions& o) { o.max_steps = steps; });
-    expect_refusal([=](PackedOptions& o) { o.split_steps = steps; });
-  }
-  for (const int window : {-12, 1, 11, 4093, 4096}) expect_refusal([=](PackedOptions& o) { o.window = window; });
-  for (const int hubs : {-2, 65537}) expect_refusal([=](PackedOptions& o) { o.hubs = hubs; });
-  for (const int blocks : {-2, 65}) expect_refusal([=](PackedOptions& o) { o.column_blocks = blocks; });
-  for (const double p : {-0.01, std::nan("")}) expect_refusal([=](PackedOptions& o) { o.natural_padding = p; });
 }
 
 }  // namespace Testing

@@ -211,6 +211,46 @@ TEST(PackedSetUp, Diagonals) {
   EXPECT_NE(variant(other, 32), PackedVariant::Diagonals);
 }
 
+// Rows without entries, eight per lane of a slice: of each sort window as few slices as can be, whether it has other
+// rows or not, but for the last window, whose own order may pad little.
+TEST(PackedSetUp, RowsWithoutEntries) {
+  const Exec space;
+  PackedOptions o;
+  o.even_slices = false;
+  for (const int window : {504, 4092}) {
+    o.window = window;
+    for (const char* spec : {"random:rows=9000:cols=700:lengths=uniform:mean=0.1", "dense_row:rows=5000:cols=300",
+                             "empty:rows=9000:cols=3", "random:rows=9000:cols=40:lengths=geometric:mean=0.6"}) {
+      const auto A = make_matrix<double>(generate(spec), Data::Real, 5);
+      const DeviceMatrix<Exec, double> device(A);
+      std::vector<std::int64_t> empty;  // of each window
+      for (int i = 0; i < A.rows; ++i) {
+        if (i % window == 0) empty.push_back(0);
+        empty.back() += A.length(i) == 0;
+      }
+      for (const int lanes : {8, 32, 64}) {
+        SCOPED_TRACE(std::string(spec) + ", lanes " + std::to_string(lanes) + ", window " + std::to_string(window));
+        const SpmvFeatures f = spmv_features(space, device.view());
+        auto p = Experimental::to_packed(space, device.view(), lanes, Precision::FP64, f, o);
+        p.done();
+        const auto B = Experimental::to_csr(p);
+        EXPECT_EQ(B.entries, A.entries);
+        EXPECT_TRUE(std::equal(A.row_map.begin(), A.row_map.end(), B.row_map.begin(), B.row_map.end()));
+        const auto slices_of = [&](std::int64_t rows) { return (rows + 8 * lanes - 1) / (8 * lanes); };
+        std::int64_t slices = 0, rows = 0, found = 0, rows_found = 0;
+        for (const std::int64_t n : empty) slices += slices_of(n), rows += n;
+        for (const PackedSlice& s : to_host(p.slices)) {
+          if (s.index() != PackedEmpty) continue;
+          ++found;
+          rows_found += s.rows();
+        }
+        EXPECT_TRUE(found == slices || found == slices - slices_of(empty.back())) << found << " of " << slices;
+        EXPECT_TRUE(rows_found == rows || rows_found == rows - empty.back()) << rows_found << " of " << rows;
+      }
+    }
+  }
+}
+
 // Two slices per wave where all rows are about as short: not where one is longer, half of them have no entry, or few
 // are there.
 TEST(PackedSetUp, TwoShortSlices) {
@@ -346,6 +386,27 @@ TEST(PackedSetUp, ManySortWindows) {
   const auto B = Experimental::to_csr(p);
   EXPECT_EQ(B.row_map, std::vector<std::int64_t>(A.row_map.begin(), A.row_map.end()));
   EXPECT_EQ(B.entries, A.entries);
+}
+
+TEST(PackedSetUp, OptionsOutOfRange) {
+  const Exec space;
+  const auto A = make_matrix<double>("diagonal:rows=3:cols=3", Data::Real, 1);
+  const DeviceMatrix<Exec, double> device(A);
+  const SpmvFeatures f = spmv_features(space, device.view());
+  const auto expect_refusal = [&](const auto& change) {
+    PackedOptions o;
+    change(o);
+    EXPECT_THROW(Experimental::to_packed(space, device.view(), 32, Precision::FP64, f, o), InvalidArgument);
+  };
+  for (const int steps : {-1, 64, 1000}) {
+    expect_refusal([=](PackedOptions& o) { o.max_steps = steps; });
+    expect_refusal([=](PackedOptions& o) { o.split_steps = steps; });
+  }
+  for (const int window : {-12, 1, 11, 4093, 4096}) expect_refusal([=](PackedOptions& o) { o.window = window; });
+  for (const int hubs : {-2, 65537}) expect_refusal([=](PackedOptions& o) { o.hubs = hubs; });
+  for (const int blocks : {-2, 129}) expect_refusal([=](PackedOptions& o) { o.column_blocks = blocks; });
+  for (const int shares : {-2, 65}) expect_refusal([=](PackedOptions& o) { o.cells = shares; });
+  for (const double p : {-0.01, std::nan("")}) expect_refusal([=](PackedOptions& o) { o.natural_padding = p; });
 }
 
 }  // namespace Testing

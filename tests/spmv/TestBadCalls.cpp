@@ -192,7 +192,7 @@ void BadCalls::add_plans() {
   add_packed("split_steps = -1", {"[0, 63]", "-1"}, [](PackedOptions& o) { o.split_steps = -1; });
   add_packed("window = 5", {"[12, 4092]", "5"}, [](PackedOptions& o) { o.window = 5; });
   add_packed("hubs = 65537", {"[-1, 65536]", "65537"}, [](PackedOptions& o) { o.hubs = 65537; });
-  add_packed("column_blocks = 65", {"[-1, 64]", "65"}, [](PackedOptions& o) { o.column_blocks = 65; });
+  add_packed("column_blocks = 129", {"[-1, 128]", "129"}, [](PackedOptions& o) { o.column_blocks = 129; });
   add_packed("cells = 65", {"[-1, 64]", "65"}, [](PackedOptions& o) { o.cells = 65; });
   add_packed("natural_padding = -1", {"negative", "-1"}, [](PackedOptions& o) { o.natural_padding = -1; });
   add_plan("plan(float, PackedSlices, compute = TF32)", ErrorCode::NotSupported, {"tf32", "fp32"}, F,

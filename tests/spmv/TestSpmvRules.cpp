@@ -209,6 +209,16 @@ TEST(PackedRules, ColumnBlocks) {
     }
     EXPECT_GT(with_blocks, 0) << bytes << " bytes";
   }
+  // An x of more than 64 of them, where each can have a multiprocessor of its own.
+  SpmvFeatures wide = rows_of(1000, 3000);
+  wide.cols = 2200000;
+  wide.sectors = 0.95;
+  const int blocks = Impl::packed_blocks({}, wide, device, 8);
+  EXPECT_GT(blocks, 64);
+  EXPECT_LE(std::int64_t{8} * ((wide.cols + blocks - 1) / blocks), Impl::packed_table_bytes(device));
+  DeviceFacts few = device;
+  few.compute_units = 80;
+  EXPECT_EQ(Impl::packed_blocks({}, wide, few, 8), 1);
 }
 
 // Column blocks on hosts: a power of two of them where x is scattered and beyond the first cache and rows are long, the

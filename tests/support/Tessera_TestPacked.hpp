@@ -314,7 +314,7 @@ class PackedSuite : public SpmvSuite<Exec, Scalar> {
     for (const char* spec : {"random:rows=900:cols=700:lengths=uniform:mean=40", "rmat:scale=9:degree=8",
                              "dense_column", "dense", "diagonal:rows=300:cols=300", "empty:rows=5:cols=9",
                              "random:rows=300:cols=200000:lengths=power:mean=6:tail=1.3"}) {
-      for (const int count : {2, 5, 64}) {
+      for (const int count : {2, 5, 128}) {
         if (in_other_size<Scalar>(turn++)) continue;
         this->each({with(blocks(count, short_parts()))},
                    [&] { this->expect_pattern(generate(spec), spec + (", blocks " + std::to_string(count))); });

@@ -222,13 +222,21 @@ class PackedKernel {
     }
     if (!w_.last_to_arrive(p_.arrivals + part.first, part.count)) return;
     Sum whole[columns];
+    constexpr std::uint32_t batch = 8;
     TESSERA_UNROLL
     for (int j = 0; j < columns; ++j) {
       Varying<Sum> sum;
       w_.each([&](int lane) {
         sum(lane) = Sum(0);
-        for (std::uint32_t i = static_cast<std::uint32_t>(lane); i < part.count; i += lanes) {
-          sum(lane) += Wave::read_published(partials + i * columns + j);
+        for (std::uint32_t first = static_cast<std::uint32_t>(lane); first < part.count; first += batch * lanes) {
+          Sum others[batch];  // of a row of thousands of parts many are asked for at once, and added in their order
+          TESSERA_UNROLL
+          for (std::uint32_t n = 0; n < batch; ++n) {
+            const std::uint32_t i = first + n * lanes;
+            others[n] = i < part.count ? Wave::read_published(partials + i * columns + j) : Sum(0);
+          }
+          TESSERA_UNROLL
+          for (std::uint32_t n = 0; n < batch; ++n) sum(lane) += others[n];
         }
       });
       whole[j] = w_.sum(sum);

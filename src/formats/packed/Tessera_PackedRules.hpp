@@ -38,8 +38,8 @@ inline void check(const PackedOptions& o) {
     return "PackedOptions::column_blocks must lie in [-1, " + std::to_string(packed_max_blocks) + "], is " +
            std::to_string(o.column_blocks);
   });
-  require<InvalidArgument>(o.cells >= -1 && o.cells <= packed_max_blocks, [&] {
-    return "PackedOptions::cells must lie in [-1, " + std::to_string(packed_max_blocks) + "], is " +
+  require<InvalidArgument>(o.cells >= -1 && o.cells <= packed_max_cells, [&] {
+    return "PackedOptions::cells must lie in [-1, " + std::to_string(packed_max_cells) + "], is " +
            std::to_string(o.cells);
   });
 }
@@ -97,13 +97,19 @@ inline std::int64_t packed_best_blocks(const SpmvFeatures& f, const DeviceFacts&
 /// Column blocks worth having: x far from the first level, and enough entries of a row in each for their sums to cost
 /// little. 1: none.
 inline int packed_blocks(const PackedOptions& o, const SpmvFeatures& f, const DeviceFacts& device, int value_bytes) {
-  const std::int64_t most = std::min<std::int64_t>(packed_max_blocks, std::max<std::int64_t>(f.cols, 1));
-  if (o.column_blocks >= 0) return static_cast<int>(std::min<std::int64_t>(std::max(o.column_blocks, 1), most));
+  if (o.column_blocks >= 0) {
+    return static_cast<int>(std::min<std::int64_t>(std::max(o.column_blocks, 1), std::max<std::int64_t>(f.cols, 1)));
+  }
   if (device.shared_bytes < 131072) return 1;
   // The columns of a column block are told apart by 16 bits.
   const std::int64_t columns = std::min<std::int64_t>(packed_table_bytes(device) / value_bytes, 65535);
   const std::int64_t blocks = (f.cols + columns - 1) / columns;
-  if (f.nnz < 20000000 || !packed_is_scattered(f)) {
+  // Beyond the usual number a multiprocessor has one column block, so that there are no more of these than of those.
+  constexpr std::int64_t usual = 64;
+  const std::int64_t largest =
+      blocks <= usual ? usual : std::min<std::int64_t>(packed_max_blocks, device.compute_units);
+  const std::int64_t most = std::min(largest, std::max<std::int64_t>(f.cols, 1));
+  if (f.nnz < 20000000 || !packed_is_scattered(f) || blocks > usual) {
     return f.sectors < 0.5 || f.mean < 40 ? 1
                                           : static_cast<int>(packed_best_blocks(f, device, value_bytes, blocks, most));
   }
