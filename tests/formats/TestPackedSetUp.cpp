@@ -268,12 +268,13 @@ TEST(PackedSetUp, TwoShortSlices) {
     EXPECT_TRUE(!packed.pairs || packed.variant == PackedVariant::ShortSlices);
     return packed.pairs;
   };
-  const Pattern three = generate("uniform:rows=340000:cols=5000:per_row=3");
+  const Pattern three = generate("uniform:rows=340000:cols=50:per_row=3");
   EXPECT_TRUE(pairs(three, 340000));
   EXPECT_FALSE(pairs(three, 340001));
   EXPECT_TRUE(pairs(three, 340000, 10000));
   EXPECT_FALSE(pairs(three, 340000, 400000));
-  EXPECT_TRUE(pairs(generate("uniform:rows=340000:cols=5000:per_row=1"), 0));
+  EXPECT_FALSE(pairs(generate("uniform:rows=340000:cols=50000:per_row=3"), 0));  // x has no locality
+  EXPECT_TRUE(pairs(generate("uniform:rows=340000:cols=50000:per_row=1"), 0));
   Pattern longer = three;
   --longer.row_map[170000];
   EXPECT_FALSE(pairs(longer, 0));

@@ -272,21 +272,22 @@ PackedVariant packed_variant(const Experimental::PackedSlices<MemorySpace>& p, c
   if (p.even != 0) return s.index_slots[PackedDiagonals] > 0 ? PackedVariant::Diagonals : PackedVariant::Even;
   if (s.grouped_slots > 0 || (p.hub_columns.extent(0) > 0 && !p.renumbered)) return PackedVariant::General;
   const bool free = s.index_slots[PackedIndexFree] * 2 > s.stored, brief = s.short_slices * 4 > s.slices * 3;
-  const std::int64_t few = f.longest <= packed_most_paired_steps ? packed_most_paired_steps : 3;
-  if (brief && (free || (s.steps <= few * s.slices && !packed_is_small(p, f)))) return PackedVariant::ShortSlices;
+  if (brief && (free || (s.steps <= 5 * s.slices && !packed_is_small(p, f)))) return PackedVariant::ShortSlices;
   if (free && s.steps <= 8 * s.slices) return PackedVariant::IndexFree;
   return packed_is_scattered(f) || (packed_is_small(p, f) && p.value_bytes() < 8) ? PackedVariant::WideBlocks
                                                                                   : PackedVariant::General;
 }
 
 /// Whether a wave takes two slices: where it has little to wait for at once, and there are many. That is so of few
-/// diagonals, and of rows that are all about as short: uneven ones are rarely alike, and pay for asking.
+/// diagonals, and of rows that are all about as short: uneven ones are rarely alike, and pay for asking. More than two
+/// entries without locality wait for gathers, of which a device has enough under way.
 template <class MemorySpace>
 bool packed_pairs(const Experimental::PackedSlices<MemorySpace>& p, const PackedOptions& o, const SpmvFeatures& f) {
   const Experimental::PackedSummary& s = p.summary;
   if (p.rows < o.least_pairs) return false;
   if (p.variant == PackedVariant::ShortSlices) {
-    return f.longest <= packed_most_paired_steps && 10 * s.steps >= 9 * f.longest * s.slices &&
+    const bool gathers = f.longest > 2 && f.sectors >= 0.5;
+    return !gathers && f.longest <= packed_most_paired_steps && 10 * s.steps >= 9 * f.longest * s.slices &&
            s.index_slots[PackedIndexFree] == 0;
   }
   return p.variant == PackedVariant::Diagonals && p.value_bytes() < 8 &&
