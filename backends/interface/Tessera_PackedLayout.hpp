@@ -72,12 +72,10 @@ struct alignas(16) PackedSlice {
   TESSERA_FUNCTION bool part() const { return packed >> 17 & 1u; }    ///< of a row of several slices
   TESSERA_FUNCTION bool masked() const { return packed >> 18 & 1u; }  ///< index-free, some rows lack entries
   TESSERA_FUNCTION int group() const { return static_cast<int>(packed >> 19 & 3u) + 1; }
-  TESSERA_FUNCTION int units() const {
-    return static_cast<int>(packed >> 21 & 63u) + 1;
-  }  ///< rows, or groups, with lanes
-  TESSERA_FUNCTION int rows() const {
-    return index() == PackedEmpty ? static_cast<int>(column) : units();
-  }  ///< or groups
+  /// Rows, or groups of rows, that have lanes: not of PackedEmpty.
+  TESSERA_FUNCTION int units() const { return static_cast<int>(packed >> 21 & 63u) + 1; }
+  /// Rows, or groups of rows, of any slice.
+  TESSERA_FUNCTION int rows() const { return index() == PackedEmpty ? static_cast<int>(column) : units(); }
   /// Steps from the first on in which every lane has an entry, as far as known (hosts; 0 where the conversion did not
   /// count them). Kernels that test each index do not need it.
   TESSERA_FUNCTION int full_steps() const {

@@ -23,7 +23,7 @@ struct PackedKernelTuning {
   static constexpr bool groups = true;         ///< whether there are slices of grouped rows (their sums need registers)
   static constexpr bool even = false;          ///< whether slices are even, with indices of 16 or 24 bits
   static constexpr bool diagonals = false;     ///< whether slices may be of few diagonals; with `even`: whether all are
-  static constexpr int slices = 1;             ///< that a wave takes, adjacent ones; more: of few diagonals alone
+  static constexpr int slices = 1;             ///< that a wave takes, adjacent ones; more: of few diagonals, or steps
   static constexpr int exact = 0;              ///< steps up to which slices have code of their own
   static constexpr int two_steps = 0;          ///< and up to which two of them are taken at once, with `slices` = 2
   static constexpr bool exact_free = false;    ///< whether index-free ones have, too

@@ -78,7 +78,7 @@ struct PackedShape {
   /// Ascending keys: rows to be split, then groups, then single rows, the longest first; then rows without entries.
   KOKKOS_INLINE_FUNCTION std::uint32_t key_of(std::int64_t length, bool grouped, int place) const {
     if (is_split(length)) return static_cast<std::uint32_t>(place);
-    // Without ones in all of its digits, which stand for no row.
+    // Its digits are not all ones, which stand for no row.
     if (length == 0) return (1u + empty_run) << (6 + index_bits) | static_cast<std::uint32_t>(place);
     const auto most = static_cast<std::uint32_t>(max_steps), short_length = static_cast<std::uint32_t>(length);
     std::uint32_t steps = short_length;  // as log_lanes_of and steps_of, in 32 bits

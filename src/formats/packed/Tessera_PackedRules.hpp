@@ -104,7 +104,7 @@ inline int packed_blocks(const PackedOptions& o, const SpmvFeatures& f, const De
   // The columns of a column block are told apart by 16 bits.
   const std::int64_t columns = std::min<std::int64_t>(packed_table_bytes(device) / value_bytes, 65535);
   const std::int64_t blocks = (f.cols + columns - 1) / columns;
-  // Beyond the usual number a multiprocessor has one column block, so that there are no more of these than of those.
+  // Beyond the usual number there are as many as multiprocessors at most, each of which then has one.
   constexpr std::int64_t usual = 64;
   const std::int64_t largest =
       blocks <= usual ? usual : std::min<std::int64_t>(packed_max_blocks, device.compute_units);
