@@ -28,8 +28,8 @@
 /// columns may share one index list; their values follow each other in planes.
 /// All ones in an index is padding: it reads no x, so an infinite x cannot reach a row that does not use it.
 ///
-/// Rows without entries that are sorted make slices of their own, of more rows than a wave has lanes and of no step:
-/// PackedEmpty. Their packet holds row ids alone.
+/// Where rows are sorted and many have no entry, these make slices of their own, of more rows than a wave has lanes and
+/// of no step: PackedEmpty. Their packet holds row ids alone.
 
 namespace Tessera {
 

@@ -158,7 +158,6 @@ class PackedRoundTrip : public ::testing::Test {
         ASSERT_EQ(s.part(), length > cut) << "row " << row;
         ASSERT_EQ(s.group() > 1, shares(A, p, row)) << "row " << row << " of " << length;
         if (!s.has_ids()) continue;
-        ASSERT_GT(length, 0) << "a row without entries beside others, row " << row;
         longest = std::max(longest, length);
         ASSERT_EQ(lanes_of(length, p.lanes, p), lanes_of(longest, p.lanes, p)) << "row " << row;
       }

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "backends/interface/Tessera_PackedLayout.hpp"
-#include "backends/interface/Tessera_StoreResult.hpp"
 #include "backends/kernels/spmv/Tessera_PackedChunks.hpp"
+#include "backends/kernels/spmv/Tessera_PackedGather.hpp"
 #include "backends/units/Tessera_Wave.hpp"
 
 /// \file

@@ -25,7 +25,7 @@ struct PackedShape {
   static constexpr int sort_window_keys = 4096;  // of the largest sort window
   static constexpr int index_bits = 12;          // of a row in its sort window
   static constexpr int classes = 7;              // lanes per row: 64 ... 1
-  static constexpr int empty_run = 2 * classes;  // behind those of grouped and of single rows: without entries
+  static constexpr int empty_run = 2 * classes;  // behind those of grouped and of single rows: many without entries
   static constexpr int runs = empty_run + 1;
   static constexpr int log_empty_rows = 3;          // that a lane has of a slice of rows without entries
   static constexpr int key_bits = index_bits + 10;  // that tell keys apart: steps, lanes, grouped or split
@@ -94,7 +94,7 @@ struct PackedShape {
     return static_cast<int>(key >> (6 + index_bits)) - 1;
   }
   KOKKOS_INLINE_FUNCTION static int key_steps(std::uint32_t key) {
-    return 63 - static_cast<int>((key >> index_bits) & 63u);
+    return run_of(key) == empty_run ? 0 : 63 - static_cast<int>((key >> index_bits) & 63u);
   }
   /// log2 of the rows, or groups, of a slice of run `run`.
   KOKKOS_INLINE_FUNCTION int log_slice_rows(int run) const {
@@ -504,6 +504,13 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
       const std::uint32_t end = begin(run + 1);
       found.run[run] = end > done ? static_cast<std::int32_t>(end - done) : 0;
       done = end > done ? end : done;
+    }
+    // A few rows without entries stay behind those of one lane, whose last slice mostly has room for them.
+    if (found.run[PackedShape::empty_run] < shape.lanes) {
+      found.run[PackedShape::empty_run - 1] += found.run[PackedShape::empty_run];
+      found.run[PackedShape::empty_run] = 0;
+    }
+    for (int run = 0; run < PackedShape::runs; ++run) {
       const int log = shape.log_slice_rows(run);
       found.slices += (found.run[run] + (1 << log) - 1) >> log;
     }
