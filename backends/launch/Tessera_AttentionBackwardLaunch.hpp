@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "backends/kernels/attention/Tessera_AttentionBackwardKernel.hpp"
+#include "backends/launch/Tessera_AttentionMergeLaunch.hpp"
 #include "backends/launch/Tessera_AttentionShapes.hpp"
 #include "backends/launch/Tessera_Launch.hpp"
 
@@ -36,37 +37,16 @@ struct AttentionBackwardBody {
   }
 };
 
-/// A wave per row of a split window.
-template <class Device, class Operand, bool ByColumns>
-struct AttentionBackwardMergeBody {
-  using Wave = typename Device::Wave;
-  static constexpr int threads = 128, waves = threads / Wave::lanes, bound = 0, shared = 0;
-  static constexpr bool overlapping = true;
-
-  template <class ThreadBlock>
-  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const AttentionBackwardArgs& args,
-                                   std::int64_t first_head) {
-    thread_block.template wait_for_previous_launch<false>();
-    thread_block.each_wave([&](unsigned in_thread_block) {
-      const std::int64_t row = std::int64_t{thread_block.index()} * waves + in_thread_block;
-      if (row >= args.windows.split_count * args.windows.window_rows) return;
-      const Wave wave;
-      AttentionBackwardMerge<Operand, Wave, ByColumns>::run(wave, args, row, first_head + thread_block.tile());
-    });
-  }
-};
-
 template <class Device, class Atom, int Height, int Columns, bool Exact, bool ByColumns>
 typename Device::Error launch_attention_backward(const AttentionBackwardArgs& args, Stream stream) {
   using Kernel = AttentionBackwardKernel<typename Device::template Unit<Atom>, typename Device::Wave, Height, Columns,
                                          Exact, ByColumns>;
   using Body = AttentionBackwardBody<Device, Kernel>;
-  using Merge = AttentionBackwardMergeBody<Device, typename Atom::Operand, ByColumns>;
+  using Merge = AttentionBackwardMerge<typename Atom::Operand, typename Device::Wave, ByColumns>;
   const AttentionArgs& w = args.windows;
   const auto error = launch_tiles<Device, Body>({ceil_div(w.part_count, Body::waves), w.dense.heads}, stream, args);
-  const std::int64_t rows = w.split_count * w.window_rows;
-  if (error != Device::success || rows == 0) return error;
-  return launch_tiles<Device, Merge>({ceil_div(rows, Merge::waves), w.dense.heads}, stream, args);
+  if (error != Device::success) return error;
+  return launch_attention_merge<Device, Merge>(w, args, w.window_rows, stream);
 }
 
 /// The kernel for so many columns of Q and V.

@@ -7,6 +7,7 @@
 
 #include "backends/kernels/attention/Tessera_AttentionKernel.hpp"
 #include "backends/kernels/attention/Tessera_AttentionMerge.hpp"
+#include "backends/launch/Tessera_AttentionMergeLaunch.hpp"
 #include "backends/launch/Tessera_AttentionShapes.hpp"
 #include "backends/launch/Tessera_Launch.hpp"
 
@@ -39,26 +40,6 @@ struct AttentionBody {
   }
 };
 
-/// A wave per row of a split window.
-template <class Device, class Operand>
-struct AttentionMergeBody {
-  using Wave = typename Device::Wave;
-  static constexpr int threads = 128, waves = threads / Wave::lanes, bound = 0, shared = 0;
-  static constexpr bool overlapping = true;
-
-  template <class ThreadBlock>
-  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const AttentionArgs& args,
-                                   std::int64_t first_head) {
-    thread_block.template wait_for_previous_launch<false>();
-    thread_block.each_wave([&](unsigned in_thread_block) {
-      const std::int64_t row = std::int64_t{thread_block.index()} * waves + in_thread_block;
-      if (row >= args.split_count * args.window_rows) return;
-      const Wave wave;
-      AttentionMerge<Operand, Wave>::run(wave, args, row, first_head + thread_block.tile());
-    });
-  }
-};
-
 /// Short parts go to a wave in fours, which has loads of one under way while it works on another, where a device has
 /// parts for five times as many waves as it holds: else waves with more work than others are waited for. Of an H200
 /// (perf_test/notes/attention.md).
@@ -76,13 +57,12 @@ typename Device::Error launch_attention(AttentionArgs args, Stream stream) {
   using Unit = typename UnitOf<Device::template Unit, Atom>::type;
   using Kernel = AttentionKernel<Unit, typename Device::Wave, Height, Columns, Exact>;
   using Body = AttentionBody<Device, Kernel>;
-  using Merge = AttentionMergeBody<Device, typename Atom::Operand>;
+  using Merge = AttentionMerge<typename Atom::Operand, typename Device::Wave>;
   args.parts_per_wave = std::min<std::int64_t>(attention_parts_per_wave<Device>(args), Kernel::most_parts);
   const std::int64_t waves = ceil_div(args.part_count, args.parts_per_wave);
   const auto error = launch_tiles<Device, Body>({ceil_div(waves, Body::waves), args.dense.heads}, stream, args);
-  const std::int64_t rows = args.split_count * args.window_rows;
-  if (error != Device::success || rows == 0) return error;
-  return launch_tiles<Device, Merge>({ceil_div(rows, Merge::waves), args.dense.heads}, stream, args);
+  if (error != Device::success) return error;
+  return launch_attention_merge<Device, Merge>(args, args, args.window_rows, stream);
 }
 
 /// The kernel for so many columns of Q and V. Of FP32 there is, to compile less, none for any up to 32 columns, nor for

@@ -7,6 +7,7 @@
 
 #include "backends/kernels/attention/Tessera_AttentionRowsKernel.hpp"
 #include "backends/launch/Tessera_AttentionLaunchers.hpp"
+#include "backends/launch/Tessera_AttentionMergeLaunch.hpp"
 #include "backends/launch/Tessera_Launch.hpp"
 
 /// \file
@@ -40,42 +41,17 @@ struct AttentionRowsBody {
   }
 };
 
-/// A wave per row that was cut.
-template <class Device, class Merge, class Args>
-struct AttentionRowsMergeBody {
-  using Wave = typename Device::Wave;
-  static constexpr int waves = 4, threads = waves * Wave::lanes, bound = 0, shared = 0;
-  static constexpr bool overlapping = true;
-
-  template <class ThreadBlock>
-  TESSERA_FUNCTION static void run(const ThreadBlock& thread_block, const Args& args, std::int64_t split_count,
-                                   std::int64_t first_head) {
-    thread_block.template wait_for_previous_launch<false>();
-    thread_block.each_wave([&](unsigned in_thread_block) {
-      const std::int64_t row = std::int64_t{thread_block.index()} * waves + in_thread_block;
-      if (row >= split_count) return;
-      const Wave wave;
-      Merge::run(wave, args, row, first_head + thread_block.tile());
-    });
-  }
-};
-
 /// Both launches. rows: args, or what of it says the rows.
 template <class Device, class Kernel, class Merge, class Args>
 typename Device::Error launch_attention_rows(const AttentionRowsArgs& rows, const Args& args, Stream stream) {
   using Body = AttentionRowsBody<Device, Kernel, Args>;
-  using MergeBody = AttentionRowsMergeBody<Device, Merge, Args>;
   const std::int64_t per_thread_block = std::int64_t{Body::waves} * Kernel::teams;
-  typename Device::Error error = Device::success;
-  for (std::int64_t head = 0; head < rows.dense.heads && error == Device::success; head += most_tiles) {
-    const std::int64_t heads = std::min(most_tiles, rows.dense.heads - head);
-    error = launch<Device, Body>({ceil_div(rows.share_count, per_thread_block), heads}, stream, args, rows.share_count,
-                                 head);
-    if (error != Device::success || rows.split_count == 0) continue;
-    error = launch<Device, MergeBody>({ceil_div(rows.split_count, MergeBody::waves), heads}, stream, args,
-                                      rows.split_count, head);
+  for (std::int64_t head = 0; head < rows.dense.heads; head += most_tiles) {
+    const Grid grid{ceil_div(rows.share_count, per_thread_block), std::min(most_tiles, rows.dense.heads - head)};
+    const auto error = launch<Device, Body>(grid, stream, args, rows.share_count, head);
+    if (error != Device::success) return error;
   }
-  return error;
+  return launch_attention_merge<Device, Merge>(rows, args, 1, stream);
 }
 
 /// Calls run(shape) with the team for rows of so many words of Q and of V. Lanes without a word take their time all the

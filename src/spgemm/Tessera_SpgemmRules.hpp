@@ -131,9 +131,16 @@ constexpr std::int64_t spgemm_least_batch = 256;
 /// Binned by a backend, rows of A in pieces: as many pieces as keep a large device busy, on every device, so that
 /// results do not depend on which one it is; entries that a piece has at least, and that rows of A have in the mean
 /// where they are cut (perf_test/notes/spgemm.md, "Few, very long rows of A").
-constexpr std::int64_t spgemm_wanted_pieces = 2048, spgemm_least_piece = 128, spgemm_cut_rows = 256;
+struct SpgemmCut {
+  std::int64_t wanted, least_row;
+  std::int64_t share;  ///< of the products, that pieces may have as results: one in so many
+};
+constexpr std::int64_t spgemm_wanted_pieces = 2048, spgemm_least_piece = 128, spgemm_most_cut = 1024;
 /// Mean entries of the rows of B that A names, below which most of a thread block waits for one such row after another.
+/// Longer ones keep it busy, so that rows of A have to be longer and sums to be of more products.
 constexpr std::int64_t spgemm_cut_short = 32;
+inline constexpr SpgemmCut spgemm_cut_of_short{spgemm_wanted_pieces, 256, 2},
+    spgemm_cut_of_long{2 * spgemm_wanted_pieces, 512, 8};
 /// Results of pieces, at most: 1.6 GB in FP64.
 constexpr std::int64_t spgemm_most_results = std::int64_t{1} << 27;
 /// Pieces of that many entries, at most.
@@ -141,13 +148,13 @@ constexpr std::int64_t spgemm_pieces(std::int64_t rows, std::int64_t entries, st
   return rows + entries / piece;
 }
 /// Entries of A per piece where its rows are cut (SpgemmLongRows): there are too few of them for a device, they are
-/// long and name short rows of B, and what pieces have as results, up to `cols` each, is at most half of the products
-/// and spgemm_most_results. Else 0. @param products  as far as sizes tell
+/// long, and what pieces have as results, up to `cols` each, is at most a share of the products and
+/// spgemm_most_results. Else 0. @param products  as far as sizes tell
 inline std::int64_t spgemm_piece(std::int64_t rows, std::int64_t entries, std::int64_t cols, std::int64_t products) {
-  if (rows <= 0 || cols <= 0 || 2 * rows > spgemm_wanted_pieces || entries < spgemm_cut_rows * rows) return 0;
-  if (products >= spgemm_cut_short * entries) return 0;
-  const std::int64_t results = std::min(products / 2, spgemm_most_results);
-  const std::int64_t most = std::min(spgemm_wanted_pieces, results / cols - rows);  // beside one per row
+  const SpgemmCut& of = products < spgemm_cut_short * entries ? spgemm_cut_of_short : spgemm_cut_of_long;
+  if (rows <= 0 || cols <= 0 || rows > spgemm_most_cut || entries < of.least_row * rows) return 0;
+  const std::int64_t results = std::min(products / of.share, spgemm_most_results);
+  const std::int64_t most = std::min(of.wanted, results / cols - rows);  // beside one per row
   if (most < rows) return 0;
   return std::max(spgemm_least_piece, (entries + most - 1) / most);
 }

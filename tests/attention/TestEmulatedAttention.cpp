@@ -102,6 +102,9 @@ TYPED_TEST(EmulatedAttention, SplitWindows) {
     TestFixture::split_windows(suite);
   });
 }
+TYPED_TEST(EmulatedAttention, ManyPieces) {
+  this->each(AttentionValues::None, [&](const auto& suite) { TestFixture::many_pieces(suite); });
+}
 TYPED_TEST(EmulatedAttention, HugeScores) {
   this->each([&](const auto& suite) {
     suite.expect_right(suite.problem(TestFixture::mixed(), 1, suite.inner(16), 24, Scores::Huge));

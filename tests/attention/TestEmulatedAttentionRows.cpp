@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "attention/UnitAttentionCases.hpp"
+#include "backends/launch/Tessera_AttentionMergeLaunch.hpp"
 
 namespace Tessera {
 namespace Testing {
@@ -41,6 +42,28 @@ TYPED_TEST_SUITE(EmulatedAttentionRows, EmulatedAttentionRowsTypes);
 
 TYPED_TEST(EmulatedAttentionRows, ShortAndLongRows) {
   this->each([&](const auto& suite) { TestFixture::by_rows(suite); });
+}
+TYPED_TEST(EmulatedAttentionRows, ManyPieces) {
+  this->each(AttentionValues::None, [&](const auto& suite) { TestFixture::many_pieces(suite); });
+}
+// Words are dealt to several waves where rows have many pieces and waves are few.
+TEST(AttentionMergeTiles, Rule) {
+  using Wave = HostWave<32>;
+  const auto tiles = [](int words, std::int64_t rows, std::int64_t pieces) {
+    const AttentionMergeTiles t = Launch::attention_merge_tiles<Wave>(words, rows, pieces);
+    EXPECT_GE(t.tiles << t.shift, words);
+    EXPECT_LT((t.tiles - 1) << t.shift, words);
+    return t.tiles;
+  };
+  EXPECT_EQ(tiles(16, 8, 16), 1) << "two teams of eight each";
+  EXPECT_EQ(tiles(16, 8, 17), 2);
+  EXPECT_EQ(tiles(16, 8, 64), 4);
+  EXPECT_EQ(tiles(16, 8, 5000), 8);
+  EXPECT_EQ(tiles(10, 8, 5000), 5);
+  EXPECT_EQ(tiles(1, 8, 5000), 1);
+  EXPECT_EQ(tiles(128, 8, 2), 4) << "more words than lanes";
+  EXPECT_EQ(tiles(16, 8192, 5000), 4);
+  EXPECT_EQ(tiles(16, 100000, 5000), 1);
 }
 TYPED_TEST(EmulatedAttentionRows, EveryShape) {
   this->each([&](const auto& suite) { TestFixture::every_shape(suite); });

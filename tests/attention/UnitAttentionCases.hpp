@@ -100,6 +100,19 @@ class UnitAttentionTest : public ::testing::Test {
     const std::pair<int, int> widths[] = {{4, 12}, {20, 4}, {32, 32}, {64, 64}, {128, 128}, {300, 8}, {12, 512}};
     for (const auto& [d, e] : widths) suite.expect_right(suite.problem(generate("ramp:n=41"), 1, d, e));
   }
+  /// A row or a column that all others see: of so many pieces that several waves add up what they left.
+  static void many_pieces(const Suite& suite) {
+    for (const char* const shape :
+         {"dense_row:rows=5:cols=17000:row=3:others=1", "dense_column:rows=17000:cols=5:others=1"}) {
+      SCOPED_TRACE(shape);
+      const auto classes = statistics(suite, generate(shape)).classes;
+      EXPECT_TRUE(std::any_of(classes.begin(), classes.end(), [](const ClassShare& c) {
+        return (c.name.find("parts of") == 0 || c.name.find("pieces of") == 0) && c.rows >= 64;
+      })) << "the test's own pattern";
+      suite.expect_right(suite.problem(generate(shape), 1, suite.inner(16), 40));
+    }
+    suite.expect_right(suite.problem(generate("dense:rows=2:cols=17000"), 1, 32, 32, Scores::Huge));
+  }
   static void every_shape(const Suite& suite) {
     for (const char* const shape : {"empty", "empty:rows=0:cols=5", "empty:rows=5:cols=0", "dense:rows=1:cols=1",
                                     "dense:rows=301:cols=2", "dense_column", "ramp:n=61",

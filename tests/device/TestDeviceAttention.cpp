@@ -101,6 +101,7 @@ TYPED_TEST(DeviceUnitAttention, AsOnEmulatedUnits) {
     TestFixture::every_width(suite);
     if (suite.options.values == AttentionValues::Bias) TestFixture::every_dimension(suite);
     TestFixture::split_windows(suite);
+    TestFixture::many_pieces(suite);
     TestFixture::unused_rows(suite);
     const bool far = sizeof(typename TestFixture::T) == 2 && suite.options.values != AttentionValues::Bias;
     if (far) TestFixture::far_gradients(suite);
@@ -147,6 +148,7 @@ TYPED_TEST(DeviceAttentionRows, AsOnEmulatedWaves) {
     SCOPED_TRACE(static_cast<int>(values));
     const auto suite = TestFixture::rows_of(values, Impl::natural_backend<DeviceExec>());
     TestFixture::by_rows(suite);
+    TestFixture::many_pieces(suite);
     TestFixture::every_shape(suite);
     TestFixture::every_width(suite);
     TestFixture::unused_rows(suite);

@@ -257,7 +257,7 @@ TEST_F(SpgemmPlans, ACapIsKeptOrRefused) {
 
 // Whatever the sizes: pieces are not short, and what they have as results is in proportion to the products.
 TEST(SpgemmLongRowsRule, PiecesAreBounded) {
-  int cut = 0;
+  int cut[2] = {};
   for (const std::int64_t rows : {0, 1, 2, 25, 36, 582, 1024, 1025}) {
     for (const std::int64_t mean : {0, 255, 256, 700, 18000, 2000000}) {
       for (const std::int64_t cols : {0, 1, 36, 582, 40000, 2000000000}) {
@@ -265,21 +265,22 @@ TEST(SpgemmLongRowsRule, PiecesAreBounded) {
           const std::int64_t entries = rows * mean, products = entries * of_b;
           const std::int64_t piece = Impl::spgemm_piece(rows, entries, cols, products);
           if (piece == 0) continue;
-          ++cut;
+          ++cut[of_b >= 32];
           EXPECT_LE(rows, 1024);
-          EXPECT_GE(mean, 256);
-          EXPECT_LT(of_b, 32);
+          const bool of_long = of_b >= 32;
+          EXPECT_GE(mean, of_long ? 512 : 256);
           EXPECT_GE(piece, 128);
           const std::int64_t pieces = Impl::spgemm_pieces(rows, entries, piece);
           EXPECT_GE(pieces, rows);
-          EXPECT_LE(pieces, rows + 2048);
-          EXPECT_LE(pieces * cols, products / 2);
+          EXPECT_LE(pieces, rows + (of_long ? 4096 : 2048));
+          EXPECT_LE(pieces * cols, products / (of_long ? 8 : 2));
           EXPECT_LE(pieces * cols, std::int64_t{1} << 27);
         }
       }
     }
   }
-  EXPECT_GT(cut, 20);
+  EXPECT_GT(cut[0], 20);
+  EXPECT_GT(cut[1], 20);
 }
 
 // What the longest row takes must be more than a second product, whatever else there is to do.

@@ -284,6 +284,8 @@ struct SpgemmSuite {
     });
     for (const auto& [a, b] :
          {std::pair(generate("uniform:rows=20:cols=3000:per_row=700"), generate("uniform:rows=3000:cols=40:per_row=5")),
+          std::pair(generate("uniform:rows=12:cols=2000:per_row=600"),
+                    generate("uniform:rows=2000:cols=60:per_row=40")),
           std::pair(uneven, generate("uniform:rows=9000:cols=25:per_row=3"))}) {
       for (const Data data : {Data::Integers, Data::Real}) {
         const auto A = matrix(a, data, 7), B = matrix(b, data, 8);

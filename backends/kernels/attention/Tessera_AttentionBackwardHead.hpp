@@ -6,10 +6,10 @@
 #include <cstdint>
 
 #include "backends/kernels/attention/Tessera_AttentionHead.hpp"
-#include "backends/kernels/attention/Tessera_AttentionWeights.hpp"
+#include "backends/kernels/attention/Tessera_AttentionPieces.hpp"
 
 /// \file
-/// Operands and results of the backward pass, and its second launch where windows were split.
+/// Operands and results of the backward pass, and what its second launch does where windows were split.
 
 namespace Tessera {
 
@@ -78,13 +78,18 @@ class AttentionBackwardHead {
   AttentionRows d_o_;
 };
 
-/// What parts left of a row of a split window becomes its gradients, added from the first part to the last one.
+/// What parts left of a row of a split window becomes its gradients.
 template <class Operand, class Wave, bool ByColumns>
 struct AttentionBackwardMerge {
-  static constexpr int width = 4;  ///< columns of a lane
+  using Pieces = AttentionPieces<float, Wave, false>;
+  static int words(const AttentionBackwardArgs& args) {
+    const AttentionDense& dense = args.windows.dense;
+    return static_cast<int>(ByColumns ? dense.d + dense.e : dense.d) / Pieces::width;
+  }
 
   /// Row `index` of those of split windows.
-  TESSERA_FUNCTION static void run(const Wave& wave, const AttentionBackwardArgs& args, std::int64_t index,
+  TESSERA_FUNCTION static void run(const Wave& wave, const AttentionBackwardArgs& args,
+                                   const AttentionMergeTiles& tiles, std::int64_t index, int tile,
                                    std::int64_t head_index) {
     const AttentionArgs& w = args.windows;
     const SpmmSplit split = w.splits[index / w.window_rows];
@@ -92,24 +97,12 @@ struct AttentionBackwardMerge {
     const std::int64_t row = std::int64_t{split.window} * w.window_rows + local;
     if (row >= w.rows) return;
     const AttentionBackwardHead<Operand, ByColumns> head(args, head_index);
-    const float* const from = head.partial(split.first, local);
     const std::int64_t stride = std::int64_t{w.window_rows} * head.partial_size();
-    wave.each([&](int lane) {
-      for (int column = lane * width; column < head.partial_size(); column += Wave::lanes * width) {
-        float sums[width] = {};
-        TESSERA_UNROLL_4
-        for (int i = 0; i < split.count; ++i) {
-          const Word word = Wave::load_written(reinterpret_cast<const Word*>(from + i * stride + column));
-          TESSERA_UNROLL
-          for (int v = 0; v < width; ++v) sums[v] += Impl::float_from_bits(word.w[v]);
-        }
-        const bool first = column < head.d();
-        const float factor = first ? head.scale() : 1.0f;
-        const WeightPair<Operand> pairs[2] = {WeightPair<Operand>::of(sums[0] * factor, sums[1] * factor),
-                                              WeightPair<Operand>::of(sums[2] * factor, sums[3] * factor)};
-        attention_store<static_cast<int>(sizeof(pairs))>(
-            first ? head.first(row, column) : head.second(row, column - head.d()), pairs);
-      }
+    const Pieces pieces{head.partial(split.first, local), stride, split.count, head.partial_size() / Pieces::width};
+    pieces.run(wave, tiles, tile, [&](int column, const typename Pieces::State& sums) {
+      const bool first = column < head.d();
+      attention_store_rounded<Operand>(first ? head.first(row, column) : head.second(row, column - head.d()), sums.s,
+                                       first ? head.scale() : 1.0f);
     });
   }
 };

@@ -392,7 +392,7 @@ class AttentionBackwardKernel : AttentionTiles<Unit, Wave, Height, Columns, Exac
     const auto store_piece = [&](int local, int column, int columns, int from, float restore, float scale, void* to,
                                  const float(&piece)[Tiles::width]) {
       if (column >= columns) return;
-      if (part.partial < 0) return Tiles::store_rounded(to, piece, restore * scale);
+      if (part.partial < 0) return attention_store_rounded<Operand>(to, piece, restore * scale);
       float restored[Tiles::width];
       TESSERA_UNROLL
       for (int v = 0; v < Tiles::width; ++v) restored[v] = piece[v] * restore;

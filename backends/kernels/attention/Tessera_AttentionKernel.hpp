@@ -390,7 +390,7 @@ class AttentionKernel : AttentionTiles<Unit, Wave, Height, Columns, Exact> {
     if (row >= args.rows) return;
     if (column == 0) head.store_lse(row, reference, total);
     if (column >= head.e()) return;
-    Tiles::store_rounded(head.o(row, column), piece, attention_inverse(total));
+    attention_store_rounded<Operand>(head.o(row, column), piece, attention_inverse(total));
   }
   TESSERA_FUNCTION static void store_partial(const AttentionArgs& args, const Head& head, std::int32_t partial,
                                              int local, int column, float reference, float total,

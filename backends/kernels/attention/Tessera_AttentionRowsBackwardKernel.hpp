@@ -176,7 +176,7 @@ class AttentionRowsBackwardKernel {
       const bool on = is_on(step, b) && !(score == none);
       const Facts facts = ByColumns ? gathered.facts[b] : state.facts;
       off |= static_cast<std::uint32_t>(!on) << b;
-      weight[b] = on ? attention_power_of_two(score - facts.lse) : Value(0);
+      weight[b] = on ? power_of_two(score - facts.lse) : Value(0);
       d_score[b] = on ? weight[b] * (second_products.of[b] - facts.delta) : Value(0);
       if (!ByColumns && head.wants_values() && Team::own(lane) == 0 && is_on(step, b))
         head.store_value(std::int64_t{step.first} + b, d_score[b], on ? product : Value(0));
@@ -214,25 +214,29 @@ class AttentionRowsBackwardKernel {
 /// What pieces left of a row that was cut becomes its gradients.
 template <class Value, class Wave, bool ByColumns>
 struct AttentionRowsBackwardMerge {
+  using Pieces = AttentionPieces<Value, Wave, false>;
+  static int words(const AttentionRowsBackwardArgs& args) {
+    const AttentionDense& dense = args.pattern.dense;
+    return static_cast<int>(ByColumns ? dense.d + dense.e : dense.d) / Pieces::width;
+  }
+
   /// Row `index` of those that were cut.
-  TESSERA_FUNCTION static void run(const Wave& wave, const AttentionRowsBackwardArgs& args, std::int64_t index,
+  TESSERA_FUNCTION static void run(const Wave& wave, const AttentionRowsBackwardArgs& args,
+                                   const AttentionMergeTiles& tiles, std::int64_t index, int tile,
                                    std::int64_t head_index) {
-    using Pieces = AttentionPieceSums<Value, Wave>;
     const SpmmSplit split = args.pattern.splits[index];
     const AttentionBackwardHead<Value, ByColumns, AttentionRowsBackwardArgs> head(args, head_index);
     const std::int64_t size = head.partial_size();
     const Value* const from = static_cast<const Value*>(args.pattern.partials) +
                               (head_index * args.pattern.partial_count + split.first) * size;
-    const int words = head.partial_size() / Pieces::width;
-    Pieces{from, size, split.count}.add_up(
-        wave, words, [](int) { return Value(1); },
-        [&](int column, Value(&sums)[Pieces::width]) {
-          const bool first = column < head.d();
-          TESSERA_UNROLL
-          for (Value& sum : sums) sum *= first ? head.scale() : Value(1);
-          attention_store<16>(first ? head.first(split.window, column) : head.second(split.window, column - head.d()),
-                              sums);
-        });
+    const Pieces pieces{from, size, split.count, head.partial_size() / Pieces::width};
+    pieces.run(wave, tiles, tile, [&](int column, typename Pieces::State& row) {
+      const bool first = column < head.d();
+      TESSERA_UNROLL
+      for (Value& sum : row.s) sum *= first ? head.scale() : Value(1);
+      attention_store<16>(first ? head.first(split.window, column) : head.second(split.window, column - head.d()),
+                          row.s);
+    });
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "backends/kernels/attention/Tessera_AttentionPieces.hpp"
 #include "backends/kernels/attention/Tessera_AttentionRowsWalk.hpp"
 #include "backends/kernels/attention/Tessera_AttentionWeights.hpp"
 #include "backends/units/Tessera_Wave.hpp"
@@ -18,8 +19,6 @@
 /// per entry. Sums of pieces of long rows are brought together by a second launch, in order.
 
 namespace Tessera {
-
-TESSERA_FUNCTION float attention_power_of_two(float x) { return power_of_two(x); }
 
 template <class Wave_, class Shape, class Value>
 class AttentionRowsKernel {
@@ -126,14 +125,14 @@ class AttentionRowsKernel {
       }
     }
     if (largest > state.reference) {
-      const Value shrink = attention_power_of_two(state.reference - largest);
+      const Value shrink = power_of_two(state.reference - largest);
       state.reference = largest;
       state.total *= shrink;
       Team::scale(state.sums, shrink);
     }
     TESSERA_UNROLL
     for (int b = 0; b < batch; ++b) {
-      const Value weight = attention_power_of_two(score[b] - state.reference);
+      const Value weight = power_of_two(score[b] - state.reference);
       state.total += weight;
       Team::add(weight, gathered.v[b], state.sums);
     }
@@ -157,31 +156,27 @@ class AttentionRowsKernel {
   }
 };
 
-/// What pieces left of a row that was cut becomes O: brought to the largest reference, and added.
+/// What pieces left of a row that was cut becomes O.
 template <class Value, class Wave>
 struct AttentionRowsMerge {
+  using Pieces = AttentionPieces<Value, Wave, true>;
+  static int words(const AttentionRowsArgs& args) { return static_cast<int>(args.dense.e) / Pieces::width; }
+
   /// Row `index` of those that were cut.
-  TESSERA_FUNCTION static void run(const Wave& wave, const AttentionRowsArgs& args, std::int64_t index,
-                                   std::int64_t head_index) {
+  TESSERA_FUNCTION static void run(const Wave& wave, const AttentionRowsArgs& args, const AttentionMergeTiles& tiles,
+                                   std::int64_t index, int tile, std::int64_t head_index) {
     const SpmmSplit split = args.splits[index];
     const AttentionHead<Value> head(args.dense, head_index);
-    const int e = head.e();
-    const std::int64_t size = AttentionPartials::row_size(e);
+    const std::int64_t size = AttentionPartials::row_size(head.e());
     const Value* const from =
         static_cast<const Value*>(args.partials) + (head_index * args.partial_count + split.first) * size;
-    const AttentionPieceSums<Value, Wave> pieces{from, size, split.count};
-    const Value reference =
-        pieces.largest(wave, attention_no_reference_of<Value>, [&](int i) { return from[i * size + e]; });
-    const auto shrink = [&](int i) { return attention_power_of_two(from[i * size + e] - reference); };
-    const Value total = pieces.total(wave, [&](int i) { return from[i * size + e + 1] * shrink(i); });
-    const Value inverse = attention_inverse(total);
-    pieces.add_up(wave, head.v().words, shrink, [&](int column, Value(&sums)[AttentionPieceSums<Value, Wave>::width]) {
+    const Pieces pieces{from, size, split.count, head.e() / Pieces::width};
+    pieces.run(wave, tiles, tile, [&](int column, typename Pieces::State& row) {
+      const Value inverse = attention_inverse(row.total);
       TESSERA_UNROLL
-      for (Value& sum : sums) sum *= inverse;
-      attention_store<16>(head.o(split.window, column), sums);
-    });
-    wave.each([&](int lane) {
-      if (lane == 0) head.store_lse(split.window, reference, total);
+      for (Value& sum : row.s) sum *= inverse;
+      attention_store<16>(head.o(split.window, column), row.s);
+      if (column == 0) head.store_lse(split.window, row.reference, row.total);
     });
   }
 };

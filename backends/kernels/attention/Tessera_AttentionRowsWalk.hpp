@@ -28,9 +28,6 @@ struct AttentionRowsShape {
   static constexpr int lanes = 1 << shift, tile = lanes * words;
 };
 
-/// 2^x of a number of the sums' type.
-TESSERA_FUNCTION double attention_power_of_two(double x) { return std::exp2(x); }
-
 template <class Wave_, class Shape, class Sum_>
 struct AttentionRowsTeam {
   using Wave = Wave_;
@@ -192,92 +189,6 @@ struct AttentionRowsTeam {
         wave.shuffle(taken, given, [=](int lane) { return lane ^ distance; });
         wave.each([&](int lane) { sums(lane).of[b] += taken(lane); });
       }
-    }
-  }
-};
-
-/// What pieces left of a row that was cut: `count` rows of numbers, `size` numbers apart. The lanes that a row's words
-/// do not need take every other row, so that several are under way at once; the order of the sums depends on count and
-/// words alone.
-template <class Sum, class Wave>
-struct AttentionPieceSums {
-  template <class T>
-  using Varying = typename Wave::template Varying<T>;
-  static constexpr int width = 16 / static_cast<int>(sizeof(Sum));
-  struct Numbers {
-    Sum s[width];
-  };
-
-  const Sum* from;
-  std::int64_t size;
-  int count;
-
-  /// store(first number, sums) of the words of a row, row i times weight(i).
-  template <class Weight, class Store>
-  TESSERA_FUNCTION void add_up(const Wave& wave, int words, const Weight& weight, const Store& store) const {
-    int shift = 0;
-    while (1 << shift < words && 1 << shift < Wave::lanes) ++shift;
-    for (int first = 0; first < words; first += 1 << shift) {
-      Varying<Numbers> sums;
-      wave.each([&](int lane) {
-        sums(lane) = Numbers{};
-        const int word = first + (lane & ((1 << shift) - 1));
-        if (word < words) add(lane >> shift, Wave::lanes >> shift, word * width, weight, sums(lane));
-      });
-      for (int distance = 1 << shift; distance < Wave::lanes; distance *= 2) {
-        TESSERA_UNROLL
-        for (int v = 0; v < width; ++v) {
-          Varying<Sum> given, taken;
-          wave.each([&](int lane) { given(lane) = sums(lane).s[v]; });
-          wave.shuffle(taken, given, [=](int lane) { return lane ^ distance; });
-          wave.each([&](int lane) { sums(lane).s[v] += taken(lane); });
-        }
-      }
-      wave.each([&](int lane) {
-        const int word = first + lane;
-        if (lane >> shift == 0 && word < words) store(word * width, sums(lane).s);
-      });
-    }
-  }
-  /// The largest of f(row) over the rows, in every lane.
-  template <class F>
-  TESSERA_FUNCTION Sum largest(const Wave& wave, Sum least, const F& f) const {
-    Varying<Sum> most;
-    wave.each([&](int lane) {
-      most(lane) = least;
-      for (int i = lane; i < count; i += Wave::lanes) {
-        const Sum other = f(i);
-        most(lane) = other > most(lane) ? other : most(lane);
-      }
-    });
-    for (int distance = Wave::lanes / 2; distance > 0; distance /= 2) {
-      Varying<Sum> other;
-      wave.shuffle(other, most, [=](int lane) { return lane ^ distance; });
-      wave.each([&](int lane) { most(lane) = other(lane) > most(lane) ? other(lane) : most(lane); });
-    }
-    return wave.first(most);
-  }
-  template <class F>
-  TESSERA_FUNCTION Sum total(const Wave& wave, const F& f) const {
-    Varying<Sum> sum;
-    wave.each([&](int lane) {
-      sum(lane) = 0;
-      for (int i = lane; i < count; i += Wave::lanes) sum(lane) += f(i);
-    });
-    return wave.sum(sum);
-  }
-
- private:
-  template <class Weight>
-  TESSERA_FUNCTION void add(int begin, int step, int column, const Weight& weight, Numbers& sums) const {
-    TESSERA_UNROLL_4
-    for (int i = begin; i < count; i += step) {
-      const Word word = Wave::load_written(reinterpret_cast<const Word*>(from + i * size + column));
-      Sum part[width];
-      __builtin_memcpy(part, word.w, 16);
-      const Sum by = weight(i);
-      TESSERA_UNROLL
-      for (int v = 0; v < width; ++v) sums.s[v] += part[v] * by;
     }
   }
 };

@@ -408,15 +408,7 @@ class AttentionTiles {
       }
     }
   }
-  /// A piece rounded and stored, or as it is.
-  TESSERA_FUNCTION static void store_rounded(void* to, const float (&piece)[width], float factor) {
-    WeightPair<Operand> rounded[width / 2];
-    TESSERA_UNROLL
-    for (int v = 0; v < width; v += 2) {
-      rounded[v / 2] = WeightPair<Operand>::of(piece[v] * factor, piece[v + 1] * factor);
-    }
-    attention_store<piece_bytes>(to, rounded);
-  }
+  /// A piece as it is.
   TESSERA_FUNCTION static void store_floats(float* to, const float (&piece)[width]) {
     constexpr int bytes = width * 4 < 16 ? width * 4 : 16;
     TESSERA_UNROLL

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "backends/interface/Tessera_Half.hpp"
+#include "backends/kernels/attention/Tessera_AttentionHead.hpp"
 #include "backends/units/Tessera_AtomsNvidia.hpp"
 #include "backends/units/Tessera_PanelShape.hpp"
 #include "backends/units/Tessera_RegisterWords.hpp"
@@ -28,6 +29,7 @@ TESSERA_FUNCTION float power_of_two(float x) {
   return std::exp2(x);
 #endif
 }
+TESSERA_FUNCTION double power_of_two(double x) { return std::exp2(x); }
 /// Neither infinite nor undefined.
 TESSERA_FUNCTION bool is_finite(float x) { return (Impl::float_bits(x) & 0x7f800000u) != 0x7f800000u; }
 
@@ -75,6 +77,15 @@ struct WeightPair {
     return pair;
   }
 };
+
+/// Sums of a row times `factor`, rounded and stored, 4, 8 or 16 bytes at a multiple of so many.
+template <class Operand, int Width>
+TESSERA_FUNCTION void attention_store_rounded(void* to, const float (&sums)[Width], float factor) {
+  WeightPair<Operand> rounded[Width / 2];
+  TESSERA_UNROLL
+  for (int v = 0; v < Width; v += 2) rounded[v / 2] = WeightPair<Operand>::of(sums[v] * factor, sums[v + 1] * factor);
+  attention_store<static_cast<int>(sizeof(rounded))>(to, rounded);
+}
 
 /// The right operands of a block's weighted sums: slot after slot, those of one instruction after the other.
 template <class Atom>
