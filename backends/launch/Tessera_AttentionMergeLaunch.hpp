@@ -63,7 +63,9 @@ typename Device::Error launch_attention_merge(const Pattern& pattern, const Args
   using Body = AttentionMergeBody<Device, Merge, Args>;
   const std::int64_t rows = pattern.split_count * split_rows, heads = pattern.dense.heads;
   if (rows == 0) return Device::success;
-  const std::int64_t pieces = pattern.partial_count / pattern.split_count;
+  // Rows among which one may have nearly all pieces are few; windows are many, most of them of a few parts.
+  const std::int64_t pieces = split_rows == 1 ? pattern.partial_count - 2 * (pattern.split_count - 1)
+                                              : pattern.partial_count / pattern.split_count;
   const auto tiles = attention_merge_tiles<typename Device::Wave>(Merge::words(args), rows * heads, pieces);
   return launch_tiles<Device, Body>({ceil_div(rows * tiles.tiles, Body::waves), heads}, stream,
                                     AttentionMergeArgs<Args>{args, tiles, rows});
