@@ -16,9 +16,9 @@
 namespace Tessera {
 namespace Launch {
 
-/// Of rows of `words` words of sixteen bytes, `rows` of all heads together, that have `pieces` in the mean: so few
-/// words per wave that its lanes have all pieces under way at once, two at least, as long as a device holds most of the
-/// waves (perf_test/notes/attention.md).
+/// Of `rows` rows of a head, of `words` words of sixteen bytes: so few words per wave that its lanes have so many
+/// pieces under way at once, two at least, as long as a device holds most of the waves (perf_test/notes/attention.md).
+/// How many heads there are does not count: a head has the same bits in any batch.
 template <class Wave>
 AttentionMergeTiles attention_merge_tiles(int words, std::int64_t rows, std::int64_t pieces) {
   constexpr std::int64_t most_waves = 32768, at_once = 8;
@@ -63,10 +63,10 @@ typename Device::Error launch_attention_merge(const Pattern& pattern, const Args
   using Body = AttentionMergeBody<Device, Merge, Args>;
   const std::int64_t rows = pattern.split_count * split_rows, heads = pattern.dense.heads;
   if (rows == 0) return Device::success;
-  // Rows among which one may have nearly all pieces are few; windows are many, most of them of a few parts.
+  // The most that one row may have; of windows, where more waves cost most of them more than they save one, the mean.
   const std::int64_t pieces = split_rows == 1 ? pattern.partial_count - 2 * (pattern.split_count - 1)
                                               : pattern.partial_count / pattern.split_count;
-  const auto tiles = attention_merge_tiles<typename Device::Wave>(Merge::words(args), rows * heads, pieces);
+  const auto tiles = attention_merge_tiles<typename Device::Wave>(Merge::words(args), rows, pieces);
   return launch_tiles<Device, Body>({ceil_div(rows * tiles.tiles, Body::waves), heads}, stream,
                                     AttentionMergeArgs<Args>{args, tiles, rows});
 }

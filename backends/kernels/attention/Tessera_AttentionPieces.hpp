@@ -17,7 +17,7 @@ namespace Tessera {
 
 /// Which waves add up what pieces left: a row's words of sixteen bytes are dealt to `tiles` waves, 2^shift words each.
 struct AttentionMergeTiles {
-  int shift = 5, tiles = 1;
+  int shift, tiles;
 };
 
 /// The pieces of one row, `count` rows of numbers, `size` numbers apart, at multiples of sixteen bytes. Weighed: each
