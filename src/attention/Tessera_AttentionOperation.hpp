@@ -72,7 +72,8 @@ struct AttentionOperation {
     if (!choice.predict) return;
     if (choice.backend == Backend::Kokkos) {
       features = spmm_features(space, A, nullptr);
-      predict_attention(choice, *features, options.dimension_hint, sizeof(Value));
+      predict_attention(choice, *features, options.dimension_hint, sizeof(Value),
+                        scattered_over_operands(A, options.dimension_hint));
     } else {
       features = spmm_features(space, A, &kernel_table(choice.backend));
       predict_attention_on_units(choice, *features, options, sizeof(Value));

@@ -8,9 +8,11 @@
 #include <cstdio>
 #include <utility>
 
+#include "Tessera_Compat.hpp"
 #include "attention/Tessera_AttentionOperands.hpp"
 #include "attention/Tessera_SelectAttention.hpp"
 #include "backends/interface/Tessera_AttentionKernels.hpp"
+#include "core/Tessera_ColumnReads.hpp"
 #include "features/Tessera_SpmmFeatures.hpp"
 
 /// \file
@@ -24,12 +26,32 @@ namespace Impl {
 /// one and then the other to itself in the second-level cache and in what translates addresses (far), and in the
 /// first-level cache for the next row (own).
 constexpr double most_fused_far = 4e6, most_fused_own = 32e3;
+/// Groups of eight rows of K per entry that 1,024 consecutive entries need, from which on they name rows all over: what
+/// short rows reach across says nothing then.
+constexpr double least_scattered = 0.13;
 
-/// Fills choice.candidates, best first, and decides. Costs are bytes over those of the rule. 16-bit operands were never
-/// slower by Fused: Chain converts them twice, and its SpMM reads weights of 32 bits.
-inline void predict_attention(AttentionChoice& c, const SpmmFeatures& f, int dimension, std::size_t element_bytes) {
-  const double row = 2.0 * dimension * static_cast<double>(element_bytes), far = f.reach * row, own = f.mean * row;
-  const double cost = element_bytes == 2 ? 0 : std::max(far / most_fused_far, own / most_fused_own);
+/// Whether hosts read a K and V of more than most_fused_far all over. Asks nothing of a device.
+template <class Csr>
+bool scattered_over_operands(const Csr& A, int dimension) {
+  if constexpr (Compat::is_host_v<typename Csr::execution_space>) {
+    const double bytes = 2.0 * dimension * static_cast<double>(A.cols()) * sizeof(typename Csr::value_type);
+    return bytes > most_fused_far && EntryNearness(A).lines > least_scattered;
+  } else {
+    return false;
+  }
+}
+
+/// Fills choice.candidates, best first, and decides. Costs are bytes over those of the rule. 16-bit operands are slower
+/// by Fused only where they are scattered or one row is most of the work, which one thread then has: Chain converts
+/// them twice, and its SpMM reads weights of 32 bits.
+inline void predict_attention(AttentionChoice& c, const SpmmFeatures& f, int dimension, std::size_t element_bytes,
+                              bool scattered = false) {
+  const bool narrow = element_bytes == 2, alone = 2 * f.longest > f.nnz + f.rows;
+  const double row = 2.0 * dimension * static_cast<double>(element_bytes);
+  const double far = row * (scattered ? static_cast<double>(f.cols) : f.reach);
+  const double own = row * (alone ? static_cast<double>(f.longest) : f.mean);
+  const double cost =
+      std::max(narrow && !scattered ? 0 : far / most_fused_far, narrow && !alone ? 0 : own / most_fused_own);
   const Candidate<AttentionAlgorithm> fused{AttentionAlgorithm::Fused, cost}, chain{AttentionAlgorithm::Chain, 1};
   c.candidates = {fused, chain};
   if (cost > 1) std::swap(c.candidates[0], c.candidates[1]);
@@ -37,10 +59,10 @@ inline void predict_attention(AttentionChoice& c, const SpmmFeatures& f, int dim
   char text[240];
   std::snprintf(
       text, sizeof(text),
-      "%s for %d columns of %s: a row uses %.3g kB of K and V and reaches across %.3g MB (Fused up to %.3g kB and "
-      "%.3g MB, and in 16 bits)",
-      to_string(c.algorithm), dimension, to_string(c.precision), 1e-3 * own, 1e-6 * far, 1e-3 * most_fused_own,
-      1e-6 * most_fused_far);
+      "%s for %d columns of %s: %s uses %.3g kB of K and V and %s %.3g MB (Fused up to %.3g kB and %.3g MB%s)",
+      to_string(c.algorithm), dimension, to_string(c.precision), alone ? "a row that is most of the work" : "a row",
+      1e-3 * own, scattered ? "rows are all over" : "reaches across", 1e-6 * far, 1e-3 * most_fused_own,
+      1e-6 * most_fused_far, narrow ? "; 16 bits: unless all over, or most of the work" : "");
   c.why = text;
 }
 

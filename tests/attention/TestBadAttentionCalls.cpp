@@ -193,6 +193,42 @@ TEST(AttentionRules, WhatCachesDoNotKeepGoesByChain) {
     }
   }
 }
+/// Consecutive entries that name rows all over a large K and V go by Chain, also where each row has but one entry, and
+/// 16-bit operands; so does a row that is most of the work, which one thread would have.
+TEST(AttentionRules, WhatIsScatteredOrOneThreadsGoesByChain) {
+  SpmmFeatures f;
+  f.rows = f.nnz = 200000;
+  f.cols = 300000;
+  f.reach = f.mean = 1;
+  const auto chosen = [&f](std::size_t bytes, bool scattered) {
+    Impl::AttentionChoice choice;
+    Impl::predict_attention(choice, f, 64, bytes, scattered);
+    return choice.algorithm;
+  };
+  for (const std::size_t bytes : {2, 4, 8}) {
+    f.longest = 1;
+    EXPECT_EQ(chosen(bytes, false), AttentionAlgorithm::Fused) << bytes;
+    EXPECT_EQ(chosen(bytes, true), AttentionAlgorithm::Chain) << bytes;
+    f.longest = 200000;  // as much as all others: two threads have half of the work each
+    EXPECT_EQ(chosen(bytes, false), AttentionAlgorithm::Fused) << bytes;
+    f.longest = 200001;
+    EXPECT_EQ(chosen(bytes, false), AttentionAlgorithm::Chain) << bytes;
+  }
+}
+/// What consecutive entries name tells a diagonal from rows of one entry in any column; a small K and V is near.
+TEST(AttentionRules, ScatteredIsWhatEntriesNameAllOver) {
+  constexpr std::int64_t n = 20000;
+  const auto asked = [](std::int64_t step, std::int64_t columns) {
+    const Pattern p = pattern_of_rows(n, columns, [&](std::int64_t row, std::vector<int>& to) {
+      to.push_back(static_cast<int>(step * row % columns));
+    });
+    const DeviceMatrix<Exec, float, int> A(make_matrix<float, int>(p, Data::Integers, 1));
+    return Impl::scattered_over_operands(A.view(), 64);
+  };
+  EXPECT_FALSE(asked(1, n));
+  EXPECT_TRUE(asked(7919, n));
+  EXPECT_FALSE(asked(7919, 7000));  // 3.6 MB of K and V
+}
 // Long rows of K and V hide what scores cost the chain. 16 bits are fused in any case.
 TEST(AttentionRules, UnitsOf32BitsWantAGain) {
   SpmmFeatures f;
