@@ -216,18 +216,20 @@ TEST(AttentionRules, WhatIsScatteredOrOneThreadsGoesByChain) {
   }
 }
 /// What consecutive entries name tells a diagonal from rows of one entry in any column; a small K and V is near.
-TEST(AttentionRules, ScatteredIsWhatEntriesNameAllOver) {
+TEST_F(AttentionChoices, ScatteredIsWhatEntriesNameAllOver) {
   constexpr std::int64_t n = 20000;
-  const auto asked = [](std::int64_t step, std::int64_t columns) {
+  const auto chosen = [](std::int64_t step, std::int64_t columns) {
     const Pattern p = pattern_of_rows(n, columns, [&](std::int64_t row, std::vector<int>& to) {
       to.push_back(static_cast<int>(step * row % columns));
     });
-    const DeviceMatrix<Exec, float, int> A(make_matrix<float, int>(p, Data::Integers, 1));
-    return Impl::scattered_over_operands(A.view(), 64);
+    const Matrix other(make_matrix<double, int>(p, Data::Integers, 1));
+    const Plan plan(Exec(), other.view());
+    EXPECT_EQ(Impl::scattered_over_operands(other.view(), 64), plan.statistics().algorithm == "chain");
+    return plan.statistics().algorithm;
   };
-  EXPECT_FALSE(asked(1, n));
-  EXPECT_TRUE(asked(7919, n));
-  EXPECT_FALSE(asked(7919, 7000));  // 3.6 MB of K and V
+  EXPECT_EQ(chosen(1, n), "fused");
+  EXPECT_EQ(chosen(7919, n), "chain");
+  EXPECT_EQ(chosen(7919, 3000), "fused");  // 3.1 MB of K and V
 }
 // Long rows of K and V hide what scores cost the chain. 16 bits are fused in any case.
 TEST(AttentionRules, UnitsOf32BitsWantAGain) {
