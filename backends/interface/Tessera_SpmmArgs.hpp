@@ -138,6 +138,7 @@ struct SpmmSpread {
     return (columns + tile - 1) / tile;
   }
   std::int32_t counts[classes] = {};
+  std::int32_t log2_piece = 0;  ///< of the entries that a piece has, rounded up
 };
 
 /// Compressed rows. TF32: floats, and B may be rounded.

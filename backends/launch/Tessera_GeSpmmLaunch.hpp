@@ -71,9 +71,9 @@ template <class Device, class Kernel>
 struct SpreadRowsBody {
   using Wave = typename Device::Wave;
   static constexpr int threads = 256, waves = threads / Wave::lanes;
-  // Two: 128 registers. With 64 and 80, four columns of FP64, eight entries at once, are spilled.
+  // Two: 128 registers. With 64 and 80, four columns of FP64, eight entries at once, are spilled. Five: 48.
   static constexpr bool wide = Kernel::B::in_columns && sizeof(typename Kernel::Value) == 8;
-  static constexpr int bound = for_family<Device>(wide ? 2 : 4, 0);
+  static constexpr int bound = for_family<Device>(wide ? 2 : Kernel::single ? 5 : 4, 0);
   static constexpr int shared = Kernel::shared_bytes(threads);
   static constexpr bool overlapping = true;
 
@@ -113,9 +113,10 @@ typename Device::Error launch_spread(GeSpmmArgs args, Stream stream) {
   const std::int64_t tiles = ceil_div(args.dense.columns, tile);
   int most = 0;
   while (most + 1 < SpreadLevels::count && (2 << most) <= teams) ++most;
+  const int several_waves = Kernel::log2_lanes - args.shift + 1;  // whose sums meet where pieces are added
   SpreadLevels levels;
   for (int log2_entries = 3; log2_entries <= 6; ++log2_entries) {
-    levels = spread_levels(*args.spread, log2_entries, most);
+    levels = spread_levels(*args.spread, log2_entries, several_waves, most);
     const std::int64_t wanted = (levels.teams * tiles) << args.shift;
     if (log2_entries == 3 ? 3 * wanted <= lanes : wanted <= 2 * lanes) break;
   }

@@ -46,6 +46,14 @@ inline PieceBounds ge_spmm_piece(const GeSpmmOptions& options, bool host, std::i
   return {most, std::max(2 * most, even)};
 }
 
+/// The same where rows are spread (SpreadRowsKernel): what a thread block takes when each team has eight entries twice,
+/// or, of so few columns that teams have one or two lanes, eight.
+inline PieceBounds ge_spmm_spread_piece(std::int64_t columns, int element_bytes) {
+  const std::int64_t row = columns * element_bytes, word = row % 16 == 0 ? 16 : row % 8 == 0 ? 8 : element_bytes;
+  if (row > 0 && row <= 16 && row <= 2 * word) return {2048, 2048};
+  return {512, 1024};
+}
+
 /// Whether B is copied into rows first: every entry of A reads a row of B, which costs most where its elements lie
 /// apart; and on devices rows that are not aligned, where the backend has no kernel for these. The copy reads and
 /// writes B once. (Hosts without a backend: ColumnReads.)
@@ -62,7 +70,7 @@ inline bool ge_spmm_copies_odd_rows(std::int64_t rows, std::int64_t nnz, std::in
                                     int element_bytes, int word_bytes) {
   const std::int64_t size = nnz * columns;
   const auto used = [&](std::int64_t times) { return nnz >= times * rows && nnz >= times * b_rows; };
-  if (word_bytes >= 16 || size < 10000000) return false;
+  if (word_bytes >= 16 || size < 10000000 || columns < 4) return false;
   if (word_bytes == 8 && element_bytes < 8) return used(80) && size >= 40000000;
   return element_bytes == 2 ? used(8) : element_bytes == 4 ? used(12) && columns >= 8 : used(80);
 }
@@ -128,7 +136,7 @@ class GeSpmmEngine {
     bounds.most = std::min(bounds.most, RowPiece::most_entries);
     bounds.tolerated = std::min(bounds.tolerated, RowPiece::most_entries);
     if (spreads(A)) {
-      if (options.gespmm.max_piece == 0) bounds = {512, 1024};  // a thread block takes eight entries per team twice
+      if (options.gespmm.max_piece == 0) bounds = ge_spmm_spread_piece(usual_columns_, bytes_of(precision_));
       table_ = spread_rows(space, pattern_of(A), bounds, pattern_.longest, backend);
     } else if (bounds.tolerated < nnz) {
       table_ = cut_rows(space, pattern_of(A), bounds.most, bounds.tolerated, backend, caches_b(options));

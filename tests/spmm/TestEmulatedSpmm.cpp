@@ -266,6 +266,12 @@ TYPED_TEST(EmulatedSpmm, SpreadRows) {
     suite.deterministic(heavy(), 16);
     suite.no_allocation(mixed(), 12);
     suite.transposed_product_and_new_values(mixed(), 21);
+    // For one column a thread block takes up to 2,048 entries of a row, and more are pieces.
+    suite.options.gespmm.max_piece = 0;
+    suite.options.num_columns_hint = 1;
+    const Pattern p = pattern_of_lengths({1, 0, 2048, 17, 5000, 300, 2049}, 5100);
+    suite.expect_pattern(p, "a plan for one column", {1, 2, 9});
+    suite.deterministic(p, 1);
   });
 }
 TYPED_TEST(EmulatedSpmm, TransposedProductAndNewValues) {

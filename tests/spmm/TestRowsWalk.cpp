@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "backends/kernels/spmm/Tessera_GeSpmmDispatch.hpp"
+#include "backends/kernels/spmm/Tessera_SpreadRowsKernel.hpp"
 #include "spmm/Tessera_SpmmRules.hpp"
 #include "support/Tessera_TestSpmm.hpp"
 
@@ -461,6 +463,44 @@ TEST(RowsWalks, Limits) {
     args.dense.columns = columns;
     const auto w = Walk<float>::of(args);
     EXPECT_LE((columns + w.tile - 1) / w.tile, 65535);
+  }
+}
+
+// The teams of an item lie side by side from a multiple of their number on; pieces have as many as their length asks
+// for, but no fewer than the kernel needs to add them.
+TEST(SpreadRows, TeamsOfItems) {
+  for (const int log2_piece : {0, 2, 9, 11}) {
+    for (const int most : {5, 8}) {
+      SpmmSpread items;
+      items.log2_piece = log2_piece;
+      items.counts[0] = 5;
+      items.counts[4] = 3;
+      items.counts[8] = 2;
+      items.counts[11] = 1;
+      items.counts[SpmmSpread::classes - 1] = 4;
+      const int least = most - 2;
+      const SpreadLevels levels = spread_levels(items, 4, least, most);
+      std::vector<int> teams(15, 0);
+      for (std::int32_t team = 0; team < levels.teams; ++team) {
+        const SpreadLevels::Place place = levels.at(team);
+        ASSERT_GE(place.item, 0);
+        ASSERT_LT(place.item, 15);
+        EXPECT_EQ(place.rank, teams[static_cast<std::size_t>(place.item)]++);
+        EXPECT_EQ((team - place.rank) % (1 << place.level), 0);
+        EXPECT_LT(place.rank, 1 << place.level);
+      }
+      const int pieces = std::clamp(log2_piece - 3, least, most);
+      const std::vector<int> expected = {pieces, pieces, pieces, pieces, std::min(7, most), 4, 4, 0, 0, 0, 0,
+                                         0,      0,      0,      0};
+      for (std::size_t i = 0; i < teams.size(); ++i) {
+        // Items of a level follow each other, those of the highest first.
+        const int lower = static_cast<int>(
+            std::count_if(expected.begin(), expected.end(), [&](int level) { return level > expected[i]; }));
+        const int same =
+            static_cast<int>(std::count(expected.begin(), expected.begin() + static_cast<int>(i), expected[i]));
+        EXPECT_EQ(teams[static_cast<std::size_t>(lower + same)], 1 << expected[i]);
+      }
+    }
   }
 }
 

@@ -135,6 +135,11 @@ TEST(SpmmRules, CopiesOfOddRows) {
   EXPECT_FALSE(copies(357840, 1050000, 13824, 65, 4, 4)) << "rows of three entries";
   EXPECT_FALSE(copies(1200, 120000, 1200, 65, 2, 2)) << "a small product";
   EXPECT_FALSE(copies(60000, 2400000, 60000, 64, 4, 16)) << "aligned";
+  // 1,200 entries per row: a copy has eight halves of one column, and takes longer than the product.
+  for (const std::int64_t columns : {1, 2, 3}) {
+    for (const int element : {2, 4, 8}) EXPECT_FALSE(copies(10000, 12000000, 10000, columns, element, element));
+  }
+  EXPECT_TRUE(copies(10000, 12000000, 10000, 5, 2, 2));
 }
 
 // Columns where they lie: whether neighbouring rows use entries near each other.
@@ -376,6 +381,18 @@ TEST(SpmmRules, Pieces) {
   EXPECT_EQ(bounds(2000, 500, 128).most, 256);
   EXPECT_EQ(bounds(2200, 500, 132).most, 134);
   EXPECT_EQ(bounds(1000, 500, 128).most, 128) << "a small matrix";
+}
+
+// Rows that are spread: longer pieces where a row of B is one or two words, each a lane's.
+TEST(SpmmRules, SpreadPieces) {
+  for (const int element : {2, 4, 8}) {
+    for (const std::int64_t columns : {0, 1, 2, 3, 4, 5, 8, 16, 32, 33, 128}) {
+      const Impl::PieceBounds bounds = Impl::ge_spmm_spread_piece(columns, element);
+      const bool few = columns == 1 || columns == 2 || (columns == 4 && element < 8) || (columns == 8 && element == 2);
+      EXPECT_EQ(bounds.most, few ? 2048 : 512) << columns << " columns of " << element << " bytes";
+      EXPECT_EQ(bounds.tolerated, few ? 2048 : 1024);
+    }
+  }
 }
 
 // Hosts, B and C in columns: what is read where it lies.

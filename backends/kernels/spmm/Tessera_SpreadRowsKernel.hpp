@@ -22,7 +22,7 @@ namespace Tessera {
 /// Which teams have which items. Level l: items of 2^l teams each; those of the highest level come first, so that the
 /// teams of an item begin at a multiple of their number.
 struct SpreadLevels {
-  static constexpr int count = 8;
+  static constexpr int count = 9;
   std::int32_t first_team[count] = {}, first_item[count] = {};
   std::int32_t teams = 0;  ///< of all items
 
@@ -44,13 +44,15 @@ struct SpreadLevels {
   }
 };
 
-/// log2_entries: of what a team takes at least; most: the highest level.
-inline SpreadLevels spread_levels(const SpmmSpread& items, int log2_entries, int most) {
+/// log2_entries: of what a team takes of a row at least; of a piece it takes eight entries, or more where that is
+/// beyond the highest level (`most`), or fewer where it is below `least`.
+inline SpreadLevels spread_levels(const SpmmSpread& items, int log2_entries, int least, int most) {
   SpreadLevels levels;
   std::int32_t counts[SpreadLevels::count] = {};
   for (int c = 0; c < SpmmSpread::classes; ++c) {
-    const int level = c == SpmmSpread::classes - 1 ? most : c - log2_entries;
-    counts[level < 0 ? 0 : level < most ? level : most] += items.counts[c];
+    const bool pieces = c == SpmmSpread::classes - 1;
+    const int level = pieces ? items.log2_piece - 3 : c - log2_entries, lowest = pieces ? least : 0;
+    counts[level < lowest ? lowest : level < most ? level : most] += items.counts[c];
   }
   std::int32_t item = 0;
   for (int l = SpreadLevels::count - 1; l >= 0; --l) {
@@ -70,7 +72,9 @@ struct SpreadRowsKernel {
   using Value = typename Types::Value;
   using Sum = typename Types::Sum;
   using B = typename Types::B;
-  static constexpr int width = B::columns;          ///< of a word
+  static constexpr int width = B::columns;  ///< of a word
+  /// Whether a lane has one element of a row of B: it then needs few registers.
+  static constexpr bool single = InTurns && !B::in_columns && width == 1 && sizeof(Value) < 8;
   static constexpr int batch = Words == 1 ? 8 : 4;  ///< entries at once
   static constexpr int log2_lanes = Wave::lanes == 64 ? 6 : 5;
 
