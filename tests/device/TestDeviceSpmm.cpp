@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "support/Tessera_TestDevice.hpp"
 #include "support/Tessera_TestFp32.hpp"
 #include "support/Tessera_TestSpmm.hpp"
@@ -125,6 +127,12 @@ TYPED_TEST(DeviceSpmm, SpreadRows) {
     this->suite.deterministic(generate("dense_row:rows=300:cols=50000:others=1"), 32);
     this->suite.no_allocation(this->heavy, 12);
     this->suite.options.gespmm.max_piece = 0;
+    // A plan for one column has longer pieces, and rows of up to a thread block.
+    const int usual = std::exchange(this->suite.options.num_columns_hint, 1);
+    for (const char* spec : {"ramp:n=2300", "dense_row:rows=300:cols=50000:others=1"}) {
+      this->suite.expect_pattern(generate(spec), spec, {1, 2, 4, 9});
+    }
+    this->suite.options.num_columns_hint = usual;
   });
 }
 #if defined(KOKKOS_ENABLE_CUDA)
