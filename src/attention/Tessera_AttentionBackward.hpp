@@ -35,6 +35,10 @@ class AttentionBackward {
                     const AttentionShares<Memory>* shares, const KernelTable* by_rows, const AttentionOptions& options)
       : transposed_(transposed_pattern(space, pattern_of(A))) {
     scratch_.set_up(nullptr, {});
+    if constexpr (Compat::is_host_v<Exec>) {
+      long_rows_ = AttentionLongRows(space, A);
+      long_columns_ = AttentionLongRows(space, turned(A));
+    }
     if constexpr (!on_units) {
       if (by_rows != nullptr) rows_.emplace(space, A, turned(A), shares, options, *by_rows);
     }
@@ -54,7 +58,8 @@ class AttentionBackward {
     std::size_t own = 0;
     if constexpr (on_units) own = units_ ? units_->bytes() : 0;
     if constexpr (!on_units) own = rows_ ? rows_->bytes() : 0;
-    return own + (transposed_.row_map.extent(0) + transposed_.source.extent(0)) * sizeof(typename Csr::size_type) +
+    return own + long_rows_.bytes() + long_columns_.bytes() +
+           (transposed_.row_map.extent(0) + transposed_.source.extent(0)) * sizeof(typename Csr::size_type) +
            transposed_.entries.extent(0) * sizeof(typename Csr::ordinal_type);
   }
 
@@ -82,9 +87,12 @@ class AttentionBackward {
     ContiguousRows<T> writes;
     const std::int64_t heads = in.heads, rows = in.q.matrix.rows;
     DenseBatch<T> q, k, v, d_o, d_q, d_k, d_v;
-    Sum* delta = nullptr;
+    Sum *delta = nullptr, *pieces = nullptr;
+    const std::int64_t d = in.q.matrix.columns, e = in.v.matrix.columns;
+    const std::int64_t numbers = std::max(long_rows_.numbers(d), long_columns_.numbers(d + e));
     const auto lay_out = [&](ScratchLayout layout) {
       delta = layout.template take<Sum>(heads * rows);
+      pieces = layout.template take<Sum>(heads * numbers);
       q = reads.place(layout, in.q, heads);
       k = reads.place(layout, in.k, heads);
       v = reads.place(layout, in.v, heads);
@@ -107,7 +115,7 @@ class AttentionBackward {
     Kokkos::parallel_for("Tessera::attention[delta]",
                          Kokkos::RangePolicy<Exec, Kokkos::IndexType<std::int64_t>>(space, 0, heads * rows),
                          AttentionDelta<T>{g.o, to.d_o, delta});
-    launch(space, A, {A.values().data(), kind, scale}, from, to, delta);
+    launch(space, A, {A.values().data(), kind, scale}, from, to, delta, pieces);
     writes.finish(space, "Tessera::attention[unpack dQ]", g.d_q, d_q, heads);
     writes.finish(space, "Tessera::attention[unpack dK]", g.d_k, d_k, heads);
     writes.finish(space, "Tessera::attention[unpack dV]", g.d_v, d_v, heads);
@@ -135,25 +143,29 @@ class AttentionBackward {
                typename Csr::values_type(A.values().data(), A.nnz()));
   }
   void launch(const Exec& space, const Csr& A, const AttentionScores<T>& scores, const AttentionInput<T>& in,
-              const AttentionGradients<T>& g, const Sum* delta) const {
+              const AttentionGradients<T>& g, const Sum* delta, [[maybe_unused]] Sum* pieces) const {
     const Csr columns = turned(A);
     if constexpr (Compat::is_host_v<Exec>) {
       using Rows = AttentionHostRows<Csr>;
       using Columns = AttentionHostColumns<Csr>;
-      static const std::string rows_label("Tessera::attention[dQ]"), columns_label("Tessera::attention[dK, dV]");
-      const int vector = host_row_bytes<Sum>(std::max(in.q.matrix.columns, in.v.matrix.columns));
+      static const std::string rows_label("Tessera::attention[dQ]"), columns_label("Tessera::attention[dK, dV]"),
+          cut_label("Tessera::attention[backward] cut rows");
+      const std::int64_t d = in.q.matrix.columns, e = in.v.matrix.columns;
+      const int vector = host_row_bytes<Sum>(std::max(d, e));
+      const auto run = [&](const std::string& label, const auto& f) {
+        for_each_share(label, space, f.shares, AttentionShare<std::decay_t<decltype(f)>>{f});
+        for_each_cut_row(cut_label, space, in.heads, f.cut,
+                         [=](std::int64_t head, std::int64_t index) { f.finish(head, index); });
+      };
       if (A.rows() > 0) {
         const auto items = attention_items(A);
-        const Shares shares = items.shares(space, in.heads);
-        for_each_share(rows_label, space, shares,
-                       AttentionShare<Rows>{Rows{items, scores, in, g, delta, shares, vector}});
+        run(rows_label,
+            Rows{items, scores, in, g, delta, items.shares(space, in.heads), vector, long_rows_.cut(pieces, d)});
       }
       if (A.cols() > 0) {
         const auto items = attention_items(columns);
-        const Shares shares = items.shares(space, in.heads);
-        for_each_share(
-            columns_label, space, shares,
-            AttentionShare<Columns>{Columns{items, transposed_.source.data(), scores, in, g, delta, shares, vector}});
+        run(columns_label, Columns{items, transposed_.source.data(), scores, in, g, delta,
+                                   items.shares(space, in.heads), vector, long_columns_.cut(pieces, d + e)});
       }
     } else {
       using Teams = AttentionTeamBackward<Csr>;
@@ -167,6 +179,7 @@ class AttentionBackward {
   TransposedPattern<PatternOf<Csr>> transposed_;
   std::optional<typename UnitsOf<Csr, on_units>::type> units_;
   std::optional<typename UnitsOf<Csr, on_units>::Rows> rows_;
+  AttentionLongRows long_rows_, long_columns_;  ///< hosts
   PlanScratch<Exec, Memory> scratch_;
 };
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "attention/Tessera_AttentionCutRows.hpp"
 #include "attention/Tessera_AttentionOperands.hpp"
 #include "core/Tessera_Exponential.hpp"
 #include "core/Tessera_HostRows.hpp"
@@ -14,7 +15,7 @@
 
 /// \file
 /// Fused attention on CPUs, forward. A thread goes through its rows, 32 entries of a row at once: their scores stay in
-/// the first cache, and the running sums of a row in registers while the entries' rows of V go by.
+/// the first cache, and the running sums of a row in registers while the entries' rows of V go by. Long rows are cut.
 
 namespace Tessera {
 namespace Impl {
@@ -100,10 +101,58 @@ struct AttentionItems {
     return Shares::of(space, heads * rows, heads * (nnz + rows), 32, 8000, 32);
   }
   std::int64_t begin(const Shares& s, std::int64_t share) const {
-    return s.begin(share, [&](std::int64_t item) {
-      const std::int64_t head = item / rows, row = item - head * rows;
-      return head * (nnz + rows) + static_cast<std::int64_t>(A.row_map()(row)) + row;
-    });
+    return s.begin(share, [&](std::int64_t item) { return work_before(item); });
+  }
+  std::int64_t work_before(std::int64_t item) const {
+    const std::int64_t head = item / rows, row = item - head * rows;
+    return head * (nnz + rows) + static_cast<std::int64_t>(A.row_map()(row)) + row;
+  }
+
+  struct Place {
+    std::int64_t item, piece;
+  };
+  /// Where a share begins, pieces of rows counted apart.
+  template <class Sum>
+  Place place(const Shares& s, std::int64_t share, const AttentionCutRows<Sum>& cut) const {
+    const std::int64_t item = begin(s, share);
+    if (cut.count == 0 || item == 0) return {item, 0};
+    const std::int64_t into = Shares::cut(s.work, share, s.count) - work_before(item - 1);
+    const std::int64_t piece = (into + cut.entries - 1) / cut.entries;
+    return piece < cut.pieces(length((item - 1) % rows)) ? Place{item - 1, piece} : Place{item, 0};
+  }
+  std::int64_t length(std::int64_t row) const {
+    return static_cast<std::int64_t>(A.row_map()(row + 1)) - static_cast<std::int64_t>(A.row_map()(row));
+  }
+};
+
+/// Goes through the rows and pieces of a share.
+template <class Csr, class Sum>
+struct AttentionRowsOfShare {
+  using Place = typename AttentionItems<Csr>::Place;
+  const AttentionItems<Csr>& items;
+  const AttentionCutRows<Sum>& cut;
+  Place at, last;
+  std::int64_t head = 0, row = 0, begin = 0, end = 0;  ///< entries of the row or piece
+  Sum* piece = nullptr;                                ///< where the sums of a piece go; null: a whole row
+
+  AttentionRowsOfShare(const AttentionItems<Csr>& of, const Shares& shares, std::int64_t share,
+                       const AttentionCutRows<Sum>& rows)
+      : items(of), cut(rows), at(of.place(shares, share, rows)), last(of.place(shares, share + 1, rows)) {}
+  bool next() {
+    if (at.item > last.item || (at.item == last.item && at.piece >= last.piece)) return false;
+    head = at.item / items.rows;
+    row = at.item - head * items.rows;
+    begin = static_cast<std::int64_t>(items.A.row_map()(row));
+    end = begin + items.length(row);
+    const std::int64_t pieces = cut.pieces(end - begin);
+    piece = nullptr;
+    if (pieces > 1) {
+      begin += at.piece * cut.entries;
+      end = std::min(begin + cut.entries, end);
+      piece = cut.of(head, cut.index_of(row), at.piece);
+    }
+    at = at.piece + 1 < pieces ? Place{at.item, at.piece + 1} : Place{at.item + 1, 0};
+    return true;
   }
 };
 
@@ -137,24 +186,27 @@ struct AttentionHostForward {
   AttentionOutput<T> out;
   Shares shares;
   int vector_bytes;
+  AttentionCutRows<Sum> cut{};  ///< of a piece: largest score, sum of exponentials, sums
 
+  static std::int64_t numbers(std::int64_t columns) { return 2 + columns; }  ///< of a piece
   template <int Bytes>
   KOKKOS_FORCEINLINE_FUNCTION void run(const std::int64_t share) const {
-    const std::int64_t last = items.begin(shares, share + 1), width = in.v.matrix.columns;
+    const std::int64_t width = in.v.matrix.columns;
     constexpr std::int64_t most = AttentionBlock<T, Bytes>::most_columns;
-    for (std::int64_t item = items.begin(shares, share); item < last; ++item) {
-      const std::int64_t head = item / items.rows, row = item - head * items.rows;
+    AttentionRowsOfShare<Csr, Sum> own(items, shares, share, cut);
+    while (own.next()) {
       std::int64_t column = 0;
       do {
-        pass<Bytes>(head, row, column, std::min(width - column, most));
+        pass<Bytes>(own, column, std::min(width - column, most));
         column += most;
       } while (column < width);
     }
   }
-  /// Columns [column, column + width) of a row of O.
+  /// Columns [column, column + width) of a row of O, or of what a piece of it adds up.
   template <int Bytes>
-  KOKKOS_FORCEINLINE_FUNCTION void pass(std::int64_t head, std::int64_t row, std::int64_t column,
+  KOKKOS_FORCEINLINE_FUNCTION void pass(const AttentionRowsOfShare<Csr, Sum>& own, std::int64_t column,
                                         std::int64_t width) const {
+    const std::int64_t head = own.head, row = own.row, end = own.end;
     using Block = AttentionBlock<T, Bytes>;
     Block block;
     Sum sums[Block::most_columns];
@@ -164,9 +216,8 @@ struct AttentionHostForward {
     columns.data += column;
     const T* const q = in.q.head(head).at(row, 0);
     const auto masked = [&](std::int64_t e) { return scores.masked(e); };
-    const auto end = static_cast<std::int64_t>(items.A.row_map()(row + 1));
     Sum m = scores.none, total = 0;
-    for (auto e = static_cast<std::int64_t>(items.A.row_map()(row)); e < end;) {
+    for (std::int64_t e = own.begin; e < end;) {
       e = block.gather(e, end, items.A.entries(), masked);
       block.point(keys);
       block.dots(q, in.q.matrix.columns, block.product);
@@ -182,11 +233,31 @@ struct AttentionHostForward {
       block.point(columns);
       host_add_rows<Bytes>(sums, block.score, block.rows, block.count, width);
     }
-    // Without entries, or with masked ones alone, the sums are 0.
-    const Sum inverse = total == Sum(0) ? Sum(0) : Sum(1) / total;
+    if (own.piece != nullptr) {
+      own.piece[0] = m;
+      own.piece[1] = total;
+      return host_store_row<Bytes>(own.piece + 2 + column, Sum(1), sums, width);
+    }
     T* const o = out.o.head(head).at(row, column);
-    host_store_row<Bytes>(o, inverse, sums, width);
+    host_store_row<Bytes>(o, inverse(total), sums, width);
     if (column == 0 && out.lse.data != nullptr) out.lse(head, row) = m + std::log(total);
+  }
+  /// Without entries, or with masked ones alone, the sums are 0.
+  KOKKOS_FORCEINLINE_FUNCTION static Sum inverse(Sum total) { return total == Sum(0) ? Sum(0) : Sum(1) / total; }
+  /// The pieces of a cut row: all become multiples of e^-m for the largest score m of the row.
+  void finish(std::int64_t head, std::int64_t index) const {
+    const std::int64_t row = cut.rows[index], length = items.length(row), width = in.v.matrix.columns;
+    Sum m = scores.none;
+    for (std::int64_t p = 0; p < cut.pieces(length); ++p) m = std::max(m, cut.of(head, index, p)[0]);
+    for (std::int64_t p = 0; p < cut.pieces(length); ++p) {
+      Sum* const piece = cut.of(head, index, p);
+      const Sum shrink = piece[1] == Sum(0) ? Sum(0) : exponential(piece[0] - m);  // masked entries alone: no score
+      for (std::int64_t k = 1; k < 2 + width; ++k) piece[k] *= shrink;
+    }
+    const Sum *const sums = cut.added_up(head, index, length) + 2, total = sums[-1];
+    T* const o = out.o.head(head).at(row, 0);
+    for (std::int64_t k = 0; k < width; ++k) o[k] = T(inverse(total) * sums[k]);
+    if (out.lse.data != nullptr) out.lse(head, row) = m + std::log(total);
   }
 };
 

@@ -45,23 +45,31 @@ struct AttentionHostRows {
   const Sum* delta;
   Shares shares;
   int vector_bytes;
+  AttentionCutRows<Sum> cut{};  ///< of a piece: what it adds to dQ
 
   template <int Bytes>
   KOKKOS_FORCEINLINE_FUNCTION void run(const std::int64_t share) const {
-    const std::int64_t last = items.begin(shares, share + 1), width = in.q.matrix.columns;
+    const std::int64_t width = in.q.matrix.columns;
     constexpr std::int64_t most = AttentionBlock<T, Bytes>::most_columns;
-    for (std::int64_t item = items.begin(shares, share); item < last; ++item) {
-      const std::int64_t head = item / items.rows, row = item - head * items.rows;
+    AttentionRowsOfShare<Csr, Sum> own(items, shares, share, cut);
+    while (own.next()) {
       std::int64_t column = 0;
       do {
-        pass<Bytes>(head, row, column, std::min(width - column, most));
+        pass<Bytes>(own, column, std::min(width - column, most));
         column += most;
       } while (column < width);
     }
   }
+  void finish(std::int64_t head, std::int64_t index) const {
+    const std::int64_t row = cut.rows[index];
+    T* const d_q = g.d_q.head(head).at(row, 0);
+    const Sum* const sums = cut.added_up(head, index, items.length(row));
+    for (std::int64_t k = 0; k < in.q.matrix.columns; ++k) d_q[k] = T(sums[k]);
+  }
   template <int Bytes>
-  KOKKOS_FORCEINLINE_FUNCTION void pass(std::int64_t head, std::int64_t row, std::int64_t column,
+  KOKKOS_FORCEINLINE_FUNCTION void pass(const AttentionRowsOfShare<Csr, Sum>& own, std::int64_t column,
                                         std::int64_t width) const {
+    const std::int64_t head = own.head, row = own.row, begin = own.begin, end = own.end;
     using Block = AttentionBlock<T, Bytes>;
     Block block;
     Sum sums[Block::most_columns], d_p[Block::most];
@@ -72,8 +80,6 @@ struct AttentionHostRows {
     const T *const q = in.q.head(head).at(row, 0), *const d_o = g.d_o.head(head).at(row, 0);
     const auto masked = [&](std::int64_t e) { return scores.masked(e); };
     const Sum lse = g.lse(head, row), taken = delta[head * items.rows + row];
-    const auto begin = static_cast<std::int64_t>(items.A.row_map()(row));
-    const auto end = static_cast<std::int64_t>(items.A.row_map()(row + 1));
     const bool by_value = column == 0 && g.d_values.data != nullptr;
     for (std::int64_t e = begin; by_value && e < end; ++e) g.d_values(head, e) = T(Sum(0));
     for (std::int64_t e = begin; e < end;) {
@@ -92,7 +98,11 @@ struct AttentionHostRows {
       block.point(columns);
       host_add_rows<Bytes>(sums, d_p, block.rows, block.count, width);
     }
-    host_store_row<Bytes>(g.d_q.head(head).at(row, column), Sum(1), sums, width);
+    if (own.piece != nullptr) {
+      host_store_row<Bytes>(own.piece + column, Sum(1), sums, width);
+    } else {
+      host_store_row<Bytes>(g.d_q.head(head).at(row, column), Sum(1), sums, width);
+    }
   }
 };
 
@@ -109,19 +119,27 @@ struct AttentionHostColumns {
   const Sum* delta;
   Shares shares;
   int vector_bytes;
+  AttentionCutRows<Sum> cut{};  ///< of a piece: what it adds to dK, then to dV
 
   template <int Bytes>
   KOKKOS_FORCEINLINE_FUNCTION void run(const std::int64_t share) const {
-    const std::int64_t last = items.begin(shares, share + 1);
     const std::int64_t width = std::max(in.k.matrix.columns, in.v.matrix.columns);
     constexpr std::int64_t most = AttentionBlock<T, Bytes>::most_columns;
-    for (std::int64_t item = items.begin(shares, share); item < last; ++item) {
-      const std::int64_t head = item / items.rows, row = item - head * items.rows;
-      for (std::int64_t column = 0; column < width; column += most) pass<Bytes>(head, row, column);
+    AttentionRowsOfShare<Csr, Sum> own(items, shares, share, cut);
+    while (own.next()) {
+      for (std::int64_t column = 0; column < width; column += most) pass<Bytes>(own, column);
     }
   }
+  void finish(std::int64_t head, std::int64_t index) const {
+    const std::int64_t row = cut.rows[index], d = in.k.matrix.columns;
+    T *const d_k = g.d_k.head(head).at(row, 0), *const d_v = g.d_v.head(head).at(row, 0);
+    const Sum* const sums = cut.added_up(head, index, items.length(row));
+    for (std::int64_t k = 0; k < d; ++k) d_k[k] = T(sums[k]);
+    for (std::int64_t k = 0; k < in.v.matrix.columns; ++k) d_v[k] = T(sums[d + k]);
+  }
   template <int Bytes>
-  KOKKOS_FORCEINLINE_FUNCTION void pass(std::int64_t head, std::int64_t row, std::int64_t column) const {
+  KOKKOS_FORCEINLINE_FUNCTION void pass(const AttentionRowsOfShare<Csr, Sum>& own, std::int64_t column) const {
+    const std::int64_t head = own.head, row = own.row, end = own.end;
     using Block = AttentionBlock<T, Bytes>;
     constexpr std::int64_t most = Block::most_columns;
     const auto part = [&](std::int64_t n) { return std::max<std::int64_t>(0, std::min(n - column, most)); };
@@ -137,8 +155,7 @@ struct AttentionHostColumns {
     const T *const key = in.k.head(head).at(row, 0), *const value = in.v.head(head).at(row, 0);
     const auto masked = [&](std::int64_t e) { return scores.masked(static_cast<std::int64_t>(source[e])); };
     const Sum* const taken = delta + head * in.q.matrix.rows;
-    const auto end = static_cast<std::int64_t>(items.A.row_map()(row + 1));
-    for (auto e = static_cast<std::int64_t>(items.A.row_map()(row)); e < end;) {
+    for (std::int64_t e = own.begin; e < end;) {
       e = block.gather(e, end, items.A.entries(), masked);
       for (int c = 0; c < block.count; ++c) block.entry[c] = static_cast<std::int64_t>(source[block.entry[c]]);
       block.point(queries);
@@ -156,8 +173,13 @@ struct AttentionHostColumns {
       block.point(query_columns);
       host_add_rows<Bytes>(for_k, d_p, block.rows, block.count, d);
     }
-    host_store_row<Bytes>(g.d_k.head(head).at(row, column), Sum(1), for_k, d);
-    host_store_row<Bytes>(g.d_v.head(head).at(row, column), Sum(1), for_v, width);
+    if (own.piece != nullptr) {
+      host_store_row<Bytes>(own.piece + column, Sum(1), for_k, d);
+      host_store_row<Bytes>(own.piece + in.k.matrix.columns + column, Sum(1), for_v, width);
+    } else {
+      host_store_row<Bytes>(g.d_k.head(head).at(row, column), Sum(1), for_k, d);
+      host_store_row<Bytes>(g.d_v.head(head).at(row, column), Sum(1), for_v, width);
+    }
   }
 };
 

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "attention/AttentionSuite.hpp"
 
 namespace Tessera {
@@ -59,6 +61,36 @@ TYPED_TEST(HostAttention, ColumnsThatDescendAndRepeat) {
   this->each([&](const auto& suite) {
     suite.expect_right(suite.problem(with_unsorted_columns(TestFixture::mixed()), 1, 16, 16));
   });
+}
+// Rows, and backward columns, of several pieces, one of which has no score; and such of more columns than a running
+// sum.
+TYPED_TEST(HostAttention, LongRowsAndColumns) {
+  Pattern p;
+  p.rows = 2100;
+  p.cols = 4500;
+  p.row_map = {0};
+  for (int row = 0; row < p.rows; ++row) {
+    for (int column = 0; column < (row == 5 ? p.cols : row == 9 ? 2049 : 1); ++column) p.entries.push_back(column);
+    if (row != 5) p.entries.push_back(3000 + row % 7);
+    p.row_map.push_back(static_cast<std::int64_t>(p.entries.size()));
+  }
+  this->each([&](const auto& suite) {
+    auto problem = suite.problem(p, 2, 5, 9);
+    suite.expect_right(problem);
+    if (suite.options.values != AttentionValues::Bias) return;
+    const auto mask = [&](std::int64_t first, std::int64_t end) {
+      for (std::int64_t e = first; e < end; ++e) {
+        problem.values[static_cast<std::size_t>(e)] = as<TypeParam>(-std::numeric_limits<double>::infinity());
+      }
+    };
+    mask(p.row_map[5] + 2048, p.row_map[5] + 4096);
+    mask(p.row_map[9], p.row_map[10]);
+    suite.expect_right(problem, 2);
+  });
+  for (const char* const spec : {"dense:rows=2:cols=2100", "dense:rows=2100:cols=2"}) {
+    SCOPED_TRACE(spec);
+    this->each([&](const auto& suite) { suite.expect_right(suite.problem(generate(spec), 1, 514, 513)); });
+  }
 }
 // Scores around +-1e4: e^1e4 is beyond every type.
 TYPED_TEST(HostAttention, HugeScores) {

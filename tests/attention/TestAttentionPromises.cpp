@@ -177,31 +177,59 @@ INSTANTIATE_TEST_SUITE_P(Both, AttentionPromises,
                          ::testing::Values(AttentionAlgorithm::Fused, AttentionAlgorithm::Chain));
 
 #ifndef TESSERA_TEST_FEWER_TYPES
-/// Every row by itself gives the bits that it has among others: threads may be as many as they like.
+/// Every row, and every piece of a long one, by itself gives the bits that it has among others: threads may be as many
+/// as they like.
 TEST(AttentionShares, CutsDoNotShow) {
   using Csr = DeviceMatrix<Exec, float, int>::Csr;
+  using Forward = Impl::AttentionHostForward<Csr>;
   const AttentionSuite<Exec, float> suite(AttentionAlgorithm::Fused, AttentionValues::Bias);
-  const auto p = suite.problem(generate("every_length:longest=70:cols=90"), 2, 16, 24);
-  const DeviceMatrix<Exec, float, int> A(AttentionSuite<Exec, float>::matrix<int>(p));
-  const auto wanted = suite.run(p);
-  const auto items = Impl::attention_items(A.view());
-  const std::int64_t m = p.pattern.rows, n = p.pattern.cols;
-  const auto batch = [](const std::vector<float>& v, std::int64_t rows, std::int64_t columns) {
-    return Impl::DenseBatch<const float>{{v.data(), rows, columns, columns, 1}, rows * columns};
-  };
-  std::vector<float> o(wanted.o.size());
-  const Impl::AttentionInput<float> in{batch(p.q, m, 16), batch(p.k, n, 16), batch(p.v, n, 24), 2};
-  const Impl::AttentionOutput<float> out{{{o.data(), m, 24, 24, 1}, m * 24}};
-  const Impl::AttentionScores<float> scores{A.values.data(), AttentionValues::Bias, static_cast<float>(p.scale)};
-  for (const std::int64_t count : {std::int64_t{1}, std::int64_t{7}, 2 * m, 5 * m}) {
-    SCOPED_TRACE(count);
-    std::fill(o.begin(), o.end(), 99.0f);
-    const Impl::Shares shares{2 * m, 2 * (items.nnz + m), count, false};
-    const Impl::AttentionShare<Impl::AttentionHostForward<Csr>> f{
-        {items, scores, in, out, shares, Impl::host_row_bytes<float>(24)}};
-    for (std::int64_t share = 0; share < count; ++share) f(share);
-    EXPECT_TRUE(same_bits(o, wanted.o));
+  for (const Pattern& pattern :
+       {generate("every_length:longest=70:cols=90"), pattern_of_lengths({3, 0, 5000, 1, 2048, 2049, 4096, 30}, 5200)}) {
+    const auto p = suite.problem(pattern, 2, 16, 24);
+    const DeviceMatrix<Exec, float, int> A(AttentionSuite<Exec, float>::matrix<int>(p));
+    const auto wanted = suite.run(p);
+    const auto items = Impl::attention_items(A.view());
+    const std::int64_t m = p.pattern.rows, n = p.pattern.cols;
+    const auto batch = [](const std::vector<float>& v, std::int64_t rows, std::int64_t columns) {
+      return Impl::DenseBatch<const float>{{v.data(), rows, columns, columns, 1}, rows * columns};
+    };
+    std::vector<float> o(wanted.o.size());
+    const Impl::AttentionInput<float> in{batch(p.q, m, 16), batch(p.k, n, 16), batch(p.v, n, 24), 2};
+    const Impl::AttentionOutput<float> out{{{o.data(), m, 24, 24, 1}, m * 24}};
+    const Impl::AttentionScores<float> scores{A.values.data(), AttentionValues::Bias, static_cast<float>(p.scale)};
+    const Impl::AttentionLongRows rows(Exec(), A.view());
+    EXPECT_EQ(rows.count(), m > 8 ? 0 : 3);
+    std::vector<float> pieces(static_cast<std::size_t>(2 * rows.numbers(Forward::numbers(24))));
+    for (const std::int64_t count : {std::int64_t{1}, std::int64_t{7}, 2 * m, 5 * m}) {
+      SCOPED_TRACE(count);
+      std::fill(o.begin(), o.end(), 99.0f);
+      std::fill(pieces.begin(), pieces.end(), 99.0f);
+      const Impl::Shares shares{2 * m, 2 * (items.nnz + m), count, false};
+      const Impl::AttentionShare<Forward> f{{items, scores, in, out, shares, Impl::host_row_bytes<float>(24),
+                                             rows.cut(pieces.data(), Forward::numbers(24))}};
+      for (std::int64_t share = count; share-- > 0;) f(share);
+      for (std::int64_t i = 0; i < 2 * rows.count(); ++i) f.f.finish(i % 2, i / 2);
+      EXPECT_TRUE(same_bits(o, wanted.o));
+    }
   }
+}
+
+/// A workspace of workspace_bytes has room for the pieces of long rows; without that room rows stay whole.
+TEST(AttentionCutRows, Workspace) {
+  AttentionSuite<Exec, float> suite(AttentionAlgorithm::Fused);
+  const auto p = suite.problem(pattern_of_lengths({3, 0, 5000, 1}, 5200), 1, 8, 8);
+  const DeviceMatrix<Exec, float, int> A(AttentionSuite<Exec, float>::matrix<int>(p));
+  const AttentionSuite<Exec, float>::Plan plan(Exec(), A.view(), suite.options);
+  const std::size_t need = plan.workspace_bytes(8);
+  EXPECT_EQ(plan.statistics().launches, 2);
+  const auto cut = suite.run(p);
+  const DeviceVector<Exec, std::uint64_t> memory("workspace", need / 8 + 8);
+  suite.options.workspace = {memory.data(), need};
+  EXPECT_TRUE(same_bits(cut.o, suite.run(p).o));
+  suite.options.workspace = {memory.data(), 16};
+  Kokkos::deep_copy(memory, ~std::uint64_t{0});
+  suite.expect_right(p);
+  EXPECT_EQ(memory(0), ~std::uint64_t{0}) << "no piece has room";
 }
 #endif
 
