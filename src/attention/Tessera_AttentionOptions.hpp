@@ -15,7 +15,10 @@ namespace Tessera {
 /// predicted to be fastest.
 ///
 /// Chain moves the scores five times, 20 bytes per entry (FP64: 40), and keeps those of as many heads at once as have
-/// up to 2^24; its set-up is that of its SDDMM and SpMM plans. The portable Fused has none.
+/// up to 2^24; its set-up is that of its SDDMM and SpMM plans. The portable Fused has none but, on hosts, a look at the
+/// lengths of rows, O(m): those of more than 2,048 entries are pieces, each of which leaves e + 2 sums in scratch (e
+/// columns of V; backward d, and d + e of a long column) that a second kernel adds in order, whatever the number of
+/// threads.
 ///
 /// Fused of a backend (types of 16 and 32 bits, up to 256 columns of Q and V; all else goes to the portable kernel, in
 /// any call): windows of rows on matrix units. Rows of Q, K, V and O are read and written where they lie if they are

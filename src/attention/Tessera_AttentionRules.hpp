@@ -42,16 +42,15 @@ bool scattered_over_operands(const Csr& A, int dimension) {
 }
 
 /// Fills choice.candidates, best first, and decides. Costs are bytes over those of the rule. 16-bit operands are slower
-/// by Fused only where they are scattered or one row is most of the work, which one thread then has: Chain converts
-/// them twice, and its SpMM reads weights of 32 bits.
+/// by Fused only where they are scattered: Chain converts them twice, and its SpMM reads weights of 32 bits. Where one
+/// row is most of the work (`alone`), it is what K and V have to stay in a cache for.
 inline void predict_attention(AttentionChoice& c, const SpmmFeatures& f, int dimension, std::size_t element_bytes,
                               bool scattered = false) {
   const bool narrow = element_bytes == 2, alone = 2 * f.longest > f.nnz + f.rows;
   const double row = 2.0 * dimension * static_cast<double>(element_bytes);
   const double far = row * (scattered ? static_cast<double>(f.cols) : f.reach);
   const double own = row * (alone ? static_cast<double>(f.longest) : f.mean);
-  const double cost =
-      std::max(narrow && !scattered ? 0 : far / most_fused_far, narrow && !alone ? 0 : own / most_fused_own);
+  const double cost = std::max(narrow && !scattered ? 0 : far / most_fused_far, narrow ? 0 : own / most_fused_own);
   const Candidate<AttentionAlgorithm> fused{AttentionAlgorithm::Fused, cost}, chain{AttentionAlgorithm::Chain, 1};
   c.candidates = {fused, chain};
   if (cost > 1) std::swap(c.candidates[0], c.candidates[1]);
@@ -62,7 +61,7 @@ inline void predict_attention(AttentionChoice& c, const SpmmFeatures& f, int dim
       "%s for %d columns of %s: %s uses %.3g kB of K and V and %s %.3g MB (Fused up to %.3g kB and %.3g MB%s)",
       to_string(c.algorithm), dimension, to_string(c.precision), alone ? "a row that is most of the work" : "a row",
       1e-3 * own, scattered ? "rows are all over" : "reaches across", 1e-6 * far, 1e-3 * most_fused_own,
-      1e-6 * most_fused_far, narrow ? "; 16 bits: unless all over, or most of the work" : "");
+      1e-6 * most_fused_far, narrow ? "; 16 bits: unless all over" : "");
   c.why = text;
 }
 
