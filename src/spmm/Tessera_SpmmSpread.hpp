@@ -200,6 +200,7 @@ PieceTable<typename Csr::memory_space> spread_rows(const Exec& space, const Csr&
   Kokkos::parallel_for("Tessera::spmm[gespmm] classes of pieces", Kokkos::RangePolicy<Exec>(space, 0, F::classes),
                        typename F::Totals{places, items, windows});
   fetch(space, backend, "Tessera::spmm[gespmm] classes", table.items, items);
+  table.items.log2_piece = 0;  // the kernel has set the counts alone
   while ((std::int64_t{1} << table.items.log2_piece) < bounds.most) ++table.items.log2_piece;
   table.longest = longest;
   table.partial_count = partials;

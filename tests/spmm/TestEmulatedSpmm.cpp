@@ -392,6 +392,7 @@ TEST(PiecesOfRows, SpreadOnesAreSorted) {
         covered += length;
       }
     }
+    EXPECT_EQ(table.items.log2_piece, 5) << "of 24 entries";
     EXPECT_EQ(place, static_cast<std::int64_t>(table.pieces.extent(0)));
     EXPECT_EQ(covered, static_cast<std::int64_t>(A.values.size()));
     for (std::size_t i = 0; i < table.arrivals.extent(0); ++i) EXPECT_EQ(table.arrivals(i), 0u);
