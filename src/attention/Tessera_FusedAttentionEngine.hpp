@@ -35,21 +35,6 @@ class FusedAttentionEngine {
   /// One head of Q, K, V and O, if their rows are not contiguous, and what pieces of long rows add up.
   std::size_t workspace_bytes(std::int64_t columns) const { return copy_bytes(columns) + piece_bytes(columns); }
 
- private:
-  using Forward = AttentionHostForward<Csr>;
-  std::size_t piece_bytes(std::int64_t columns) const {
-    return ScratchLayout::rounded(static_cast<std::size_t>(long_rows_.numbers(Forward::numbers(columns))) *
-                                  sizeof(Sum));
-  }
-  std::size_t copy_bytes(std::int64_t columns) const {
-    const auto m = static_cast<std::int64_t>(csr_.rows()), n = static_cast<std::int64_t>(csr_.cols());
-    const auto one = [&](std::int64_t rows) {
-      return ScratchLayout::rounded(static_cast<std::size_t>(rows * Dense<T>::padded(columns)) * sizeof(T));
-    };
-    return 2 * one(m) + 2 * one(n);
-  }
-
- public:
   /// There are rows and heads.
   void apply(const Exec& space, Sum scale, const AttentionInput<T>& in, const AttentionOutput<T>& out) const {
     apply(space, scale, in, out, scratch_);
@@ -89,6 +74,19 @@ class FusedAttentionEngine {
   }
 
  private:
+  using Forward = AttentionHostForward<Csr>;
+  std::size_t piece_bytes(std::int64_t columns) const {
+    return ScratchLayout::rounded(static_cast<std::size_t>(long_rows_.numbers(Forward::numbers(columns))) *
+                                  sizeof(Sum));
+  }
+  std::size_t copy_bytes(std::int64_t columns) const {
+    const auto m = static_cast<std::int64_t>(csr_.rows()), n = static_cast<std::int64_t>(csr_.cols());
+    const auto one = [&](std::int64_t rows) {
+      return ScratchLayout::rounded(static_cast<std::size_t>(rows * Dense<T>::padded(columns)) * sizeof(T));
+    };
+    return 2 * one(m) + 2 * one(n);
+  }
+
   Csr csr_;
   AttentionValues values_;
   AttentionLongRows long_rows_;  ///< hosts
