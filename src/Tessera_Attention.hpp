@@ -47,9 +47,9 @@ namespace Tessera {
 /// the transposed pattern, O(nnz log(longest column)) work, some waits, nnz (sizeof offset + 4) bytes. Deterministic:
 /// bitwise the same result for the same plan options, device, layouts and inputs, by Fused and backward for every
 /// number of threads; no floating-point atomics: dK and dV are summed by rows of the transposed pattern. Scratch
-/// (copies of operands whose rows are not contiguous, the scores of Chain, a number per row for backward) grows at the
-/// first call that needs more, and is kept; thread safety as SpmmPlan. Destroying a plan that has memory on a device
-/// waits for it.
+/// (copies of operands whose rows are not contiguous, the scores of Chain, sums of pieces of long rows, a number per
+/// row for backward) grows at the first call that needs more, and is kept; thread safety as SpmmPlan. Destroying a plan
+/// that has memory on a device waits for it.
 template <class Csr>
 class AttentionPlan : public CsrPlan<Csr, Impl::AttentionOperation> {
   using Base = CsrPlan<Csr, Impl::AttentionOperation>;

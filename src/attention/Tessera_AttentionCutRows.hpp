@@ -15,7 +15,8 @@
 /// Long rows of attention on CPUs, which several threads share: a virtual node or a hub of a graph has a row that is
 /// more work than one thread's share. It is cut into pieces of as many entries, whatever the number of threads, so that
 /// this number does not show in any bit; what a piece has added up goes to memory, and a second kernel adds the pieces
-/// of a row in their order.
+/// of a row in their order. Cut rows alone are listed: SpMM's table (PieceTable), sixteen bytes for every row, is cut
+/// by the number of threads on hosts.
 
 namespace Tessera {
 namespace Impl {
