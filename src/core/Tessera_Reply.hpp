@@ -79,7 +79,7 @@ KOKKOS_INLINE_FUNCTION bool last_team(const Member& team, std::uint32_t* arrived
       [&](int& l) {
         Kokkos::memory_fence();
         l = Kokkos::atomic_fetch_add(arrived, 1u) + 1 == total;
-        Kokkos::memory_fence();
+        if (l != 0) Kokkos::memory_fence();
       },
       last);
 #if !defined(__CUDA_ARCH__)

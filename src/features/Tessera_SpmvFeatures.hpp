@@ -40,15 +40,24 @@ namespace Impl {
 
 /// What Kokkos teams add up: of all rows, and of the sampled windows.
 struct FeatureFound {
-  std::int64_t longest, empty;
-  std::uint64_t squares;
+  static constexpr int numbers = 13, maxima = 3;  // the first are maxima, the others sums
+  std::uint64_t longest;
+  std::uint64_t right, left;  // sums of diagonals: greatest, and least from above; 0: none
+  std::uint64_t empty, squares;
   std::uint64_t windows, narrow, entries, sectors;
   std::uint64_t probed, same2, same3, shift;  // entries, too
-  std::uint64_t right, left;                  // sums of diagonals: greatest, and least from above; 0: none
   std::int32_t decided[4];                    // what the device decided by the rest
 
   /// What sums of diagonals begin with, so that they are positive.
   static constexpr std::int64_t middle = std::int64_t{1} << 40;
+
+  KOKKOS_INLINE_FUNCTION std::uint64_t& number(int n) { return (&longest)[n]; }
+};
+/// Teams add to several places, as atomics on one place queue. Zero before and after.
+struct FeatureSpread {
+  static constexpr int most = 16;
+  FeatureFound found;
+  char apart[128 - sizeof(FeatureFound)];
 };
 
 /// Nothing is decided on the device.
@@ -58,8 +67,8 @@ struct FeaturesDecideNothing {
 
 /// Features as they follow from what was found.
 KOKKOS_INLINE_FUNCTION void take_features(SpmvFeatures& f, const FeatureFound& seen) {
-  f.longest = seen.longest;
-  f.empty_rows = seen.empty;
+  f.longest = static_cast<std::int64_t>(seen.longest);
+  f.empty_rows = static_cast<std::int64_t>(seen.empty);
   f.mean = static_cast<double>(f.nnz) / static_cast<double>(f.rows);
   if (f.nnz > 0) {
     const double variance = static_cast<double>(seen.squares) / static_cast<double>(f.rows) - f.mean * f.mean;
@@ -132,12 +141,15 @@ struct FeatureFunctor {
   static constexpr std::uint32_t per_sector = 4, free = ~0u;
   Csr A;
   std::int64_t windows, sampled, usual;
-  FeatureFound* found;     // zero
+  FeatureSpread* spread;   // most of them, zero
   std::uint32_t* arrived;  // zero
   ReplyPlace<FeatureFound> reply;
   Decide decide;
 
-  static int scratch_bytes() { return static_cast<int>(Table::shmem_size(slots)); }
+  using Numbers = Kokkos::View<std::uint64_t*, typename exec::scratch_memory_space, Kokkos::MemoryUnmanaged>;
+  static int scratch_bytes() {
+    return static_cast<int>(Table::shmem_size(slots) + Numbers::shmem_size(FeatureFound::numbers));
+  }
   KOKKOS_INLINE_FUNCTION std::int64_t length(std::int64_t row) const {
     return static_cast<std::int64_t>(A.row_map()(row + 1) - A.row_map()(row));
   }
@@ -212,11 +224,20 @@ struct FeatureFunctor {
           }
         },
         FeatureReducer<typename Csr::memory_space>(seen));
-    Kokkos::single(Kokkos::PerTeam(team), [&]() { add(seen, static_cast<std::uint64_t>(count)); });
+    Kokkos::single(Kokkos::PerTeam(team), [&]() { add(seen, static_cast<std::uint64_t>(count), rank); });
     if (!last_team(team, arrived, static_cast<std::uint32_t>(sampled))) return;
+    Numbers numbers(team.team_scratch(0), FeatureFound::numbers);
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, FeatureFound::numbers), [&](const int n) {
+      std::uint64_t here[FeatureSpread::most], all = 0;  // all loads before the first of them is waited for
+      for (int place = 0; place < FeatureSpread::most; ++place) here[place] = spread[place].found.number(n);
+      for (int place = 0; place < FeatureSpread::most; ++place) spread[place].found.number(n) = 0;
+      for (const std::uint64_t h : here) all = n >= FeatureFound::maxima ? all + h : all < h ? h : all;
+      numbers(n) = all;
+    });
+    team.team_barrier();
     Kokkos::single(Kokkos::PerTeam(team), [&]() {
-      FeatureFound all = *found;
-      *found = FeatureFound{};
+      FeatureFound all{};
+      for (int n = 0; n < FeatureFound::numbers; ++n) all.number(n) = numbers(n);
       *arrived = 0;
       decide(all);
       reply.send(all);
@@ -224,10 +245,11 @@ struct FeatureFunctor {
   }
 
   /// Sums of squares are whole numbers, so that their order does not matter; beyond 2^54 of a team they are cut off.
-  KOKKOS_INLINE_FUNCTION void add(const FeatureSeen& s, std::uint64_t count) const {
+  KOKKOS_INLINE_FUNCTION void add(const FeatureSeen& s, std::uint64_t count, std::int64_t team) const {
+    FeatureFound* const found = &spread[team % FeatureSpread::most].found;
     constexpr double largest = 18014398509481984.0;
-    Kokkos::atomic_fetch_max(&found->longest, s.longest);
-    Kokkos::atomic_add(&found->empty, s.empty);
+    Kokkos::atomic_fetch_max(&found->longest, static_cast<std::uint64_t>(s.longest));
+    Kokkos::atomic_add(&found->empty, static_cast<std::uint64_t>(s.empty));
     Kokkos::atomic_add(&found->squares, static_cast<std::uint64_t>(s.squares < largest ? s.squares : largest));
     Kokkos::atomic_add(&found->windows, std::uint64_t{1});
     Kokkos::atomic_add(&found->narrow, std::uint64_t{count == 0 || s.highest - s.lowest < 0xffffu});
@@ -262,11 +284,12 @@ SpmvFeatures spmv_features_and(const Exec& space, const Pattern& A, const Kernel
   f.nnz = static_cast<std::int64_t>(A.nnz());
   if (f.rows == 0) return f;
   using Functor = FeatureFunctor<Pattern, typename Behind::Decide>;
-  typename Arena<Memory>::template View<FeatureFound> found, answer;
+  typename Arena<Memory>::template View<FeatureSpread> spread;
+  typename Arena<Memory>::template View<FeatureFound> answer;
   typename Arena<Memory>::template View<std::uint32_t> arrived;
   typename Arena<Memory>::template View<char> told;
   const auto layout = [&](Arena<Memory>& arena) {
-    found = arena.template take<FeatureFound>(1);
+    spread = arena.template take<FeatureSpread>(FeatureSpread::most);
     arrived = arena.template take<std::uint32_t>(1);
     arena.skip_to(borrowed_zero_bytes);
     answer = arena.template take<FeatureFound>(1);
@@ -280,7 +303,7 @@ SpmvFeatures spmv_features_and(const Exec& space, const Pattern& A, const Kernel
   } else {
     storage = Arena<Memory>::make(space, backend, "Tessera::features", Lifetime::Temporary, layout);
     using Bytes = typename Arena<Memory>::template View<char>;
-    char* const base = reinterpret_cast<char*>(found.data());
+    char* const base = reinterpret_cast<char*>(spread.data());
     Kokkos::deep_copy(space, Bytes(base, static_cast<std::size_t>(reinterpret_cast<char*>(answer.data()) - base)),
                       char(0));
   }
@@ -291,7 +314,7 @@ SpmvFeatures spmv_features_and(const Exec& space, const Pattern& A, const Kernel
                        Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<256, 4>>(
                            space, static_cast<int>(sampled), Compat::team_size<Exec>(256))
                            .set_scratch_size(0, Kokkos::PerTeam(Functor::scratch_bytes())),
-                       Functor{A, windows, sampled, f.usual(), found.data(), arrived.data(), reply.ask(answer),
+                       Functor{A, windows, sampled, f.usual(), spread.data(), arrived.data(), reply.ask(answer),
                                behind.decide(told.data())});
   behind.enqueue(space, A, backend, borrowed, told.data());
   const FeatureFound seen = reply.receive(space, "Tessera::features", answer);

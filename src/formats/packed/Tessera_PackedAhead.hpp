@@ -137,7 +137,15 @@ int packed_order_team(const DeviceFacts& device, int sort_window, std::int64_t s
   // of the threads takes less than four times as long.
   const bool small = !Compat::is_host_v<Exec> && sort_window < 2048 && team / 4 >= device.wave &&
                      sort_windows > std::int64_t{1024 / team} * device.compute_units;
-  return small ? team / 4 : team;
+  return Compat::team_size<Exec>(small ? team / 4 : team);
+}
+/// @tparam F  of the order
+template <class F, class Exec, class Sort>
+void packed_enqueue_order(const Exec& space, const F& f, const Sort& sort, std::int64_t sort_windows, int team) {
+  using Policy = Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<512, 2>>;
+  Policy policy(space, static_cast<int>(sort_windows), team);
+  policy.set_scratch_size(sort.scratch_level, Kokkos::PerTeam(sort.scratch_bytes()));
+  Kokkos::parallel_for("Tessera::convert[packed] order", policy, f);
 }
 
 /// Memory of an order, and what has been enqueued of it.
@@ -251,12 +259,11 @@ class PackedAhead {
     f.group.row_map = A.row_map();
     f.group.shape = shape(12);
     f.group.same = same;
-    constexpr int threads = Compat::is_host_v<Exec> ? 1 : 16, vector = Compat::is_host_v<Exec> ? 1 : 16;
-    f.group.vector = vector;
+    constexpr int threads = Compat::is_host_v<Exec> ? 1 : 16;
     const std::int64_t wanted = (known_.rows / 2 + threads - 1) / threads, most = 8 * known_.device.compute_units + 1;
     const auto teams = static_cast<int>(wanted < most ? wanted + 1 : most);
     Kokkos::parallel_for("Tessera::convert[packed] equal rows",
-                         Kokkos::TeamPolicy<Exec, Compat::LightWeight>(space, teams, threads, vector), f);
+                         Kokkos::TeamPolicy<Exec, Compat::LightWeight>(space, teams, threads, f.group.vector), f);
   }
   template <class Exec, class Pattern>
   void enqueue_order(const Exec& space, const Pattern& A, const PackedDecided* decided, int sort_window) const {
@@ -275,12 +282,8 @@ class PackedAhead {
     sort.starts.log_group = SortPlaces<Memory>::log_group_of(sort.shape.sort_windows);
     sort.totals = totals.data();
     sort.arrived = arrived.data();
-    const int team = packed_order_team<Exec>(known_.device, sort_window, sort.shape.sort_windows);
-    Kokkos::parallel_for("Tessera::convert[packed] order",
-                         Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<512, 2>>(
-                             space, static_cast<int>(sort.shape.sort_windows), Compat::team_size<Exec>(team))
-                             .set_scratch_size(sort.scratch_level, Kokkos::PerTeam(sort.scratch_bytes())),
-                         f);
+    const std::int64_t count = sort.shape.sort_windows;
+    packed_enqueue_order(space, f, sort, count, packed_order_team<Exec>(known_.device, sort_window, count));
   }
 
   PackedKnown known_;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/Tessera_LaneReduce.hpp"
 #include "formats/packed/Tessera_PackedOrder.hpp"
 
 /// \file
@@ -53,6 +54,8 @@ struct PackedEntries {
 template <class Csr>
 struct PackedSpans : PackedRows<Csr> {
   using member = typename PackedTypesOf<Csr>::member;
+  static constexpr int vector = Compat::is_host_v<typename PackedTypesOf<Csr>::exec> ? 1 : 32;  // lanes of a thread
+  using Lanes = LaneReduce<vector>;
   template <class T>
   using View = typename PackedTypesOf<Csr>::template View<T>;
 
@@ -86,16 +89,13 @@ struct PackedSpans : PackedRows<Csr> {
   /// The fewest bytes for the distances of a slice's columns from the lowest, all ones left for padding.
   KOKKOS_INLINE_FUNCTION int narrowest(const member& team, std::int64_t place, const PackedSlice& s,
                                        std::uint32_t& column) const {
-    Kokkos::MinMaxScalar<std::uint32_t> range;
-    Kokkos::parallel_reduce(
-        Kokkos::ThreadVectorRange(team, this->shape.lanes),
-        [&](const int lane, Kokkos::MinMaxScalar<std::uint32_t>& r) {
+    const auto range =
+        Lanes::range(team, this->shape.lanes, [&](const int lane, Kokkos::MinMaxScalar<std::uint32_t>& r) {
           each_column(place, s, lane, [&](std::uint32_t c) {
             r.min_val = c < r.min_val ? c : r.min_val;
             r.max_val = c > r.max_val ? c : r.max_val;
           });
-        },
-        Kokkos::MinMax<std::uint32_t>(range));
+        });
     const bool empty = range.min_val > range.max_val;
     column = empty ? 0 : range.min_val;
     const std::uint32_t span = empty ? 0 : range.max_val - range.min_val;
@@ -127,11 +127,13 @@ struct PackedSpans : PackedRows<Csr> {
     const PackedEntries e(s, this->parts.data(), this->shape.part_length(), map.begin(row), map.length(row));
     // Loads at once; beyond the row's end the first of them again.
     constexpr int batch = Compat::is_host_v<typename PackedTypesOf<Csr>::exec> ? 4 : 8;
-    for (std::int64_t k = t; k < e.length; k += batch << log) {
+    const auto length = static_cast<int>(e.length);  // at most that of a part
+    const auto* const own = columns.data() + e.begin;
+    for (int k = t; k < length; k += batch << log) {
       std::uint32_t column[batch];
       for (int n = 0; n < batch; ++n) {
-        const std::int64_t at = k + (n << log);
-        column[n] = static_cast<std::uint32_t>(columns(e.begin + (at < e.length ? at : k)));
+        const int at = k + (n << log);
+        column[n] = static_cast<std::uint32_t>(own[at < length ? at : k]);
       }
       for (int n = 0; n < batch; ++n) f(column[n]);
     }
@@ -143,22 +145,15 @@ struct PackedSpans : PackedRows<Csr> {
                                               bool& masked) const {
     const int rows = s.rows(), steps = s.steps();
     const std::int64_t first = s.row;
-    int unit = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::ThreadVectorRange(team, rows),
-        [&](const int q, int& least) {
-          if (map.length(first + q) == steps && q < least) least = q;
-        },
-        Kokkos::Min<int>(unit));
-    int misfits = 0;
+    const std::uint32_t longest = Lanes::least(team, rows, [&](const int q) {
+      return map.length(first + q) == steps ? static_cast<std::uint32_t>(q) : static_cast<std::uint32_t>(rows);
+    });
+    const int unit = longest < static_cast<std::uint32_t>(rows) ? static_cast<int>(longest) : 0;
     const auto entries = static_cast<int>(map.begin(first + rows) - map.begin(first));
-    Kokkos::parallel_reduce(
-        Kokkos::ThreadVectorRange(team, rows),
-        [&](const int q, int& n) {
-          std::uint32_t mask = 0;
-          n += !mask_of(first + q, first + unit, steps, mask);
-        },
-        misfits);
+    const std::uint32_t misfits = Lanes::sum(team, rows, [&](const int q) {
+      std::uint32_t mask = 0;
+      return static_cast<std::uint32_t>(!mask_of(first + q, first + unit, steps, mask));
+    });
     if (misfits > 0) return;
     if (steps * rows > index_free_padding * entries) return;
     index = PackedIndexFree;

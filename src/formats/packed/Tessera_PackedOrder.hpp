@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "Tessera_CsrView.hpp"
+#include "core/Tessera_LaneReduce.hpp"
 #include "core/Tessera_Reply.hpp"
 #include "core/Tessera_TeamRadixSort.hpp"
 #include "formats/packed/Tessera_PackedSlices.hpp"
@@ -39,10 +40,11 @@ struct PackedShape {
   bool diagonals = false;            // even slices of a matrix of few diagonals
 
   KOKKOS_INLINE_FUNCTION std::int64_t first_row(std::int64_t w) const {
+    if (blocks == 1) return w * sort_window;  // a division of 64 bits takes a hundred instructions
     return w / sort_windows * rows + w % sort_windows * sort_window;
   }
   KOKKOS_INLINE_FUNCTION int rows_of(std::int64_t w) const {
-    const std::int64_t left = rows - w % sort_windows * sort_window;
+    const std::int64_t left = rows - (blocks == 1 ? w : w % sort_windows) * sort_window;
     return static_cast<int>(left < sort_window ? left : sort_window);
   }
   /// Keys a sort window is sorted with: a power of two.
@@ -121,7 +123,8 @@ struct SortCount {
 struct SortWindow {
   std::int32_t natural;  // rows in their order, all with the same lanes
   std::int32_t log_lanes, grouped;
-  std::int32_t split;  // rows to be split come first
+  std::int32_t split;    // rows to be split come first
+  std::uint32_t filled;  // runs that have rows, a bit for each
   std::int32_t run[PackedShape::runs];
   std::int64_t slices, parts;  // how many; slices: parts not counted
 };
@@ -185,8 +188,8 @@ struct PackedGroupFunctor : PackedTypesOf<Csr> {
   typename PackedTypesOf<Csr>::Columns columns;
   typename Csr::row_map_type row_map;
   PackedShape shape;
-  int vector;  // lanes
   typename PackedTypesOf<Csr>::template View<std::uint8_t> same;
+  static constexpr int vector = Compat::is_host_v<typename PackedTypesOf<Csr>::exec> ? 1 : 16;  // lanes of a thread
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
     const std::int64_t first = (std::int64_t{team.league_rank()} * team.team_size() + team.team_rank());
@@ -207,24 +210,24 @@ struct PackedGroupFunctor : PackedTypesOf<Csr> {
     bool equal = length > 0 && !shape.is_split(length);
     for (int r = 1; r < Rows; ++r) equal &= ends[r + 1] - ends[r] == length;
     if (!equal) return false;
-    int different = 0;
     // Rows of equal length follow each other: entry k of row r lies r * length behind that of the first.
-    Kokkos::parallel_reduce(
-        Kokkos::ThreadVectorRange(team, vector),
-        [&](const int lane, int& d) {
-          constexpr int batch = 4;  // loads at once; beyond the row's end the first of them again
-          for (std::int64_t k = lane; k < length; k += batch * vector) {
-            typename PackedTypesOf<Csr>::Columns::non_const_value_type column[batch][Rows];
-            for (int n = 0; n < batch; ++n) {
-              const std::int64_t at = begin + (k + n * vector < length ? k + n * vector : k);
-              for (int r = 0; r < Rows; ++r) column[n][r] = columns(at + r * length);
-            }
-            for (int n = 0; n < batch; ++n) {
-              for (int r = 1; r < Rows; ++r) d += column[n][r] != column[n][0];
-            }
-          }
-        },
-        different);
+    const auto* const first = columns.data() + begin;
+    const auto count = static_cast<int>(length);  // at most that of a part
+    const std::uint32_t different = LaneReduce<vector>::sum(team, vector, [&](const int lane) {
+      constexpr int batch = 4;  // loads at once; beyond the row's end the first of them again
+      std::uint32_t d = 0;
+      for (int k = lane; k < count; k += batch * vector) {
+        typename PackedTypesOf<Csr>::Columns::non_const_value_type column[batch][Rows];
+        for (int n = 0; n < batch; ++n) {
+          const int at = k + n * vector < count ? k + n * vector : k;
+          for (int r = 0; r < Rows; ++r) column[n][r] = first[at + r * count];
+        }
+        for (int n = 0; n < batch; ++n) {
+          for (int r = 1; r < Rows; ++r) d += column[n][r] != column[n][0];
+        }
+      }
+      return d;
+    });
     return different == 0;
   }
 };
@@ -233,7 +236,11 @@ struct PackedGroupFunctor : PackedTypesOf<Csr> {
 /// Int: 32 bits suffice for few slices.
 template <class Int>
 struct PackedSizesOf {
+  static constexpr int numbers = 12;
   Int units, steps, stored, short_slices, index_slots[6], grouped_slots, id_rows;
+
+  /// Of `numbers`, in their order.
+  KOKKOS_INLINE_FUNCTION Int& number(int n) { return (&units)[n]; }
 
   KOKKOS_INLINE_FUNCTION void count(const PackedPacket& packet, const PackedSlice& s) {
     const Int slots = static_cast<Int>(s.steps()) * packet.lanes * s.group();
@@ -378,10 +385,29 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
     constexpr int padded_bit = 24;
     constexpr std::uint32_t too_many = (1u << 28) - 1;  // of a slice; more than all slices have together
     const int threads = team.team_size();
+    const auto slots_of = [&](std::uint32_t most) {
+      const std::uint32_t slots = most > 511 ? too_many : most * static_cast<std::uint32_t>(shape.lanes);
+      return static_cast<std::uint64_t>(slots) << padded_bit;
+    };
     std::uint64_t sums = 0;
     Kokkos::parallel_reduce(
         Kokkos::TeamThreadRange(team, threads),
         [&](const int t, std::uint64_t& sum) {
+#if defined(__CUDA_ARCH__)
+          // Units of a slice are lanes of a wave that follow each other.
+          for (int first = 0; a_slice <= 32 && first < units; first += threads) {
+            const int i = first + t;
+            const std::uint32_t steps = i < units ? steps_of(lengths(i * g), found.log_lanes) : 0;
+            std::uint32_t most = steps;
+            for (int d = 1; d < a_slice; d *= 2) {
+              const std::uint32_t other = __shfl_xor_sync(~0u, most, d);
+              most = most < other ? other : most;
+            }
+            sum += steps << found.log_lanes;
+            if (i < units && (i & (a_slice - 1)) == 0) sum += slots_of(most);
+          }
+          if (a_slice <= 32) return;
+#endif
           for (int s = t; s < static_cast<int>(found.slices); s += threads) {
             std::uint32_t most = 0;
             for (int n = 0; n < a_slice; ++n) {
@@ -390,8 +416,7 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
               const std::uint32_t steps = steps_of(lengths(i * g), found.log_lanes);
               most = steps > most ? steps : most;
             }
-            const std::uint32_t slots = most > 511 ? too_many : most * static_cast<std::uint32_t>(shape.lanes);
-            sum += static_cast<std::uint64_t>(slots) << padded_bit;
+            sum += slots_of(most);
           }
           for (int i = t; i < units; i += threads) {
             sum += steps_of(lengths(i * g), found.log_lanes) << found.log_lanes;
@@ -513,6 +538,7 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
     for (int run = 0; run < PackedShape::runs; ++run) {
       const int log = shape.log_slice_rows(run);
       found.slices += (found.run[run] + (1 << log) - 1) >> log;
+      found.filled |= static_cast<std::uint32_t>(found.run[run] > 0) << run;
     }
     if (found.split == 0) return;
     const auto pieces_at = [&](int i) { return shape.pieces_of(length_of(base + (keys(sorted + i) & place))); };

@@ -23,11 +23,11 @@ struct PackedSizesSpread {
 };
 
 /// Sums over vector lanes.
-template <class Memory, class Int>
+template <class Memory>
 class PackedSizesReducer {
  public:
   using reducer = PackedSizesReducer;
-  using value_type = PackedSizesOf<Int>;
+  using value_type = PackedSizesOf<std::uint32_t>;
   using result_view_type = Kokkos::View<value_type, Memory, Kokkos::MemoryUnmanaged>;
 
   KOKKOS_INLINE_FUNCTION explicit PackedSizesReducer(value_type& to) : to_(&to) {}
@@ -82,7 +82,7 @@ inline std::int64_t packed_likely_slices(const PackedShape& s, std::int64_t nnz)
 
 /// A Kokkos team makes the records of `chunk` consecutive slices. What sort windows tell of them, each lane finds for
 /// one slice; what their rows tell, a thread with its vector lanes for one at a time. The last team turns the sizes of
-/// the chunks into places, and answers.
+/// the chunks into places, and answers. What this takes is instructions (perf_test/notes/conversion.md).
 template <class Csr>
 struct PackedStructureFunctor : PackedSpans<Csr> {
   using member = typename PackedTypesOf<Csr>::member;
@@ -90,7 +90,8 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
   using View = typename PackedTypesOf<Csr>::template View<T>;
   template <class T>
   using Scratch = typename PackedTypesOf<Csr>::template Scratch<T>;
-  static constexpr int most_threads = 32;
+  using Lanes = typename PackedSpans<Csr>::Lanes;
+  static constexpr int vector = PackedSpans<Csr>::vector, most_threads = 32;
 
   View<SortWindow> sort_windows;
   SortPlaces<typename Csr::memory_space> starts;
@@ -104,9 +105,9 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
   ReplyPlace<PackedTotals> reply;
 
   std::size_t scratch_bytes() const {
-    return Scratch<PackedSlice>::shmem_size(static_cast<std::size_t>(places.chunk)) +
-           Scratch<std::uint32_t>::shmem_size(static_cast<std::size_t>(places.chunk)) +
-           Scratch<std::int64_t>::shmem_size(most_threads);
+    const auto chunk = static_cast<std::size_t>(places.chunk);
+    return Scratch<PackedSlice>::shmem_size(chunk) + Scratch<std::uint32_t>::shmem_size(chunk) +
+           Scratch<std::uint32_t>::shmem_size(most_threads);
   }
 
   /// The last sort window whose slices (parts) begin at or before `at`; by all vector lanes of a thread, which look at
@@ -116,15 +117,12 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
     std::int64_t low = 0, high = starts.windows();
     while (high - low > 1) {
       const std::int64_t step = (high - low + ways - 1) / ways;
-      int before = 0;
-      Kokkos::parallel_reduce(
-          Kokkos::ThreadVectorRange(team, ways),
-          [&](const int n, int& sum) {
-            const std::int64_t w = low + n * step;
-            sum += n > 0 && w < high && std::int64_t{parts ? starts.parts(w) : starts.slices(w)} <= at;
-          },
-          before);
-      low += before * step;
+      const std::uint32_t before = Lanes::sum(team, ways, [&](const int n) {
+        const std::int64_t w = low + n * step;
+        const bool begun = n > 0 && w < high && std::int64_t{parts ? starts.parts(w) : starts.slices(w)} <= at;
+        return static_cast<std::uint32_t>(begun);
+      });
+      low += std::int64_t{before} * step;
       high = low + step < high ? low + step : high;
     }
     return low;
@@ -187,11 +185,12 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
                       units - begin < a_slice ? units - begin : a_slice);
     }
     int item = window.split, left = static_cast<int>(s), of_run = 0, run = -1;  // left: slices before it in its run
-    for (int r = 0; r < PackedShape::runs; ++r) {
-      const int rows = window.run[r], shift = this->shape.log_slice_rows(r), here = (rows + (1 << shift) - 1) >> shift;
-      const bool it = run < 0 && left < here;
-      if (it) run = r, of_run = rows;
-      if (run < 0) left -= here, item += rows;
+    for (std::uint32_t rest = window.filled; rest != 0; rest &= rest - 1) {
+      const int r = bits_set((rest & (~rest + 1)) - 1), rows = window.run[r], shift = this->shape.log_slice_rows(r);
+      const int here = (rows + (1 << shift) - 1) >> shift;
+      run = r, of_run = rows;
+      if (left < here) break;
+      left -= here, item += rows;
     }
     const int shift = this->shape.log_slice_rows(run), begin = left << shift, rest = of_run - begin;
     place = static_cast<std::uint32_t>(base + item + begin);
@@ -207,22 +206,16 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
     const int log = s.log_lanes(), g = s.group(), rows = s.rows();
     if (s.contiguous()) {
       const std::int64_t first = s.row;
-      int most = 0;
-      Kokkos::parallel_reduce(
-          Kokkos::ThreadVectorRange(team, rows),
-          [&](const int q, int& m) {
-            const auto steps = static_cast<int>(PackedShape::steps_of(this->map.length(first + q * g), log));
-            m = steps > m ? steps : m;
-          },
-          Kokkos::Max<int>(most));
+      const auto most = static_cast<int>(Lanes::greatest(team, rows, [&](const int q) {
+        return static_cast<std::uint32_t>(PackedShape::steps_of(this->map.length(first + q * g), log));
+      }));
       s = slice_of(first, most < this->shape.even_steps ? this->shape.even_steps : most, log, true, false, g, rows);
       return;
     }
     const std::int64_t first = row_at(s.row, place);
-    int apart = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::ThreadVectorRange(team, rows),
-        [&](const int q, int& n) { n += row_at(s.row, place + q) != first + std::int64_t{q} * g; }, apart);
+    const std::uint32_t apart = Lanes::sum(team, rows, [&](const int q) {
+      return static_cast<std::uint32_t>(row_at(s.row, place + q) != first + std::int64_t{q} * g);
+    });
     if (apart > 0) return;
     s = s.index() == PackedEmpty ? empty_slice(first, true, rows)
                                  : slice_of(first, s.steps(), log, true, false, g, rows);
@@ -243,7 +236,7 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
     }
     Scratch<PackedSlice> records(team.team_scratch(0), static_cast<std::size_t>(places.chunk));
     Scratch<std::uint32_t> where(team.team_scratch(0), static_cast<std::size_t>(places.chunk));
-    Scratch<std::int64_t> sums(team.team_scratch(0), most_threads);
+    Scratch<std::uint32_t> sums(team.team_scratch(0), most_threads);
     const int here = static_cast<int>(all - first < places.chunk ? all - first : places.chunk);
     make_records(team, records, where, first, here, all_parts);
     team.team_barrier();
@@ -253,17 +246,10 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
     const auto chunks = static_cast<std::uint32_t>((all + places.chunk - 1) / places.chunk);
     if (!last_team(team, arrived, chunks)) return;
     place_chunks(team, sums, static_cast<int>(chunks));
-    if (team.team_rank() != 0) return;
-    PackedSizes sizes{};
-    Kokkos::parallel_reduce(
-        Kokkos::ThreadVectorRange(team, PackedSizesSpread::most),
-        [&](const int n, PackedSizes& sum) { PackedSizes::add(sum, spread[n].sizes); },
-        PackedSizesReducer<typename Csr::memory_space, std::int64_t>(sizes));
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, PackedSizesSpread::most),
-                         [&](const int n) { spread[n].sizes = PackedSizes{}; });
-    Kokkos::single(Kokkos::PerThread(team), [&]() {
+    add_sizes(team);
+    team.team_barrier();
+    Kokkos::single(Kokkos::PerTeam(team), [&]() {
       *arrived = 0;
-      totals->sizes = sizes;
       totals->storage = storage;
       reply.send(*totals);
     });
@@ -275,18 +261,21 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
                                            std::int64_t all_parts) const {
     const int parts = all_parts <= first ? 0 : all_parts - first < here ? static_cast<int>(all_parts - first) : here;
     const std::int64_t before = first + parts - all_parts, windows = starts.windows();
-    if (parts < here) {
-      const std::int64_t from = window_of(team, before, false);
-      Kokkos::parallel_for(Kokkos::TeamVectorRange(team, here - parts), [&](const int j) {
-        const auto at = static_cast<std::uint32_t>(before + j);
+    const int share = vector > 1 ? vector : here;  // of a thread that makes outlines
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, (here - parts + share - 1) / share), [&](const int t) {
+      const int begin = t * share, count = here - parts - begin < share ? here - parts - begin : share;
+      const std::int64_t from = window_of(team, before + begin, false);
+      Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, count), [&](const int j) {
+        const auto at = static_cast<std::uint32_t>(before + begin + j);
         std::int64_t w = from;
         while (w + 1 < windows && starts.slices(w + 1) <= at) ++w;
+        const int n = parts + begin + j;
         std::uint32_t place;
-        records(parts + j) = outline(w, at - starts.slices(w), place);
-        where(parts + j) = place;
-        this->slot(first + parts + j) = place;
+        records(n) = outline(w, at - starts.slices(w), place);
+        where(n) = place;
+        this->slot(first + n) = place;
       });
-    }
+    });
     team.team_barrier();
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, here), [&](const int j) {
       PackedSlice s;
@@ -307,54 +296,69 @@ struct PackedStructureFunctor : PackedSpans<Csr> {
   KOKKOS_INLINE_FUNCTION void add_up(const member& team, const Scratch<PackedSlice>& records, std::int64_t chunk,
                                      int here, PackedStorage storage) const {
     const PackedPacket packet(this->shape.lanes, bytes_of_stored(storage, stored_bytes));
-    Kokkos::parallel_scan(Kokkos::ThreadVectorRange(team, here), [&](const int j, std::int64_t& sum, const bool final) {
-      if (final) places.slices(chunk * places.chunk + j) = static_cast<std::uint32_t>(sum);
-      sum += static_cast<std::int64_t>(packet.bytes(records(j)) / packed_unit);
-    });
+    Kokkos::parallel_scan(Kokkos::ThreadVectorRange(team, here),
+                          [&](const int j, std::uint32_t& sum, const bool final) {
+                            if (final) places.slices(chunk * places.chunk + j) = sum;
+                            sum += static_cast<std::uint32_t>(packet.bytes(records(j)) / packed_unit);
+                          });
     using Sizes = PackedSizesOf<std::uint32_t>;
-    Sizes sizes{};
-    Kokkos::parallel_reduce(
-        Kokkos::ThreadVectorRange(team, here), [&](const int j, Sizes& s) { s.count(packet, records(j)); },
-        PackedSizesReducer<typename Csr::memory_space, std::uint32_t>(sizes));
+    Sizes sizes = Lanes::template sums<PackedSizesReducer<typename Csr::memory_space>>(
+        team, here, [&](const int j, Sizes& s) { s.count(packet, records(j)); });
+    PackedSizes& to = spread[chunk % PackedSizesSpread::most].sizes;
     Kokkos::single(Kokkos::PerThread(team), [&]() {
       places.chunks(chunk) = sizes.units;
-      PackedSizes& to = spread[chunk % PackedSizesSpread::most].sizes;
-      const auto add = [](std::int64_t& sum, std::uint32_t here) {
-        if (here > 0) Kokkos::atomic_add(&sum, std::int64_t{here});
-      };
-      add(to.units, sizes.units);
-      add(to.steps, sizes.steps);
-      add(to.stored, sizes.stored);
-      add(to.short_slices, sizes.short_slices);
-      for (int k = 0; k < 6; ++k) add(to.index_slots[k], sizes.index_slots[k]);
-      add(to.grouped_slots, sizes.grouped_slots);
-      add(to.id_rows, sizes.id_rows);
+      for (int n = 0; n < Sizes::numbers; ++n) {
+        if (sizes.number(n) > 0) Kokkos::atomic_add(&to.number(n), std::int64_t{sizes.number(n)});
+      }
     });
   }
 
-  /// Sizes of chunks to places: each thread with its vector lanes takes consecutive ones.
-  KOKKOS_INLINE_FUNCTION void place_chunks(const member& team, const Scratch<std::int64_t>& sums, int chunks) const {
-    const int threads = team.team_size(), share = (chunks + threads - 1) / threads;
-    const auto count = [&](int t) {
-      const int left = chunks - t * share;
-      return left < 0 ? 0 : left < share ? left : share;
+  /// Sums of all teams to `totals`; a number per thread with its vector lanes.
+  KOKKOS_INLINE_FUNCTION void add_sizes(const member& team) const {
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, PackedSizes::numbers), [&](const int n) {
+      std::int64_t all = 0;
+      Kokkos::parallel_reduce(
+          Kokkos::ThreadVectorRange(team, PackedSizesSpread::most),
+          [&](const int place, std::int64_t& sum) {
+            sum += spread[place].sizes.number(n);
+            spread[place].sizes.number(n) = 0;
+          },
+          all);
+      Kokkos::single(Kokkos::PerThread(team), [&]() { totals->sizes.number(n) = all; });
+    });
+  }
+
+  /// Sizes of chunks to places; a lane takes consecutive ones. Fewer than 2^32 units, or the host refuses them.
+  KOKKOS_INLINE_FUNCTION void place_chunks(const member& team, const Scratch<std::uint32_t>& sums, int chunks) const {
+    constexpr int batch = vector > 1 ? 8 : 1;  // loads before the first store
+    const int threads = team.team_size(), share = (chunks + threads * vector - 1) / (threads * vector);
+    // f(chunk, its size) for those of lane `lane` of all.
+    const auto each = [&](int lane, const auto& f) {
+      const int last = (lane + 1) * share < chunks ? (lane + 1) * share : chunks;
+      for (int first = lane * share; first < last; first += batch) {
+        std::uint32_t size[batch];
+        for (int n = 0; n < batch; ++n) size[n] = places.chunks(first + n < last ? first + n : first);
+        for (int n = 0; n < batch && first + n < last; ++n) f(first + n, size[n]);
+      }
     };
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, threads), [&](const int t) {
-      std::int64_t sum = 0;
-      Kokkos::parallel_reduce(
-          Kokkos::ThreadVectorRange(team, count(t)),
-          [&](const int c, std::int64_t& n) { n += places.chunks(t * share + c); }, sum);
+      const std::uint32_t sum = Lanes::sum(team, vector, [&](const int lane) {
+        std::uint32_t own = 0;
+        each(t * vector + lane, [&](int, std::uint32_t size) { own += size; });
+        return own;
+      });
       Kokkos::single(Kokkos::PerThread(team), [&]() { sums(t) = sum; });
     });
     team.team_barrier();
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, threads), [&](const int t) {
-      std::int64_t before = 0;
+      std::uint32_t before = 0;
       for (int other = 0; other < t; ++other) before += sums(other);
-      Kokkos::parallel_scan(Kokkos::ThreadVectorRange(team, count(t)),
-                            [&](const int c, std::int64_t& sum, const bool final) {
-                              const std::int64_t units = places.chunks(t * share + c);
-                              if (final) places.chunks(t * share + c) = static_cast<std::uint32_t>(before + sum);
-                              sum += units;
+      Kokkos::parallel_scan(Kokkos::ThreadVectorRange(team, vector),
+                            [&](const int lane, std::uint32_t& sum, const bool final) {
+                              each(t * vector + lane, [&](int chunk, std::uint32_t size) {
+                                if (final) places.chunks(chunk) = before + sum;
+                                sum += size;
+                              });
                             });
     });
   }

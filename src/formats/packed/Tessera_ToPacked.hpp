@@ -318,11 +318,11 @@ class PackedConversion {
     f.totals = totals_.data();
     f.spread = spread_.data();
     f.reply = reply;
-    constexpr int threads = Compat::is_host_v<Exec> ? 1 : team_threads, vector = Compat::is_host_v<Exec> ? 1 : 32;
+    constexpr int threads = Compat::is_host_v<Exec> ? 1 : team_threads;
     const auto chunks = static_cast<int>((p_.slices.extent(0) + places_.chunk - 1) / places_.chunk);
     Kokkos::parallel_for(
         "Tessera::convert[packed] slices",
-        Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<256, 4>>(space_, chunks, threads, vector)
+        Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<256, 4>>(space_, chunks, threads, f.vector)
             .set_scratch_size(0, Kokkos::PerTeam(f.scratch_bytes())),
         f);
   }
@@ -462,11 +462,10 @@ class PackedConversion {
       group.row_map = A_.row_map();
       group.shape = shape_;
       group.same = same_;
-      constexpr int threads = Compat::is_host_v<Exec> ? 1 : 16, vector = Compat::is_host_v<Exec> ? 1 : 16;
-      group.vector = vector;
+      constexpr int threads = Compat::is_host_v<Exec> ? 1 : 16;
       const auto teams = static_cast<int>((same_.extent(0) + threads - 1) / threads);
       Kokkos::parallel_for("Tessera::convert[packed] equal rows",
-                           Kokkos::TeamPolicy<Exec, Compat::LightWeight>(space_, teams, threads, vector), group);
+                           Kokkos::TeamPolicy<Exec, Compat::LightWeight>(space_, teams, threads, group.vector), group);
     }
     SortWindowFunctor<Pattern> sort;
     sort.row_map = A_.row_map();
@@ -479,14 +478,9 @@ class PackedConversion {
     sort.counts = sort_counts_;
     sort.starts = sort_starts_;
     sort.totals = totals_.data();
-    const auto sort_windows = static_cast<int>(shape_.sort_windows * shape_.blocks);
-    const int team = packed_order_team<Exec>(device, shape_.sort_window, sort_windows);
     sort.arrived = arrived_.data();
-    Kokkos::parallel_for("Tessera::convert[packed] order",
-                         Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<512, 2>>(
-                             space_, sort_windows, Compat::team_size<Exec>(team))
-                             .set_scratch_size(sort.scratch_level, Kokkos::PerTeam(sort.scratch_bytes())),
-                         sort);
+    const std::int64_t count = shape_.sort_windows * shape_.blocks;
+    packed_enqueue_order(space_, sort, sort, count, packed_order_team<Exec>(device, shape_.sort_window, count));
   }
 
   static constexpr int team_threads = 8;
