@@ -379,6 +379,27 @@ class PackedSuite : public SpmvSuite<Exec, Scalar> {
     Pattern turned = generate("random:rows=90:cols=700:lengths=uniform:mean=40");
     std::swap(turned.entries.front(), turned.entries[1]);
     this->each({with(cells(2, 4))}, [&] { this->expect_pattern(turned, "columns descend"); });
+    // A row that several teams share, in order and not; its last entries are those of the last team.
+    Pattern heavy = generate("dense_row:rows=4000:cols=4000:others=1");
+    const auto longest = [&] {
+      std::size_t row = 0;
+      const auto length = [&](std::size_t r) { return heavy.row_map[r + 1] - heavy.row_map[r]; };
+      for (std::size_t r = 0; r + 1 < heavy.row_map.size(); ++r) row = length(r) > length(row) ? r : row;
+      return heavy.entries.begin() + static_cast<std::ptrdiff_t>(heavy.row_map[row + 1]);
+    };
+    this->each({with(cells(2, 4))}, [&] {
+      const auto in_cells = [&] {
+        const Matrix B = make_matrix<Scalar>(heavy, Data::Integers, 7);
+        return has_class(this->plan(Device(B)).statistics(), "2 shares of x");
+      };
+      const auto end = longest();
+      EXPECT_EQ(in_cells(), made);
+      this->expect_pattern(heavy, "a heavy row");
+      std::swap(end[-2], end[-1]);
+      EXPECT_FALSE(in_cells());
+      this->expect_pattern(heavy, "columns of a heavy row descend");
+      std::swap(end[-2], end[-1]);
+    });
   }
 
  private:

@@ -18,10 +18,11 @@
 namespace Tessera {
 namespace Impl {
 
-/// How heavy each group of 32 rows is; 64 is the mean.
+/// How heavy each group of 32 rows is; 64 is the mean. Units of those that are very heavy.
 template <class Csr>
 struct CellsWeightFunctor : PackedTypesOf<Csr> {
   typename Csr::row_map_type row_map;
+  CellsHeavy<typename Csr::memory_space> heavy;
   typename PackedTypesOf<Csr>::template View<std::uint32_t> weights;
   std::int64_t rows;
   double scale;  // 64 over the mean number of entries
@@ -31,6 +32,7 @@ struct CellsWeightFunctor : PackedTypesOf<Csr> {
     const auto entries = static_cast<std::int64_t>(row_map(end < rows ? end : rows) - row_map(first));
     const double weight = scale * static_cast<double>(entries) + 1;
     weights(g) = static_cast<std::uint32_t>(weight < 1e9 ? weight : 1e9);
+    if (heavy.has(entries)) heavy.add(g, entries);
   }
 };
 
@@ -169,7 +171,8 @@ struct CellsRows : PackedTypesOf<Csr> {
 };
 
 /// How many entries 32 rows have in each column block. Their entries follow each other, so that the threads of a team
-/// of Kokkos share them evenly.
+/// of Kokkos share them evenly. Of heavy ones column blocks are searched for, and other teams see whether columns
+/// ascend.
 template <class Csr>
 struct CellsCountFunctor : CellsRows<Csr> {
   using member = typename PackedTypesOf<Csr>::member;
@@ -182,6 +185,7 @@ struct CellsCountFunctor : CellsRows<Csr> {
   View<std::int64_t> firsts;
   View<std::uint32_t> offsets;  // see CellsPieces
   View<CellsTotals> totals;
+  CellsHeavy<typename Csr::memory_space> heavy;
   CellsDivider block_of;
   int level;  // of the scratch
 
@@ -211,25 +215,37 @@ struct CellsCountFunctor : CellsRows<Csr> {
   }
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
+    const int rank = team.league_rank() - heavy.teams;
+    if (rank >= 0) return count(team, rank);
+    heavy.each(team.league_rank(), [&](std::int64_t g, std::int64_t first) { look_at_order(team, g, first); });
+  }
+
+  /// @param at  place of the group
+  KOKKOS_INLINE_FUNCTION void count(const member& team, std::int64_t at) const {
     const int blocks = this->shape.column_blocks;
     const Table table{Scratch<std::uint32_t>(team.team_scratch(level), rows + 1 + rows * width()), width()};
-    const std::uint32_t group = this->row_groups(team.league_rank());
+    const std::uint32_t group = this->row_groups(at);
     const bool any = group != CellsLayout::none;
     const std::int64_t row = std::int64_t{group} * rows, all = this->shape.rows;
     const std::int64_t first = any ? static_cast<std::int64_t>(this->row_map(row)) : 0;
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, rows + 1), [&](const int r) {
-      const std::int64_t at = row + r < all ? row + r : all, next = at < all ? at + 1 : all;
-      const std::int64_t begin = any ? static_cast<std::int64_t>(this->row_map(at)) - first : 0;
+      const std::int64_t here = row + r < all ? row + r : all, next = here < all ? here + 1 : all;
+      const std::int64_t begin = any ? static_cast<std::int64_t>(this->row_map(here)) - first : 0;
       const std::int64_t end = any ? static_cast<std::int64_t>(this->row_map(next)) - first : 0;
       table.row(r) = static_cast<std::uint32_t>(begin);
-      offsets(std::int64_t{team.league_rank()} * (rows + 1) + r) = static_cast<std::uint32_t>(begin);
+      offsets(at * (rows + 1) + r) = static_cast<std::uint32_t>(begin);
       for (int b = 0; r < rows && begin == end && b <= blocks; ++b) table.block(r, b) = 0;
     });
     team.team_barrier();
-    if (team.team_rank() == 0) firsts(team.league_rank()) = first;
-    find_blocks(team, table, first, table.row(rows));
+    if (team.team_rank() == 0) firsts(at) = first;
+    if (heavy.has(table.row(rows))) {
+      if (team.team_rank() == 0) heavy.place_of(group) = static_cast<std::uint32_t>(at);
+      search_blocks(team, table, first);
+    } else {
+      find_blocks(team, table, first, table.row(rows));
+    }
     team.team_barrier();
-    const std::int64_t place = std::int64_t{team.league_rank()} * rows, places = this->shape.all_places();
+    const std::int64_t place = at * rows, places = this->shape.all_places();
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, rows), [&](const int r) {
       std::uint32_t most = 1;
       for (int b = 0; b < blocks; ++b) most = table.length(r, b) > most ? table.length(r, b) : most;
@@ -240,6 +256,41 @@ struct CellsCountFunctor : CellsRows<Csr> {
       this->lengths(i / rows * places + place + i % rows) =
           static_cast<std::uint16_t>(table.length(i % rows, i / rows));
     });
+  }
+
+  /// Fills in the table by a search for each column block of each row; columns may descend, and it is of no use then.
+  KOKKOS_INLINE_FUNCTION void search_blocks(const member& team, const Table& table, std::int64_t first) const {
+    const int blocks = this->shape.column_blocks;
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, rows * (blocks + 1)), [&](const int i) {
+      const int r = i % rows, b = i / rows;
+      const std::int64_t row = first + table.row(r), from = b * this->shape.block_columns;
+      std::uint32_t low = 0, high = b < blocks ? table.row(r + 1) - table.row(r) : 0;
+      if (b == blocks) low = table.row(r + 1) - table.row(r);
+      while (low < high) {
+        const std::uint32_t middle = (low + high) / 2;
+        if (static_cast<std::int64_t>(this->columns(row + middle)) < from) {
+          low = middle + 1;
+        } else {
+          high = middle;
+        }
+      }
+      table.block(r, b) = low;
+    });
+  }
+  /// Whether columns ascend in a unit of a heavy group.
+  KOKKOS_INLINE_FUNCTION void look_at_order(const member& team, std::int64_t group, std::int64_t unit) const {
+    const std::int64_t row = group * rows, all = this->shape.rows, end = row + rows < all ? row + rows : all;
+    const auto first = static_cast<std::int64_t>(this->row_map(row));
+    const std::int64_t last = static_cast<std::int64_t>(this->row_map(end)), to = first + unit + heavy.entries;
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, first + (unit > 0 ? unit : 1), to < last ? to : last),
+                         [&](const std::int64_t i) {
+                           if (this->columns(i - 1) <= this->columns(i)) return;
+                           std::int64_t r = row;  // the last that begins at or before i
+                           for (int step = rows / 2; step > 0; step /= 2) {
+                             if (r + step < end && static_cast<std::int64_t>(this->row_map(r + step)) <= i) r += step;
+                           }
+                           if (static_cast<std::int64_t>(this->row_map(r)) != i) totals(0).descends = 1;
+                         });
   }
 
   /// Fills in the table where rows have entries; a few loads are under way at once.

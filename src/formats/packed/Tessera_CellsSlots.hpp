@@ -116,6 +116,36 @@ struct CellsTailFunctor {
   }
 };
 
+/// Groups of 32 rows that have many entries. A team of Kokkos has a group, and others would wait for that of these rows
+/// alone, so that their entries are shared out: a unit is so many of them.
+template <class Memory>
+struct CellsHeavy {
+  template <class T>
+  using View = typename Experimental::PackedCells<Memory>::template View<T>;
+  View<std::uint64_t> units;       // group << 32, and which of its units
+  View<std::uint32_t> place_of;    // [group]: its place among all
+  std::uint32_t* found = nullptr;  // how many units
+  std::uint32_t entries = 0;       // of a unit; groups that have more are heavy
+  int teams = 0;                   // of Kokkos, that take units; before those that have groups
+
+  static std::int64_t most(std::int64_t nnz, std::int64_t entries) { return 2 * nnz / entries + 1; }
+  KOKKOS_INLINE_FUNCTION bool has(std::int64_t count) const { return count > entries; }
+  KOKKOS_INLINE_FUNCTION void add(std::int64_t group, std::int64_t count) const {
+    const auto parts = static_cast<std::uint32_t>((count + entries - 1) / entries);
+    const std::uint32_t at = Kokkos::atomic_fetch_add(found, parts);
+    for (std::uint32_t n = 0; n < parts; ++n) units(at + n) = static_cast<std::uint64_t>(group) << 32 | n;
+  }
+  /// f(group, first of its entries) for the units of team `rank`.
+  template <class F>
+  KOKKOS_INLINE_FUNCTION void each(int rank, const F& f) const {
+    for (std::uint32_t u = static_cast<std::uint32_t>(rank), all = *found; u < all;
+         u += static_cast<std::uint32_t>(teams)) {
+      const std::uint64_t unit = units(u);
+      f(static_cast<std::int64_t>(unit >> 32), static_cast<std::int64_t>(unit & 0xffffffffu) * entries);
+    }
+  }
+};
+
 /// What is known of the rows, and where their pieces go.
 template <class Pattern>
 struct CellsPieces {
@@ -127,6 +157,7 @@ struct CellsPieces {
   View<std::uint16_t> lengths;           // [column block][place of all]
   View<std::uint16_t> parts, cut_first;  // [place of all]
   CellsPlaces<typename Pattern::memory_space> to;
+  CellsHeavy<typename Pattern::memory_space> heavy;
   View<std::uint32_t> slots;  // where each number lies; empty: nobody asks
   int threads = 1, room = 0;  // of a team; entries that it holds in scratch
 };
@@ -136,7 +167,7 @@ struct CellsNoNumbers {
   using non_const_value_type = std::uint16_t;
 };
 
-/// The pieces of 32 rows, for which a team of Kokkos is.
+/// The pieces of 32 rows, for which a team of Kokkos is, or of a unit of heavy ones.
 template <class Exec, class Pattern, class Values>
 struct CellsSlotFunctor {
   using member = typename Kokkos::TeamPolicy<Exec>::member_type;
@@ -177,14 +208,33 @@ struct CellsSlotFunctor {
   };
 
   KOKKOS_INLINE_FUNCTION void operator()(const member& team) const {
+    const int rank = team.league_rank() - in.heavy.teams;
+    if (rank >= 0) return group(team, rank);
+    const Table table = table_of(team, false);
+    in.heavy.each(team.league_rank(), [&](std::int64_t g, std::int64_t first) {
+      const Rows of = rows_of(in.heavy.place_of(g));
+      read(team, of, table);
+      const std::int64_t left = of.count - first;
+      write_wide(team, of, table, static_cast<int>(first),
+                 static_cast<int>(left < in.heavy.entries ? of.count : first + in.heavy.entries));
+      team.team_barrier();
+    });
+  }
+
+ private:
+  KOKKOS_INLINE_FUNCTION Rows rows_of(std::int64_t group) const {
     const CellsShape& shape = in.to.shape;
     Rows of;
-    of.group = team.league_rank();
+    of.group = group;
     const std::int64_t block = of.place(0) / shape.row_places();
     of.own = static_cast<int>(of.place(0) - block * shape.row_places());
     of.cell = block * shape.column_blocks;
-    of.first = in.firsts(of.group);
-    of.count = static_cast<int>(in.offsets(of.group * (rows + 1) + rows));
+    of.first = in.firsts(group);
+    of.count = static_cast<int>(in.offsets(group * (rows + 1) + rows));
+    return of;
+  }
+  KOKKOS_INLINE_FUNCTION Table table_of(const member& team, bool held) const {
+    const CellsShape& shape = in.to.shape;
     Scratch scratch(team.team_scratch(level), static_cast<std::size_t>(words()));
     Table table;
     table.numbers = reinterpret_cast<Number*>(scratch.data());
@@ -194,19 +244,25 @@ struct CellsSlotFunctor {
     table.slices = table.units + shape.column_blocks;
     table.wide = table.slices + shape.column_blocks;
     table.position = reinterpret_cast<std::uint16_t*>(table.wide + 1);
-    table.held = of.count <= in.room;
+    table.held = held;
+    return table;
+  }
+  /// The pieces of a group, those of several slots only if it is not heavy.
+  KOKKOS_INLINE_FUNCTION void group(const member& team, std::int64_t g) const {
+    const Rows of = rows_of(g);
+    const bool heavy = in.heavy.has(of.count);
+    const Table table = table_of(team, !heavy && of.count <= in.room);
     read(team, of, table);
     write(team, of, table);
     team.team_barrier();
-    if (*table.wide != 0) write_wide(team, of, table);
+    const bool wide = *table.wide != 0;
+    if (wide && !heavy) write_wide(team, of, table, 0, of.count);
     if (!table.held || in.slots.data() == nullptr) return;
-    if (*table.wide != 0) team.team_barrier();
+    if (wide) team.team_barrier();
     for (int i = team.team_rank(); i < of.count; i += team.team_size()) {
       in.slots(of.first + i) = table.columns[i];
     }
   }
-
- private:
   /// Of a stored number.
   KOKKOS_INLINE_FUNCTION int bytes() const { return numbers ? static_cast<int>(sizeof(Number)) : in.to.value_bytes; }
   KOKKOS_INLINE_FUNCTION void read(const member& team, const Rows& of, const Table& table) const {
@@ -316,19 +372,20 @@ struct CellsSlotFunctor {
     }
   }
 
-  /// Pieces of several slots: threads take entries of all rows, one by one.
-  KOKKOS_INLINE_FUNCTION void write_wide(const member& team, const Rows& of, const Table& table) const {
+  /// Of entries [first, end) those of pieces of several slots: threads take them of all rows, one by one.
+  KOKKOS_INLINE_FUNCTION void write_wide(const member& team, const Rows& of, const Table& table, int first,
+                                         int end) const {
     const int stride = team.team_size();
-    for (int i = team.team_rank(); i < of.count; i += unrolled * stride) {
+    for (int i = first + team.team_rank(); i < end; i += unrolled * stride) {
       std::uint32_t column[unrolled];  // from memory: some in scratch are slots now
       TESSERA_UNROLL
       for (int u = 0; u < unrolled; ++u) {
-        const int at = i + u * stride < of.count ? i + u * stride : i;
+        const int at = i + u * stride < end ? i + u * stride : i;
         column[u] = static_cast<std::uint32_t>(in.columns(of.first + at));
       }
       TESSERA_UNROLL
       for (int u = 0; u < unrolled; ++u) {
-        if (i + u * stride < of.count) entry(of, table, static_cast<std::uint32_t>(i + u * stride), column[u]);
+        if (i + u * stride < end) entry(of, table, static_cast<std::uint32_t>(i + u * stride), column[u]);
       }
     }
   }
@@ -377,7 +434,7 @@ void cells_write(const Exec& space, const CellsPieces<Pattern>& in, const Values
   f.block_of = CellsDivider(in.to.shape.block_columns);
   f.level = Compat::large_scratch_level<Exec>;
   using Policy = Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<256, 5>>;
-  const auto teams = static_cast<int>(in.to.shape.all_places() / CellsLayout::row_group);
+  const auto teams = in.heavy.teams + static_cast<int>(in.to.shape.all_places() / CellsLayout::row_group);
   Kokkos::parallel_for("Tessera::convert[cells] slots",
                        Policy(space, teams, Compat::team_size<Exec>(in.threads))
                            .set_scratch_size(f.level, Kokkos::PerTeam(f.scratch_bytes())),

@@ -49,6 +49,9 @@ class CellsConversion {
 
  private:
   static constexpr int lanes = Compat::is_host_v<Exec> ? 1 : 32;
+  /// Entries of a unit, at least, and teams that take them, at most; hosts' are few, so that small matrices have them.
+  static constexpr std::int64_t least_unit = Compat::is_host_v<Exec> ? 64 : 2048,
+                                most_unit_teams = Compat::is_host_v<Exec> ? 4 : 1024;
 
   void make_room() {
     const auto cells = static_cast<std::size_t>(s_.cells()), places = static_cast<std::size_t>(s_.all_places());
@@ -64,11 +67,16 @@ class CellsConversion {
           p_.cut_counts = arena.template take<std::uint32_t>(blocks);
           p_.share_first = arena.template take<std::uint32_t>(static_cast<std::size_t>(s_.shares) + 1);
         });
+    // A device has some 1,300 teams under way; units below a third of what each of them gets would not end earlier.
+    heavy_.entries = static_cast<std::uint32_t>(
+        std::max({least_unit, 2 * s_.mean_of_group(p_.nnz), std::min<std::int64_t>(p_.nnz / 4096, 1 << 30)}));
+    const std::int64_t most_units = CellsHeavy<Memory>::most(p_.nnz, heavy_.entries);
+    heavy_.teams = static_cast<int>(std::min(most_units, most_unit_teams));
     std::size_t zeroed = 0;
     scratch_ = Arena<Memory>::make(
         space_, backend_, "Tessera::cells::scratch", Lifetime::Temporary, [&](Arena<Memory>& arena) {
           totals_ = arena.template take<CellsTotals>(1);
-          arrived_ = arena.template take<std::uint32_t>(2);
+          arrived_ = arena.template take<std::uint32_t>(3);
           zeroed = arena.bytes();
           answer_ = arena.template take<CellsTotals>(1);
           lengths_ = arena.template take<std::uint16_t>(columns * places);
@@ -84,8 +92,11 @@ class CellsConversion {
           weights_ = arena.template take<std::uint32_t>(row_groups());
           firsts_ = arena.template take<std::int64_t>(groups);
           offsets_ = arena.template take<std::uint32_t>(groups * (CellsLayout::row_group + 1));
+          heavy_.units = arena.template take<std::uint64_t>(static_cast<std::size_t>(most_units));
+          heavy_.place_of = arena.template take<std::uint32_t>(row_groups());
         });
     Kokkos::deep_copy(space_, View<char>(static_cast<char*>(scratch_.get()), zeroed), char(0));
+    heavy_.found = arrived_.data() + 2;
     Kokkos::deep_copy(space_, p_.row_groups, CellsLayout::none);
   }
   std::size_t row_groups() const {
@@ -110,6 +121,7 @@ class CellsConversion {
     weigh.row_map = A_.row_map();
     weigh.weights = weights_;
     weigh.rows = s_.rows;
+    weigh.heavy = heavy_;
     weigh.scale = 64.0 * static_cast<double>(groups) / static_cast<double>(p_.nnz);
     Kokkos::parallel_for("Tessera::convert[cells] weights", Kokkos::RangePolicy<Exec>(space_, 0, groups), weigh);
     constexpr int threads = Compat::team_size<Exec>(1024);
@@ -134,10 +146,11 @@ class CellsConversion {
     f.firsts = firsts_;
     f.offsets = offsets_;
     f.totals = totals_;
+    f.heavy = heavy_;
     f.block_of = CellsDivider(s_.block_columns);
     f.level = Compat::large_scratch_level<Exec>;
     using Policy = Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<256, 6>>;
-    const auto teams = static_cast<int>(s_.all_places() / CellsLayout::row_group);
+    const auto teams = heavy_.teams + static_cast<int>(s_.all_places() / CellsLayout::row_group);
     Kokkos::parallel_for("Tessera::convert[cells] pieces",
                          Policy(space_, teams, Compat::team_size<Exec>(threads_of_group()))
                              .set_scratch_size(f.level, Kokkos::PerTeam(f.scratch_bytes())),
@@ -229,6 +242,7 @@ class CellsConversion {
     pieces.parts = parts_;
     pieces.cut_first = cut_first_;
     take_places(pieces.to);
+    pieces.heavy = heavy_;
     pieces.slots = p_.slots;
     pieces.threads = threads_of_group();
     pieces.room = s_.held_entries(p_.nnz, bytes_of(p_.precision));
@@ -241,6 +255,7 @@ class CellsConversion {
   Format& p_;
   const CellsShape s_;
   std::shared_ptr<void> scratch_;
+  CellsHeavy<Memory> heavy_;
   View<CellsTotals> totals_, answer_;
   View<std::uint32_t> arrived_, cut_of_, cut_places_, sizes_, counts_, first_slice_, slice_at_, weights_, offsets_;
   View<std::int64_t> firsts_;
