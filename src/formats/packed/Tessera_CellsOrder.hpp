@@ -18,7 +18,7 @@
 namespace Tessera {
 namespace Impl {
 
-/// How heavy each group of 32 rows is; 64 is the mean. Units of those that are very heavy.
+/// How heavy each group of 32 rows is; 64 is the mean. Work units of very heavy ones.
 template <class Csr>
 struct CellsWeightFunctor : PackedTypesOf<Csr> {
   typename Csr::row_map_type row_map;
@@ -277,12 +277,12 @@ struct CellsCountFunctor : CellsRows<Csr> {
       table.block(r, b) = low;
     });
   }
-  /// Whether columns ascend in a unit of a heavy group.
-  KOKKOS_INLINE_FUNCTION void look_at_order(const member& team, std::int64_t group, std::int64_t unit) const {
+  /// Whether columns ascend in a work unit of a heavy group.
+  KOKKOS_INLINE_FUNCTION void look_at_order(const member& team, std::int64_t group, std::int64_t from) const {
     const std::int64_t row = group * rows, all = this->shape.rows, end = row + rows < all ? row + rows : all;
     const auto first = static_cast<std::int64_t>(this->row_map(row));
-    const std::int64_t last = static_cast<std::int64_t>(this->row_map(end)), to = first + unit + heavy.entries;
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, first + (unit > 0 ? unit : 1), to < last ? to : last),
+    const std::int64_t last = static_cast<std::int64_t>(this->row_map(end)), to = first + from + heavy.entries;
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, first + (from > 0 ? from : 1), to < last ? to : last),
                          [&](const std::int64_t i) {
                            if (this->columns(i - 1) <= this->columns(i)) return;
                            std::int64_t r = row;  // the last that begins at or before i

@@ -117,31 +117,31 @@ struct CellsTailFunctor {
 };
 
 /// Groups of 32 rows that have many entries. A team of Kokkos has a group, and others would wait for that of these rows
-/// alone, so that their entries are shared out: a unit is so many of them.
+/// alone, so that their entries are shared out: a work unit is so many of them.
 template <class Memory>
 struct CellsHeavy {
   template <class T>
   using View = typename Experimental::PackedCells<Memory>::template View<T>;
-  View<std::uint64_t> units;       // group << 32, and which of its units
+  View<std::uint64_t> work;        // units: group << 32, and which of its units
   View<std::uint32_t> place_of;    // [group]: its place among all
-  std::uint32_t* found = nullptr;  // how many units
-  std::uint32_t entries = 0;       // of a unit; groups that have more are heavy
-  int teams = 0;                   // of Kokkos, that take units; before those that have groups
+  std::uint32_t* found = nullptr;  // how many work units
+  std::uint32_t entries = 0;       // of a work unit; groups that have more are heavy
+  int teams = 0;                   // of Kokkos, that take work units; before those that have groups
 
   static std::int64_t most(std::int64_t nnz, std::int64_t entries) { return 2 * nnz / entries + 1; }
   KOKKOS_INLINE_FUNCTION bool has(std::int64_t count) const { return count > entries; }
   KOKKOS_INLINE_FUNCTION void add(std::int64_t group, std::int64_t count) const {
     const auto parts = static_cast<std::uint32_t>((count + entries - 1) / entries);
     const std::uint32_t at = Kokkos::atomic_fetch_add(found, parts);
-    for (std::uint32_t n = 0; n < parts; ++n) units(at + n) = static_cast<std::uint64_t>(group) << 32 | n;
+    for (std::uint32_t n = 0; n < parts; ++n) work(at + n) = static_cast<std::uint64_t>(group) << 32 | n;
   }
-  /// f(group, first of its entries) for the units of team `rank`.
+  /// f(group, first of its entries) for the work units of team `rank`.
   template <class F>
   KOKKOS_INLINE_FUNCTION void each(int rank, const F& f) const {
     for (std::uint32_t u = static_cast<std::uint32_t>(rank), all = *found; u < all;
          u += static_cast<std::uint32_t>(teams)) {
-      const std::uint64_t unit = units(u);
-      f(static_cast<std::int64_t>(unit >> 32), static_cast<std::int64_t>(unit & 0xffffffffu) * entries);
+      const std::uint64_t here = work(u);
+      f(static_cast<std::int64_t>(here >> 32), static_cast<std::int64_t>(here & 0xffffffffu) * entries);
     }
   }
 };
@@ -167,7 +167,7 @@ struct CellsNoNumbers {
   using non_const_value_type = std::uint16_t;
 };
 
-/// The pieces of 32 rows, for which a team of Kokkos is, or of a unit of heavy ones.
+/// The pieces of 32 rows, for which a team of Kokkos is, or those of a work unit of heavy ones.
 template <class Exec, class Pattern, class Values>
 struct CellsSlotFunctor {
   using member = typename Kokkos::TeamPolicy<Exec>::member_type;

@@ -139,7 +139,7 @@ int packed_order_team(const DeviceFacts& device, int sort_window, std::int64_t s
                      sort_windows > std::int64_t{1024 / team} * device.compute_units;
   return Compat::team_size<Exec>(small ? team / 4 : team);
 }
-/// @tparam F  of the order
+/// @param f  sort, or what waits for the decision before it
 template <class F, class Exec, class Sort>
 void packed_enqueue_order(const Exec& space, const F& f, const Sort& sort, std::int64_t sort_windows, int team) {
   using Policy = Kokkos::TeamPolicy<Exec, Compat::LightWeight, Kokkos::LaunchBounds<512, 2>>;

@@ -49,9 +49,10 @@ class CellsConversion {
 
  private:
   static constexpr int lanes = Compat::is_host_v<Exec> ? 1 : 32;
-  /// Entries of a unit, at least, and teams that take them, at most; hosts' are few, so that small matrices have them.
-  static constexpr std::int64_t least_unit = Compat::is_host_v<Exec> ? 64 : 2048,
-                                most_unit_teams = Compat::is_host_v<Exec> ? 4 : 1024;
+  /// Entries of a work unit, at least, and teams that take these, at most; hosts' are few, so that small matrices have
+  /// them.
+  static constexpr std::int64_t least_work = Compat::is_host_v<Exec> ? 64 : 2048,
+                                most_work_teams = Compat::is_host_v<Exec> ? 4 : 1024;
 
   void make_room() {
     const auto cells = static_cast<std::size_t>(s_.cells()), places = static_cast<std::size_t>(s_.all_places());
@@ -67,11 +68,11 @@ class CellsConversion {
           p_.cut_counts = arena.template take<std::uint32_t>(blocks);
           p_.share_first = arena.template take<std::uint32_t>(static_cast<std::size_t>(s_.shares) + 1);
         });
-    // A device has some 1,300 teams under way; units below a third of what each of them gets would not end earlier.
+    // A device has some 1,300 teams under way; work units below a third of what each gets would not end earlier.
     heavy_.entries = static_cast<std::uint32_t>(
-        std::max({least_unit, 2 * s_.mean_of_group(p_.nnz), std::min<std::int64_t>(p_.nnz / 4096, 1 << 30)}));
-    const std::int64_t most_units = CellsHeavy<Memory>::most(p_.nnz, heavy_.entries);
-    heavy_.teams = static_cast<int>(std::min(most_units, most_unit_teams));
+        std::max({least_work, 2 * s_.mean_of_group(p_.nnz), std::min<std::int64_t>(p_.nnz / 4096, 1 << 30)}));
+    const std::int64_t most_work = CellsHeavy<Memory>::most(p_.nnz, heavy_.entries);
+    heavy_.teams = static_cast<int>(std::min(most_work, most_work_teams));
     std::size_t zeroed = 0;
     scratch_ = Arena<Memory>::make(
         space_, backend_, "Tessera::cells::scratch", Lifetime::Temporary, [&](Arena<Memory>& arena) {
@@ -92,7 +93,7 @@ class CellsConversion {
           weights_ = arena.template take<std::uint32_t>(row_groups());
           firsts_ = arena.template take<std::int64_t>(groups);
           offsets_ = arena.template take<std::uint32_t>(groups * (CellsLayout::row_group + 1));
-          heavy_.units = arena.template take<std::uint64_t>(static_cast<std::size_t>(most_units));
+          heavy_.work = arena.template take<std::uint64_t>(static_cast<std::size_t>(most_work));
           heavy_.place_of = arena.template take<std::uint32_t>(row_groups());
         });
     Kokkos::deep_copy(space_, View<char>(static_cast<char*>(scratch_.get()), zeroed), char(0));
