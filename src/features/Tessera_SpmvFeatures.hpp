@@ -53,6 +53,8 @@ struct FeatureFound {
 
   KOKKOS_INLINE_FUNCTION std::uint64_t& number(int n) { return (&longest)[n]; }
 };
+static_assert(sizeof(FeatureFound) == FeatureFound::numbers * sizeof(std::uint64_t) + 4 * sizeof(std::int32_t),
+              "each number has a place");
 /// Teams add to several places, as atomics on one place queue. Zero before and after.
 struct FeatureSpread {
   static constexpr int most = 16;

@@ -261,6 +261,7 @@ struct PackedSizesOf {
   }
 };
 using PackedSizes = PackedSizesOf<std::int64_t>;
+static_assert(sizeof(PackedSizes) == PackedSizes::numbers * sizeof(std::int64_t), "each number has a place");
 struct PackedTotals {
   std::int64_t slices, parts, split;  // slices: parts among them
   PackedSizes sizes;
@@ -385,29 +386,10 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
     constexpr int padded_bit = 24;
     constexpr std::uint32_t too_many = (1u << 28) - 1;  // of a slice; more than all slices have together
     const int threads = team.team_size();
-    const auto slots_of = [&](std::uint32_t most) {
-      const std::uint32_t slots = most > 511 ? too_many : most * static_cast<std::uint32_t>(shape.lanes);
-      return static_cast<std::uint64_t>(slots) << padded_bit;
-    };
     std::uint64_t sums = 0;
     Kokkos::parallel_reduce(
         Kokkos::TeamThreadRange(team, threads),
         [&](const int t, std::uint64_t& sum) {
-#if defined(__CUDA_ARCH__)
-          // Units of a slice are lanes of a wave that follow each other.
-          for (int first = 0; a_slice <= 32 && first < units; first += threads) {
-            const int i = first + t;
-            const std::uint32_t steps = i < units ? steps_of(lengths(i * g), found.log_lanes) : 0;
-            std::uint32_t most = steps;
-            for (int d = 1; d < a_slice; d *= 2) {
-              const std::uint32_t other = __shfl_xor_sync(~0u, most, d);
-              most = most < other ? other : most;
-            }
-            sum += steps << found.log_lanes;
-            if (i < units && (i & (a_slice - 1)) == 0) sum += slots_of(most);
-          }
-          if (a_slice <= 32) return;
-#endif
           for (int s = t; s < static_cast<int>(found.slices); s += threads) {
             std::uint32_t most = 0;
             for (int n = 0; n < a_slice; ++n) {
@@ -416,7 +398,8 @@ struct SortWindowFunctor : PackedTypesOf<Csr> {
               const std::uint32_t steps = steps_of(lengths(i * g), found.log_lanes);
               most = steps > most ? steps : most;
             }
-            sum += slots_of(most);
+            const std::uint32_t slots = most > 511 ? too_many : most * static_cast<std::uint32_t>(shape.lanes);
+            sum += static_cast<std::uint64_t>(slots) << padded_bit;
           }
           for (int i = t; i < units; i += threads) {
             sum += steps_of(lengths(i * g), found.log_lanes) << found.log_lanes;
